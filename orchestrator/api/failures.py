@@ -1,0 +1,157 @@
+"""Errors as callers see them, and parameters as callers send them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from rapidfuzz import process
+
+from orchestrator.api.framing import Refusal
+from orchestrator.api.operations import BY_NAME, PLANNED, Operation
+from orchestrator.api.parameters import EditFile, Params
+from orchestrator.core.errors import (
+    NotAvailable,
+    OrchestratorError,
+    ParameterInvalid,
+    ParameterUnknown,
+    UnknownOperation,
+    escaped,
+)
+
+_FLAT_EDITS = (("search", "replace"), ("old_string", "new_string"), ("old_str", "new_str"))
+
+
+def refusal(error: OrchestratorError) -> Refusal:
+    """The wire form of an error."""
+    return Refusal(
+        code=error.code, message=error.message, hint=error.hint, details=dict(error.details), shown=error.shown
+    )
+
+
+def operation_named(name: str) -> Operation:
+    """Look an operation up. Raises NotAvailable if it is planned, UnknownOperation with the nearest name."""
+    operation = BY_NAME.get(name)
+    if operation is not None:
+        return operation
+    if name in PLANNED:
+        raise NotAvailable(
+            f"{name} is not built in this version",
+            hint="Use the operations that tools/list names.",
+            details={"operation": name},
+        )
+    nearest = _nearest(name, BY_NAME)
+    raise UnknownOperation(
+        f"there is no operation {escaped(name)!r}",
+        hint=f"Did you mean {nearest}?" if nearest else "tools/list names all of them.",
+        details={"operation": escaped(name), "nearest": nearest},
+    )
+
+
+def parse_params(operation: Operation, raw: bytes | msgspec.Raw) -> Params:
+    """Read an operation's parameters from JSON.
+
+    Raises ParameterUnknown (with the nearest right name and a corrected call),
+    NotAvailable for a planned one, ParameterInvalid for a wrong type or range.
+    """
+    try:
+        return _convert_json(operation, raw)
+    except msgspec.ValidationError:
+        given = msgspec.json.decode(raw)
+    except msgspec.DecodeError as error:
+        raise ParameterInvalid("params", f"not JSON: {error}") from error
+    return params_from(operation, given)
+
+
+def params_from(operation: Operation, given: Any) -> Params:
+    """Read an operation's parameters from plain data; as `parse_params`."""
+    if given is None:
+        given = {}
+    if not isinstance(given, dict):
+        raise ParameterInvalid("params", "must be an object with the operation's parameters")
+    given = {name: value for name, value in given.items() if value is not None}
+    if operation.params is EditFile:
+        given = _unflattened(given)
+    try:
+        return msgspec.convert(given, operation.params, strict=True)
+    except msgspec.ValidationError as error:
+        raise _explained(operation, given, str(error)) from error
+
+
+def _convert_json(operation: Operation, raw: bytes | msgspec.Raw) -> Params:
+    return msgspec.json.decode(raw, type=operation.params)
+
+
+def _unflattened(given: dict[str, Any]) -> dict[str, Any]:
+    """Accept `search`/`replace` beside `path` as one change: models do it all the time."""
+    if "changes" in given:
+        return given
+    for old, new in _FLAT_EDITS:
+        if old in given and new in given:
+            rest = {name: value for name, value in given.items() if name not in (old, new, "expected_count")}
+            change = {"search": given[old], "replace": given[new]}
+            if "expected_count" in given:
+                change["expected_count"] = given["expected_count"]
+            return {**rest, "changes": [change]}
+    return given
+
+
+def _explained(operation: Operation, given: dict[str, Any], message: str) -> OrchestratorError:
+    """Turn msgspec's message into an error with the next step."""
+    known = _names(operation.params)
+    for name in given:
+        if name in known:
+            continue
+        if name in operation.planned:
+            return NotAvailable(f"{operation.name}: {name} is not built in this version", details={"parameter": name})
+        return _unknown(operation, name, known, given)
+    for planned in operation.planned:
+        if planned.startswith("changes[].") and any(
+            isinstance(change, dict) and planned.removeprefix("changes[].") in change
+            for change in given.get("changes", ())
+        ):
+            return NotAvailable(
+                f"{operation.name}: {planned} is not built in this version",
+                hint="Send changes as [{search, replace}].",
+                details={"parameter": planned},
+            )
+        name, _, value = planned.partition("=")
+        if value and given.get(name) == value:
+            return NotAvailable(
+                f"{operation.name}: {planned} is not built in this version", details={"parameter": name}
+            )
+    where = message.rpartition(" - at `$")[2].rstrip("`").lstrip(".") if " - at `$" in message else "params"
+    what = message.partition(" - at `$")[0]
+    if what.startswith("Object missing required field"):
+        where = what.split("`")[1]
+        what = "is required"
+    elif what.startswith("Object contains unknown field"):
+        return ParameterUnknown(f"{operation.name}: {where}: {what}", details={"parameter": where})
+    return ParameterInvalid(
+        where or "params",
+        what,
+        hint=f"{operation.name} takes: {', '.join(known)}. Send them with the types of its schema.",
+    )
+
+
+def _unknown(operation: Operation, name: str, known: list[str], given: dict[str, Any]) -> ParameterUnknown:
+    nearest = _nearest(name, known)
+    hint = f"{operation.name} takes: {', '.join(known)}."
+    if nearest and nearest not in given:
+        corrected = {nearest if key == name else key: value for key, value in given.items()}
+        shown = msgspec.json.encode(corrected).decode()
+        hint = f"Did you mean {nearest}? Send {shown if len(shown) <= 400 else '{' + nearest + ': …}'}"
+    return ParameterUnknown(
+        f"{operation.name} has no parameter {escaped(name)!r}",
+        hint=hint,
+        details={"parameter": escaped(name), "nearest": nearest, "known": known},
+    )
+
+
+def _names(params: type[Params]) -> list[str]:
+    return [field.encode_name for field in msgspec.structs.fields(params)]
+
+
+def _nearest(name: str, known: Any) -> str | None:
+    found = process.extractOne(name, list(known), score_cutoff=55)
+    return str(found[0]) if found else None

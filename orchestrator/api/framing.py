@@ -1,0 +1,96 @@
+"""Lines on the socket: one JSON document each, ended by a newline.
+
+The first line is the preamble, in which the caller says who it is and which door it
+wants; the daemon answers with one line, then the door's own protocol begins: JSON-RPC 2.0
+with an operation's name as the method ("rpc"), or MCP ("mcp").
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+PROTOCOL = 1
+MAX_FRAME_BYTES = 16 * 1024 * 1024
+"""A longer line is refused with `frame_too_large` and read past."""
+
+MAX_PREAMBLE_BYTES = 64 * 1024
+
+
+class Preamble(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who calls. `token` proves `agent`; without it the name is asserted, by the daemon's own uid only."""
+
+    orchestrator: int
+    door: Literal["rpc", "mcp"]
+    agent: str | None = None
+    token: str | None = None
+    session: str | None = None  # to resume one
+    person: bool = False  # act as person:<login> when neither agent nor token is given
+    owner: str | None = None  # the login that the caller acts for
+    client: str = ""  # for display
+    toolset: Literal["core", "full"] = "core"
+    structured: bool = False  # MCP: structured content for reads too
+
+
+class Welcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The daemon's answer to a preamble that it accepts."""
+
+    session: str
+    agent: str
+    asserted: bool
+    workspace: str
+    ok: Literal[True] = True
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """An error as callers see it; also the answer to a preamble that is refused."""
+
+    code: str
+    message: str
+    hint: str = ""
+    details: dict[str, Any] = {}
+    shown: str | None = None  # file lines, as reads show them
+    ok: Literal[False] = False
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One call. `params` stays raw until the operation is known."""
+
+    method: str
+    jsonrpc: Literal["2.0"] = "2.0"
+    id: int | str | None = None
+    params: msgspec.Raw = msgspec.Raw(b"{}")
+    call_id: str | None = None  # the agent's own id of the call, if it has one
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to one call."""
+
+    id: int | str | None
+    result: Any
+    jsonrpc: Literal["2.0"] = "2.0"
+
+
+class RpcError(msgspec.Struct, frozen=True, kw_only=True):
+    """JSON-RPC's error object; `data` is ours."""
+
+    message: str
+    data: Refusal
+    code: int = -32000
+
+
+class ErrorReply(msgspec.Struct, frozen=True, kw_only=True):
+    """The refusal of one call."""
+
+    id: int | str | None
+    error: RpcError
+    jsonrpc: Literal["2.0"] = "2.0"
+
+
+class AnyReply(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client decodes: exactly one of `result` and `error` is there."""
+
+    id: int | str | None = None
+    result: msgspec.Raw = msgspec.Raw(b"")
+    error: RpcError | None = None

@@ -1,0 +1,301 @@
+"""The catalogue: every operation, its parameters, its answer, and who may call it.
+
+MCP tools, the socket protocol, the Python client, the CLI and the tables of
+LLM_FILE_ACCESS.md all come from here; it is the contract as code.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.core import errors as e
+
+Shape = Literal["text", "json"]
+"""How MCP answers: one text block made for a model, or structured content with the same JSON."""
+
+PATHS = (
+    e.PathInvalid,
+    e.PathTooLong,
+    e.PathNotCanonical,
+    e.PathAbsolute,
+    e.SymlinkRefused,
+    e.CrossDevice,
+    e.NotARegularFile,
+    e.NotADirectory,
+)
+READS = (*PATHS, e.FileNotFound, e.NotAFile, e.Denied, e.ApprovalRequired, e.FileTooLarge, e.ChangedWhileRead)
+CHANGES = (*PATHS, e.Denied, e.StaleBase, e.VersionNotKept, e.FileBusy, e.RequestIdReused, e.Aborted, e.WritesStopped)
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of the catalogue."""
+
+    name: str
+    params: type[p.Params]
+    result: type[r.Result]
+    summary: str
+    raises: tuple[type[e.OrchestratorError], ...] = ()
+    shape: Shape = "json"
+    writes: bool = False  # takes a request_id and may change the workspace or the journal's queues
+    destructive: bool = False  # may remove content (which the journal still holds)
+    core: bool = False  # in the default toolset
+    people: bool = False  # socket and CLI only, never a tool
+    planned: tuple[str, ...] = ()  # parameters, or values of them, that the contract names and this version lacks
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="list_files",
+        params=p.ListFiles,
+        result=r.Listing,
+        shape="text",
+        core=True,
+        summary="List a directory: name, kind, size and version of each entry. Ignored files are left out.",
+        raises=(*PATHS, e.FileNotFound, e.Denied),
+    ),
+    Operation(
+        name="find_files",
+        params=p.FindFiles,
+        result=r.Listing,
+        shape="text",
+        core=True,
+        summary="Find files by a glob on their path.",
+        raises=(*PATHS, e.FileNotFound, e.Denied),
+    ),
+    Operation(
+        name="file_info",
+        params=p.FileInfo,
+        result=r.FileFacts,
+        summary="Facts about one path: size, kind, encoding, line ends, version, hash. A missing file is no error.",
+        raises=(*PATHS, e.Denied),
+    ),
+    Operation(
+        name="search_content",
+        params=p.SearchContent,
+        result=r.SearchResult,
+        shape="text",
+        core=True,
+        summary="Find an exact text in one file or below a directory; shows lines with context, paged.",
+        raises=READS,
+        planned=("mode=regex", "mode=fuzzy", "max_edits"),
+    ),
+    Operation(
+        name="read_file",
+        params=p.ReadFile,
+        result=r.FileText,
+        shape="text",
+        core=True,
+        summary="Read a text file, or lines of it, within a token budget. Ends with the call that reads on.",
+        raises=(*READS, e.BinaryFile, e.VersionNotKept),
+        planned=("delta",),
+    ),
+    Operation(
+        name="read_lines",
+        params=p.ReadLines,
+        result=r.FileText,
+        shape="text",
+        summary="Read exactly these lines of a text file.",
+        raises=(*READS, e.BinaryFile, e.VersionNotKept),
+    ),
+    Operation(
+        name="edit_file",
+        params=p.EditFile,
+        result=r.ChangeAnswer,
+        writes=True,
+        core=True,
+        summary="Change passages of one file by search and replace; all of them or none. "
+        "A stale edit is rebased where that is safe, else it becomes a conflict that waits.",
+        raises=(*CHANGES, e.FileNotFound, e.SearchNotFound, e.SearchAmbiguous, e.ChangesOverlap, e.NothingToChange),
+        planned=(
+            "changes[].fuzzy",
+            "changes[].symbol",
+            "changes[].content",
+            "changes[].start",
+            "changes[].end",
+            "changes[].expect",
+        ),
+    ),
+    Operation(
+        name="apply_patch",
+        params=p.ApplyPatch,
+        result=r.ChangeAnswer,
+        writes=True,
+        core=True,
+        summary="Apply a unified diff to one file, or create or delete one by it.",
+        raises=(*CHANGES, e.FileNotFound, e.PatchInvalid, e.SearchNotFound, e.SearchAmbiguous, e.BaseRequired),
+    ),
+    Operation(
+        name="write_file",
+        params=p.WriteFile,
+        result=r.ChangeAnswer,
+        writes=True,
+        destructive=True,
+        core=True,
+        summary="Create a file, append to one, or replace one that this session has read whole.",
+        raises=(*CHANGES, e.FileExists, e.BaseRequired, e.CharacterNotEncodable),
+    ),
+    Operation(
+        name="move_file",
+        params=p.MoveFile,
+        result=r.ChangeAnswer,
+        writes=True,
+        destructive=True,
+        core=True,
+        summary="Move or rename one file; never overwrites.",
+        raises=(*CHANGES, e.FileNotFound, e.FileExists),
+        planned=("a directory as source",),
+    ),
+    Operation(
+        name="delete_file",
+        params=p.DeleteFile,
+        result=r.ChangeAnswer,
+        writes=True,
+        destructive=True,
+        core=True,
+        summary="Delete one file; revert brings it back.",
+        raises=(*CHANGES, e.FileNotFound),
+        planned=("a directory as path",),
+    ),
+    Operation(
+        name="create_directory",
+        params=p.CreateDirectory,
+        result=r.ChangeAnswer,
+        writes=True,
+        summary="Make a directory, and those above it.",
+        raises=(*CHANGES, e.FileExists),
+    ),
+    Operation(
+        name="file_history",
+        params=p.FileHistory,
+        result=r.History,
+        shape="text",
+        core=True,
+        summary="The versions of a file, newest first: who, when, by which operation, why.",
+        raises=(*PATHS, e.FileNotFound, e.Denied),
+    ),
+    Operation(
+        name="get_diff",
+        params=p.GetDiff,
+        result=r.Diff,
+        shape="text",
+        core=True,
+        summary="The difference between two versions of a file, whole.",
+        raises=(*READS, e.VersionNotKept, e.VersionUnknown),
+        planned=("path=none",),
+    ),
+    Operation(
+        name="revert",
+        params=p.Revert,
+        result=r.ChangeAnswer,
+        writes=True,
+        destructive=True,
+        core=True,
+        summary="Undo one change, whenever it was made; later changes of others are kept.",
+        raises=(*CHANGES, e.VersionUnknown, e.RevertImpossible),
+    ),
+    Operation(
+        name="session_status",
+        params=p.SessionStatus,
+        result=r.SessionInfo,
+        core=True,
+        summary="What this session has read (stale reads marked), what waits, what it changed, its tasks.",
+    ),
+    Operation(
+        name="begin_task",
+        params=p.BeginTask,
+        result=r.TaskAnswer,
+        writes=True,
+        summary="Say what you work on; your changes carry the task until it ends.",
+    ),
+    Operation(
+        name="end_task",
+        params=p.EndTask,
+        result=r.TaskAnswer,
+        writes=True,
+        summary="Say that a task is over, and what came of it.",
+        raises=(e.VersionUnknown,),
+    ),
+    Operation(
+        name="list_conflicts",
+        params=p.ListConflicts,
+        result=r.Conflicts,
+        summary="The changes that fitted nowhere and wait: base, current and proposed content of each.",
+    ),
+    Operation(
+        name="resolve_conflict",
+        params=p.ResolveConflict,
+        result=r.ChangeAnswer,
+        writes=True,
+        destructive=True,
+        summary="Settle a conflict: the current content, the proposed one, or another. For reviewers and approvers.",
+        raises=(*CHANGES, e.VersionUnknown, e.NotPermitted, e.ApproverCodeNeeded),
+    ),
+    Operation(
+        name="await_change",
+        params=p.AwaitChange,
+        result=r.ChangeAnswer,
+        core=True,
+        summary="Wait for the final answer of a change that waits for an approval or lies in conflict.",
+        raises=(e.VersionUnknown, e.Aborted),
+    ),
+    Operation(
+        name="journal_query",
+        params=p.JournalQuery,
+        result=r.JournalPage,
+        summary="Events of the journal, newest first: your own session's, or all of them for a person.",
+        raises=(e.NotPermitted,),
+        planned=("task", "since", "until", "outcome"),
+    ),
+    *(
+        Operation(name=name, params=params, result=result, summary=summary, people=True, writes=writes)
+        for name, params, result, summary, writes in (
+            ("status", p.Status, r.StatusInfo, "What the daemon is doing.", False),
+            ("approvals_list", p.ApprovalsList, r.Approvals, "Changes that wait for a yes.", False),
+            ("approvals_show", p.ApprovalsShow, r.ApprovalInfo, "One of them, with its diff.", False),
+            ("approve", p.Approve, r.ChangeAnswer, "Say yes: the daemon applies the change.", True),
+            ("deny", p.Deny, r.Done, "Say no.", True),
+            ("agent_add", p.AgentAdd, r.AgentToken, "Make an agent and show its token once.", True),
+            ("agent_revoke", p.AgentRevoke, r.Done, "Take an agent's token away.", True),
+            ("agent_list", p.AgentList, r.Agents, "Who may call.", False),
+            ("approver_create", p.ApproverCreate, r.ApproverCode, "Make the approver code, once.", True),
+            ("approver_reset", p.ApproverReset, r.ApproverCode, "Replace the approver code.", True),
+            ("policy_check", p.PolicyCheck, r.PolicyReport, "Check the text of a policy file.", False),
+            ("policy_reload", p.PolicyReload, r.PolicyReport, "Read the policy file again.", True),
+            ("journal_verify", p.JournalVerify, r.VerifyAnswer, "Check the chain, the payloads and the blobs.", False),
+            ("journal_rebuild", p.JournalRebuild, r.RebuildAnswer, "Replay everything and compare.", False),
+            ("workspace_check", p.WorkspaceCheck, r.WorkspaceReport, "Compare the disk with the journal.", False),
+            ("stop", p.Stop, r.Done, "End the daemon.", True),
+        )
+    ),
+)
+
+BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}
+
+PLANNED: frozenset[str] = frozenset(
+    (
+        "directory_stats",
+        "get_overview",
+        "related_files",
+        "read_files",
+        "read_content",
+        "read_symbol",
+        "get_excerpt",
+        "summarize_file",
+        "rollback",
+        "blame",
+        "changes_since",
+        "reserve_paths",
+        "release_paths",
+        "run_command",
+    )
+)
+"""In the contract, not in this version: a call answers `not_available`."""
+
+
+def toolset(name: Literal["core", "full"]) -> tuple[Operation, ...]:
+    """The operations that an MCP door offers, in catalogue order. `resolve_conflict` is never in `core`."""
+    return tuple(op for op in OPERATIONS if not op.people and (op.core or name == "full"))

@@ -1,0 +1,294 @@
+"""The parameters of every operation; unknown ones are refused, `null` means the default.
+
+Field descriptions are what a model reads in the tool's schema, so they say what to send.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Version = str | int
+Count = Annotated[int, Meta(ge=1)]
+PathText = Annotated[str, Meta(description="Path relative to the workspace, '/'-separated, e.g. 'src/app.py'.")]
+DirectoryText = Annotated[str, Meta(description="Directory relative to the workspace; '.' is its root.")]
+Globs = Annotated[
+    tuple[str, ...], Meta(description="gitignore-style patterns; '*.py' matches at any depth, '!x' excepts.")
+]
+BaseText = Annotated[
+    Version | None,
+    Meta(
+        description="The version ('@N' from an earlier answer) or 'sha256:…' that this change was made against. "
+        "Without it: the newest version that this session has seen. Subagents that share one connection must send it."
+    ),
+]
+Preview = Annotated[bool, Meta(description="Only show what would happen: the diff and the status it would get.")]
+Reason = Annotated[str, Meta(description="Why, in a few words, for the people who read the history.", max_length=2000)]
+RequestId = Annotated[
+    Annotated[str, Meta(min_length=1, max_length=200)] | None,
+    Meta(description="Your own id of this request: sending the same call with it again never applies it twice."),
+]
+Supersedes = Annotated[Version | None, Meta(description="'@N' of an open conflict of yours that this change replaces.")]
+Start = Annotated[int, Meta(description="First line, 1-based.", ge=1)]
+Limit = Annotated[int, Meta(description="Most entries in one answer.", ge=1, le=5000)]
+Cursor = Annotated[str | None, Meta(description="`cursor` of the last answer, to go on from there.")]
+
+
+class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The base of all parameter sets."""
+
+
+class ListFiles(Params, frozen=True, kw_only=True):
+    path: DirectoryText = "."
+    globs: Globs = ()
+    recursive: Annotated[bool, Meta(description="Also what is in the directories below.")] = False
+    max_depth: Annotated[Count | None, Meta(description="With recursive: levels down; 1 is one directory.")] = None
+    include_hidden: Annotated[bool, Meta(description="Also names that begin with a dot.")] = False
+    limit: Limit = 200
+    cursor: Cursor = None
+
+
+class FindFiles(Params, frozen=True, kw_only=True):
+    glob: Annotated[str, Meta(description="gitignore-style pattern, e.g. '*.py', 'src/**/test_*.py'.", min_length=1)]
+    path: DirectoryText = "."
+    recursive: Annotated[bool, Meta(description="Also what is in the directories below.")] = True
+    limit: Limit = 200
+    cursor: Cursor = None
+
+
+class FileInfo(Params, frozen=True, kw_only=True):
+    path: PathText
+
+
+class SearchContent(Params, frozen=True, kw_only=True):
+    pattern: Annotated[str, Meta(description="Text to find, exactly as it stands; may not span lines.", min_length=1)]
+    path: Annotated[str, Meta(description="A file, or a directory to search below; '.' is everything.")] = "."
+    globs: Globs = ()
+    mode: Annotated[Literal["exact"], Meta(description="How to match.")] = "exact"
+    case_sensitive: Annotated[bool, Meta(description="false: 'a' finds 'A'.")] = True
+    word: Annotated[bool, Meta(description="Only whole words.")] = False
+    invert: Annotated[bool, Meta(description="Lines that do not match.")] = False
+    count_only: Annotated[bool, Meta(description="Only the number of matching lines.")] = False
+    context_lines: Annotated[int, Meta(description="Lines shown before and after each hit.", ge=0, le=50)] = 2
+    max_results: Annotated[int, Meta(description="Most hits in one answer.", ge=1, le=1000)] = 20
+    cursor: Cursor = None
+
+
+class ReadFile(Params, frozen=True, kw_only=True):
+    path: PathText
+    start: Start = 1
+    end: Annotated[Count | None, Meta(description="Last line, included; without it as far as max_tokens allows.")] = (
+        None
+    )
+    max_tokens: Annotated[int, Meta(description="Budget of the answer, estimated.", ge=50, le=200_000)] = 8000
+    line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
+    at: Annotated[Version | None, Meta(description="An earlier state, '@N'.")] = None
+
+
+class ReadLines(Params, frozen=True, kw_only=True):
+    path: PathText
+    start: Start = 1
+    end: Annotated[Count | None, Meta(description="Last line, included; default start + 199.")] = None
+    context: Annotated[int, Meta(description="Further lines before and after.", ge=0, le=500)] = 0
+    line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
+    at: Annotated[Version | None, Meta(description="An earlier state, '@N'.")] = None
+
+
+class Replacement(Params, frozen=True, kw_only=True):
+    """One passage to find and what to put in its place."""
+
+    search: Annotated[str, Meta(description="The present text, copied exactly from a read.", min_length=1)]
+    replace: Annotated[str, Meta(description="The new text; '' removes the passage.")]
+    expected_count: Annotated[int, Meta(description="How often `search` must stand; all are replaced.", ge=1)] = 1
+
+
+class ChangeParams(Params, frozen=True, kw_only=True):
+    """What every change can carry."""
+
+    preview: Preview = False
+    reason: Reason = ""
+    request_id: RequestId = None
+
+
+class EditFile(ChangeParams, frozen=True, kw_only=True):
+    path: PathText
+    changes: Annotated[
+        tuple[Replacement, ...], Meta(description="Applied together or not at all.", min_length=1, max_length=50)
+    ]
+    base: BaseText = None
+    supersedes: Supersedes = None
+
+
+class ApplyPatch(ChangeParams, frozen=True, kw_only=True):
+    patch: Annotated[str, Meta(description="A unified diff of one file ('--- a/x', '+++ b/x', '@@ …').", min_length=1)]
+    path: Annotated[str | None, Meta(description="The file, if the patch has no file header.")] = None
+    base: BaseText = None
+    supersedes: Supersedes = None
+
+
+class WriteFile(ChangeParams, frozen=True, kw_only=True):
+    path: PathText
+    content: Annotated[str, Meta(description="The whole new content, or what to append.")]
+    mode: Annotated[
+        Literal["truncate", "append", "create"],
+        Meta(description="truncate: replace everything (the file must have been read whole); create: only if absent."),
+    ]
+    base: BaseText = None
+    supersedes: Supersedes = None
+
+
+class MoveFile(ChangeParams, frozen=True, kw_only=True):
+    source: PathText
+    destination: Annotated[str, Meta(description="The new path; must not exist.")]
+    base: BaseText = None
+
+
+class DeleteFile(ChangeParams, frozen=True, kw_only=True):
+    path: PathText
+    base: BaseText = None
+
+
+class CreateDirectory(ChangeParams, frozen=True, kw_only=True):
+    path: PathText
+
+
+class FileHistory(Params, frozen=True, kw_only=True):
+    path: PathText
+    limit: Annotated[int, Meta(description="Most versions in one answer.", ge=1, le=500)] = 20
+    cursor: Cursor = None
+
+
+class GetDiff(Params, frozen=True, kw_only=True):
+    path: Annotated[str, Meta(description="The file.")]
+    from_: Annotated[Version, Meta(description="'@N', '@previous' or 'working'.")] = msgspec.field(
+        default="@previous", name="from"
+    )
+    to: Annotated[Version, Meta(description="'@N', 'current' or 'working' (the disk now).")] = "current"
+    context_lines: Annotated[int, Meta(description="Unchanged lines around each change.", ge=0, le=1000)] = 3
+
+
+class Revert(Params, frozen=True, kw_only=True):
+    change: Annotated[Version, Meta(description="'@N' of any event of the change, or of an outside change.")]
+    preview: Preview = False
+    reason: Reason = ""
+    request_id: RequestId = None
+
+
+class SessionStatus(Params, frozen=True, kw_only=True):
+    pass
+
+
+class BeginTask(Params, frozen=True, kw_only=True):
+    title: Annotated[str, Meta(description="What you set out to do.", min_length=1, max_length=500)]
+    request_id: RequestId = None
+
+
+class EndTask(Params, frozen=True, kw_only=True):
+    task: Annotated[Version, Meta(description="'@N' of the task.")]
+    outcome: Annotated[str, Meta(description="What came of it.", max_length=2000)] = ""
+    request_id: RequestId = None
+
+
+class ListConflicts(Params, frozen=True, kw_only=True):
+    pass
+
+
+class ResolveConflict(Params, frozen=True, kw_only=True):
+    conflict: Annotated[Version, Meta(description="'@N' of the conflict.")]
+    choice: Annotated[Literal["current", "proposed", "content"], Meta(description="Which side stands, or `content`.")]
+    content: Annotated[str | None, Meta(description="With choice 'content': the whole file.")] = None
+    reason: Reason = ""
+    request_id: RequestId = None
+    approver: Annotated[str | None, Meta(description="The approver code.")] = None
+
+
+class AwaitChange(Params, frozen=True, kw_only=True):
+    id: Annotated[Version, Meta(description="'@N' of an approval, a conflict or a change.")]
+    timeout_s: Annotated[float, Meta(description="How long to wait, in seconds.", ge=0, le=50)] = 25.0
+
+
+class JournalQuery(Params, frozen=True, kw_only=True):
+    path: Annotated[str | None, Meta(description="Only events of this file.")] = None
+    agent: Annotated[str | None, Meta(description="Only this agent's.")] = None
+    session: Annotated[str | None, Meta(description="Only this session's.")] = None
+    kind: Annotated[str | None, Meta(description="Only events of this kind, e.g. 'change_applied'.")] = None
+    limit: Annotated[int, Meta(description="Most events in one answer.", ge=1, le=500)] = 50
+    cursor: Cursor = None
+
+
+# --- people's -----------------------------------------------------------------------------
+
+
+class Status(Params, frozen=True, kw_only=True):
+    pass
+
+
+class Approving(Params, frozen=True, kw_only=True):
+    """The base of what needs the approver code."""
+
+    approver: str | None = None
+
+
+class ApprovalsList(Params, frozen=True, kw_only=True):
+    pass
+
+
+class ApprovalsShow(Params, frozen=True, kw_only=True):
+    approval: Version
+
+
+class Approve(Approving, frozen=True, kw_only=True):
+    approval: Version
+
+
+class Deny(Approving, frozen=True, kw_only=True):
+    approval: Version
+    reason: str = ""
+
+
+class AgentAdd(Approving, frozen=True, kw_only=True):
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$")]
+    agent_class: Literal["cloud", "local", "review"] = msgspec.field(default="cloud", name="class")
+
+
+class AgentRevoke(Approving, frozen=True, kw_only=True):
+    name: str
+
+
+class AgentList(Params, frozen=True, kw_only=True):
+    pass
+
+
+class ApproverCreate(Params, frozen=True, kw_only=True):
+    """Make the code, once; refused when there is one."""
+
+
+class ApproverReset(Approving, frozen=True, kw_only=True):
+    pass
+
+
+class PolicyCheck(Params, frozen=True, kw_only=True):
+    text: str
+    source: str = "policy.toml"
+
+
+class PolicyReload(Approving, frozen=True, kw_only=True):
+    pass
+
+
+class JournalVerify(Params, frozen=True, kw_only=True):
+    pass
+
+
+class JournalRebuild(Params, frozen=True, kw_only=True):
+    check: Literal[True] = True
+
+
+class WorkspaceCheck(Params, frozen=True, kw_only=True):
+    """Compare every tracked file on disk with the journal, after the background scan."""
+
+
+class Stop(Params, frozen=True, kw_only=True):
+    pass

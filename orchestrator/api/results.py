@@ -1,0 +1,379 @@
+"""What operations answer. `@N` strings throughout; sizes in bytes, times in ms since the epoch."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+ChangeStatus = Literal[
+    "applied", "preview", "waiting", "conflict", "denied", "expired", "dropped", "diverged", "still_waiting"
+]
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """The base of all answers."""
+
+
+class ChangedPath(Result, frozen=True, kw_only=True):
+    path: str
+    before: str | None = None  # version_id, null: was absent
+    after: str | None = None  # version_id, null: is absent now, or not applied
+
+
+class ClashText(Result, frozen=True, kw_only=True):
+    """Where a change clashes: 1-based lines, ends included (end < start: nothing there)."""
+
+    base_start: int
+    base_end: int
+    current_start: int
+    current_end: int
+    proposed_start: int
+    proposed_end: int
+
+
+class ChangeAnswer(Result, frozen=True, kw_only=True):
+    status: ChangeStatus
+    success: bool
+    message: str
+    would_be: str | None = None
+    conflict: str | None = None
+    diff: str | None = None
+    diff_truncated: bool = False
+    version_id: str | None = None
+    change: str | None = None
+    paths: tuple[ChangedPath, ...] = ()
+    rung: str | None = None
+    score: float | None = None
+    base: str | None = None
+    approval: str | None = None
+    regions: tuple[ClashText, ...] = ()
+    notices: tuple[Any, ...] = ()
+    warnings: tuple[str, ...] = ()
+    request_id: str | None = None
+
+
+class Entry(Result, frozen=True, kw_only=True, omit_defaults=True):
+    """One name in a listing."""
+
+    type: Literal["FileEntry", "DirectoryEntry", "SymbolicLinkEntry", "OtherEntry"] = msgspec.field(name="@type")
+    name: str
+    path: str
+    size: int
+    last_modified: int = msgspec.field(name="lastModified")
+    target: str | None = None
+    version_id: str | None = None
+    tags: tuple[str, ...] = ()
+    sensitivity: str | None = None
+
+
+class FileFacts(Result, frozen=True, kw_only=True):
+    """An entry, and what is known of its content. `exists` false: all else is null."""
+
+    path: str
+    exists: bool
+    type: str | None = msgspec.field(default=None, name="@type")
+    name: str | None = None
+    size: int | None = None
+    last_modified: int | None = msgspec.field(default=None, name="lastModified")
+    target: str | None = None
+    mode: str | None = None  # octal, e.g. "0644"
+    encoding: str | None = None
+    eol: str | None = None
+    line_count: int | None = None
+    is_binary: bool | None = None
+    content_hash: str | None = None
+    tags: tuple[str, ...] = ()
+    sensitivity: str | None = None
+    version_id: str | None = None
+    last_change: str | None = None  # the change that gave it its content, if one did
+    reads: int = 0  # how often its content was shown
+
+
+class Listing(Result, frozen=True, kw_only=True):
+    path: str
+    entries: tuple[Entry, ...]
+    total: int
+    truncated: bool
+    cursor: str | None = None
+
+
+class Submatch(Result, frozen=True, kw_only=True):
+    start: int  # characters in `text`, half-open
+    end: int
+
+
+class Hit(Result, frozen=True, kw_only=True):
+    path: str
+    line: int
+    text: str
+    submatches: tuple[Submatch, ...] = ()
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    context: str | None = None  # the symbol around it, once outlines are built
+    score: float = 1.0
+
+
+class SearchResult(Result, frozen=True, kw_only=True):
+    hits: tuple[Hit, ...]
+    total: int  # matching lines in all files searched
+    files_searched: int
+    files_left_out: int  # kept out by policy
+    truncated: bool
+    partial: bool  # not every file could be searched (too large, changed meanwhile)
+    cursor: str | None = None
+    versions: dict[str, str] = {}  # path → version_id of each file with a hit
+
+
+class FileText(Result, frozen=True, kw_only=True):
+    path: str
+    version_id: str
+    start: int  # 1-based; 0 for an empty file
+    end: int
+    total_lines: int
+    text: str  # numbered when asked
+    encoding: str
+    eol: str
+    content_hash: str
+    truncated: bool
+    next: str | None = None  # the exact call that goes on
+    redactions: tuple[str, ...] = ()
+    unchanged_since: str | None = None
+    notices: tuple[Any, ...] = ()
+
+
+class FileVersion(Result, frozen=True, kw_only=True):
+    version_id: str
+    at: int
+    kind: str
+    operation: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    task: str | None = None
+    size: int | None = None
+    hash: str | None = None
+    approver: str | None = None
+    reverts: tuple[str, ...] = ()
+    change: str | None = None
+    reason: str | None = None
+    moved_from: str | None = None
+    undoable: bool = True
+    exists: bool = True
+
+
+class History(Result, frozen=True, kw_only=True):
+    path: str
+    versions: tuple[FileVersion, ...]
+    cursor: str | None = None
+
+
+class Diff(Result, frozen=True, kw_only=True):
+    path: str
+    from_version: str
+    to_version: str
+    diff: str
+    added: int
+    removed: int
+
+
+class RecentRead(Result, frozen=True, kw_only=True):
+    path: str
+    version_id: str
+    lines: str  # "1-80, 120-140"
+    stale: bool  # the file has another version now
+
+
+class PendingEdit(Result, frozen=True, kw_only=True):
+    id: str
+    kind: Literal["approval", "conflict"]
+    path: str
+    since: int
+
+
+class OwnChange(Result, frozen=True, kw_only=True):
+    change: str
+    version_id: str
+    operation: str
+    paths: tuple[str, ...]
+    at: int
+
+
+class TaskInfo(Result, frozen=True, kw_only=True):
+    task: str
+    title: str
+    session: str
+    agent: str
+    since: int
+
+
+class SessionInfo(Result, frozen=True, kw_only=True):
+    session: str
+    agent: str
+    agent_class: str
+    asserted: bool
+    workspace: str
+    head: str
+    recent_reads: tuple[RecentRead, ...] = ()
+    pending: tuple[PendingEdit, ...] = ()
+    uncommitted_changes: tuple[OwnChange, ...] = ()
+    tasks: tuple[TaskInfo, ...] = ()
+    start_here: tuple[str, ...] = ()  # entrypoint documents that this session has not read
+
+
+class TaskAnswer(Result, frozen=True, kw_only=True):
+    task: str
+    title: str
+    ended: bool
+
+
+class ConflictInfo(Result, frozen=True, kw_only=True):
+    conflict: str
+    path: str
+    agent: str | None
+    session: str | None
+    task: str | None
+    since: int
+    operation: str
+    reason: str
+    base_version: str | None
+    current_version: str | None
+    regions: tuple[ClashText, ...] = ()
+    base: str | None = None  # whole texts, where they are text and kept
+    current: str | None = None
+    proposed: str | None = None
+    diff: str | None = None  # current → proposed
+
+
+class Conflicts(Result, frozen=True, kw_only=True):
+    conflicts: tuple[ConflictInfo, ...]
+
+
+class JournalEntry(Result, frozen=True, kw_only=True):
+    seq: str
+    at: int
+    kind: str
+    stream: str
+    agent: str | None
+    session: str | None
+    event: dict[str, Any]
+
+
+class JournalPage(Result, frozen=True, kw_only=True):
+    entries: tuple[JournalEntry, ...]
+    cursor: str | None = None
+
+
+class ApprovalInfo(Result, frozen=True, kw_only=True):
+    approval: str
+    operation: str
+    paths: tuple[str, ...]
+    agent: str | None
+    session: str | None
+    since: int
+    expires_at: int
+    rule: str
+    reason: str
+    diff: str | None = None
+
+
+class Approvals(Result, frozen=True, kw_only=True):
+    approvals: tuple[ApprovalInfo, ...]
+
+
+class SessionLine(Result, frozen=True, kw_only=True):
+    session: str
+    agent: str
+    agent_class: str
+    asserted: bool
+    client: str
+    open: bool
+
+
+class Health(Result, frozen=True, kw_only=True):
+    state: Literal["ok", "writes_stopped", "starting"]
+    baseline: Literal["running", "done"]
+    notes: tuple[str, ...] = ()
+    recovered: int = 0  # changes closed by recovery at this start
+    diverged: tuple[str, ...] = ()  # changes whose bytes did not land
+
+
+class StatusInfo(Result, frozen=True, kw_only=True):
+    pid: int
+    version: str
+    socket: str
+    workspace: str
+    workspace_id: str
+    state_dir: str
+    head: str
+    sessions: tuple[SessionLine, ...]
+    approvals: int
+    conflicts: int
+    health: Health
+    policy: str
+    approver: Literal["set", "missing"]
+
+
+class AgentLine(Result, frozen=True, kw_only=True):
+    name: str
+    agent_class: str
+    token: Literal["yes", "asserted", "revoked"]
+
+
+class Agents(Result, frozen=True, kw_only=True):
+    agents: tuple[AgentLine, ...]
+
+
+class AgentToken(Result, frozen=True, kw_only=True):
+    name: str
+    agent_class: str
+    token: str  # shown once
+
+
+class ApproverCode(Result, frozen=True, kw_only=True):
+    approver_code: str | None  # null: there is one already, and it is never shown again
+
+
+class PolicyProblem(Result, frozen=True, kw_only=True):
+    line: int
+    key: str
+    message: str
+
+
+class PolicyReport(Result, frozen=True, kw_only=True):
+    source: str
+    ok: bool
+    problems: tuple[PolicyProblem, ...] = ()
+    rules: int = 0
+
+
+class VerifyAnswer(Result, frozen=True, kw_only=True):
+    ok: bool
+    events: int
+    head: str
+    head_hash: str
+    blobs: int
+    problems: tuple[str, ...]
+    unchecked: tuple[str, ...]
+
+
+class RebuildAnswer(Result, frozen=True, kw_only=True):
+    ok: bool
+    events: int
+    projections: tuple[str, ...]
+    first_difference: str | None = None
+
+
+class DiskDifference(Result, frozen=True, kw_only=True):
+    path: str
+    journal: str | None
+    disk: str | None
+
+
+class WorkspaceReport(Result, frozen=True, kw_only=True):
+    ok: bool
+    files: int
+    differences: tuple[DiskDifference, ...]
+
+
+class Done(Result, frozen=True, kw_only=True):
+    message: str

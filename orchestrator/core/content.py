@@ -1,0 +1,80 @@
+"""What a file is at one moment: contents by digest, stat signatures, and how one became the other."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+import msgspec
+
+from orchestrator.core.ids import Digest, WorkspacePath
+
+Rung = Literal["current", "shifted", "merged"]
+"""How a patch came to fit: on its own base, moved with its lines, or by three-way merge."""
+
+
+class Signature(msgspec.Struct, frozen=True, array_like=True):
+    """What stat says of a file's bytes; equal signatures make a re-read unlikely to differ, never prove it."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+class LineHunk(msgspec.Struct, frozen=True, array_like=True):
+    """0-based half-open line ranges, before and after."""
+
+    old_start: int
+    old_len: int
+    new_start: int
+    new_len: int
+
+
+class FoundFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One file as a scan or a read met it."""
+
+    path: WorkspacePath
+    signature: Signature
+    mode: int
+    digest: Digest | None = None     # None: not hashed yet
+    kept: bool = False               # the bytes are in the blob store
+    version: int | None = None       # set when this only completes the digest of that earlier version
+
+
+class IntendedPath(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a change means to do to one path. `before`/`after` None: the path is absent then."""
+
+    path: WorkspacePath
+    before: Digest | None
+    after: Digest | None
+    mode: int | None = None          # permission bits that `after` will have
+    temp: str | None = None          # name of the temporary file, in the same directory
+    moved_from: WorkspacePath | None = None
+    directory: bool = False
+
+
+class PathChange(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a change did to one path."""
+
+    path: WorkspacePath
+    before: Digest | None
+    after: Digest | None
+    hunks: tuple[LineHunk, ...] = ()
+    mode: int | None = None
+    signature: Signature | None = None
+    moved_from: WorkspacePath | None = None
+    directory: bool = False
+    binary: bool = False             # no hunks, because it is not text
+
+
+class LineRange(msgspec.Struct, frozen=True, array_like=True):
+    """1-based lines, both ends included."""
+
+    start: int
+    end: int
+
+
+def digest_of(data: bytes) -> Digest:
+    """The SHA-256 of the plain bytes."""
+    return Digest("sha256:" + hashlib.sha256(data).hexdigest())

@@ -1,0 +1,430 @@
+"""What can go wrong, by who must act.
+
+    OrchestratorError
+    ├── CallerError      the agent: send something else
+    ├── ApproverError    a person with the approver code
+    ├── OperatorError    whoever runs the daemon
+    └── InternalError    us
+
+Each class has a stable `code`; `hint` is the next step. `details` holds positions, scores
+and versions, never file content; `shown` is content for the answer's second text block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+
+class OrchestratorError(Exception):
+    """The root: a message with the values, a stable code, and what to do next."""
+
+    code: ClassVar[str] = "internal"
+    hint: str = ""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        details: Mapping[str, Any] | None = None,
+        shown: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        if hint is not None:
+            self.hint = hint
+        self.details: dict[str, Any] = dict(details or {})
+        self.shown = shown
+
+
+class CallerError(OrchestratorError):
+    """The caller can mend it with another call."""
+
+
+class ApproverError(OrchestratorError):
+    """A person with the approver code must act."""
+
+
+class OperatorError(OrchestratorError):
+    """Whoever runs the daemon must act."""
+
+
+class InternalError(OrchestratorError):
+    """A defect of ours; the log has the trace."""
+
+
+# --- the call itself -------------------------------------------------------------------
+
+
+class UnknownOperation(CallerError):
+    """No operation has this name."""
+
+    code = "unknown_operation"
+
+
+class NotAvailable(CallerError):
+    """The contract names it, this version does not have it yet."""
+
+    code = "not_available"
+
+
+class ParameterUnknown(CallerError):
+    """A parameter that the operation does not have."""
+
+    code = "unknown_parameter"
+
+
+class ParameterInvalid(CallerError):
+    """A parameter of the wrong type or outside its range."""
+
+    code = "invalid_parameter"
+
+    def __init__(self, parameter: str, why: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{parameter}: {why}", hint=hint, details={"parameter": parameter})
+
+
+class FrameInvalid(CallerError):
+    """A line on the socket that is not one JSON-RPC message."""
+
+    code = "invalid_frame"
+
+
+class FrameTooLarge(CallerError):
+    """A line on the socket over the limit."""
+
+    code = "frame_too_large"
+
+
+class RequestIdReused(CallerError):
+    """The request id was used before, with other parameters."""
+
+    code = "request_id_reused"
+    hint = "Use a new request_id for a new request."
+
+
+class Aborted(CallerError):
+    """The change was cut off by a crash before it took effect."""
+
+    code = "aborted"
+    hint = "Nothing was changed. Send the same call again; the same request_id is safe."
+
+
+# --- who is calling --------------------------------------------------------------------
+
+
+class Unauthorised(CallerError):
+    """The token is wrong or revoked, or the name needs one."""
+
+    code = "unauthorised"
+
+
+class SessionNotYours(CallerError):
+    """A session is resumed by its own agent only."""
+
+    code = "session_not_yours"
+
+
+class SessionUnknown(CallerError):
+    """No session has this id."""
+
+    code = "session_unknown"
+
+
+class NotPermitted(CallerError):
+    """The operation is for people, reviewers or approvers."""
+
+    code = "not_permitted"
+
+
+class ApproverCodeNeeded(ApproverError):
+    """The act needs the approver code, and none or a wrong one was given."""
+
+    code = "approver_code_needed"
+    hint = "Run it in a terminal, or set ORCHESTRATOR_APPROVER, with the code that `orchestrator up` showed once."
+
+
+# --- paths -----------------------------------------------------------------------------
+
+
+class PathError(CallerError):
+    """The root of what can be wrong with a path as it is written."""
+
+    def __init__(self, path: str, why: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{escaped(path)}: {why}", hint=hint, details={"path": escaped(path)})
+
+
+class PathInvalid(PathError):
+    """Empty, not Unicode, or with characters that a name may not have."""
+
+    code = "path_invalid"
+
+
+class PathTooLong(PathError):
+    """A component over 255 bytes, or a path over the limit."""
+
+    code = "path_too_long"
+
+
+class PathNotCanonical(PathError):
+    """`..`, an empty component, or a spelling that is not NFC."""
+
+    code = "path_not_canonical"
+    hint = "Paths are relative to the workspace and never hold '..'."
+
+
+class PathAbsolute(PathError):
+    """An absolute path outside the workspace's root."""
+
+    code = "path_absolute"
+
+
+class FileNotFound(PathError):
+    """Nothing has this name."""
+
+    code = "not_found"
+    hint = "list_files or find_files shows what is there."
+
+
+class FileExists(PathError):
+    """Something has this name already."""
+
+    code = "already_exists"
+
+
+class NotAFile(PathError):
+    """A directory where a file is needed."""
+
+    code = "not_a_file"
+
+
+class NotADirectory(PathError):
+    """A file where a directory is needed."""
+
+    code = "not_a_directory"
+
+
+class NotARegularFile(PathError):
+    """A FIFO, socket or device."""
+
+    code = "not_a_regular_file"
+
+
+class SymlinkRefused(PathError):
+    """The path, or a directory in it, is a symbolic link."""
+
+    code = "symlink_refused"
+    hint = "Links are not followed; use the path of the file itself."
+
+
+class CrossDevice(PathError):
+    """The path leads into another file system."""
+
+    code = "cross_device"
+
+
+class OutsideWorkspace(PathError):
+    """The kernel says that the path leaves the workspace."""
+
+    code = "outside_workspace"
+
+
+class ChangedWhileRead(PathError):
+    """The file moved under the read more often than it was tried."""
+
+    code = "changed_while_read"
+    hint = "Try again."
+
+
+class FileBusy(PathError):
+    """Another process holds the file open for writing."""
+
+    code = "file_busy"
+    hint = "Try again when the other program has closed the file."
+
+
+class FileTooLarge(PathError):
+    """Over the size limit of this version."""
+
+    code = "too_large"
+
+
+class BinaryFile(PathError):
+    """Not text."""
+
+    code = "binary_file"
+
+
+class AccessRefused(PathError):
+    """The operating system refuses the daemon this file."""
+
+    code = "access_refused"
+
+
+class CharacterNotEncodable(PathError):
+    """The file's encoding cannot hold a character of the new text."""
+
+    code = "not_encodable"
+
+
+# --- policy ----------------------------------------------------------------------------
+
+
+class Denied(CallerError):
+    """Policy says no."""
+
+    code = "denied"
+    hint = "Policy decides this; a person can change it. Do not try another way round."
+
+
+class ApprovalRequired(CallerError):
+    """Policy lets a person decide, and the read waits for that."""
+
+    code = "approval_required"
+
+
+# --- versions and patches --------------------------------------------------------------
+
+
+class VersionNotKept(CallerError):
+    """The content at this version is not in the journal."""
+
+    code = "version_not_kept"
+
+
+class VersionUnknown(CallerError):
+    """The journal has no such event, or it is not of the kind asked for."""
+
+    code = "version_unknown"
+
+
+class StaleBase(CallerError):
+    """The named base is not a content that this path ever had."""
+
+    code = "stale_base"
+    hint = "Read the file and send the version_id of that answer as base."
+
+
+class BaseRequired(CallerError):
+    """The whole file would be replaced, and this session has not seen it whole."""
+
+    code = "base_required"
+    hint = "Read the whole file first (read_file), then send the change again."
+
+
+class SearchNotFound(CallerError):
+    """The search text, or a hunk of the patch, stands nowhere."""
+
+    code = "search_not_found"
+    hint = "Copy the lines exactly from a fresh read; the nearest places are shown."
+
+
+class SearchAmbiguous(CallerError):
+    """The search text stands in more than one place."""
+
+    code = "search_ambiguous"
+    hint = "Add a neighbouring line to it, or set expected_count."
+
+
+class ChangesOverlap(CallerError):
+    """Two changes of one batch touch the same lines."""
+
+    code = "changes_overlap"
+    hint = "Join the overlapping changes into one."
+
+
+class NothingToChange(CallerError):
+    """The change leaves the file as it is."""
+
+    code = "nothing_to_change"
+
+
+class PatchInvalid(CallerError):
+    """The patch cannot be read as a unified diff of one file."""
+
+    code = "patch_invalid"
+
+
+class RevertImpossible(CallerError):
+    """The change has nothing left to revert, or its contents were not kept."""
+
+    code = "revert_impossible"
+
+
+# --- the workspace and the daemon ------------------------------------------------------
+
+
+class WorkspaceNested(OperatorError):
+    """A daemon runs on a workspace inside or around this one."""
+
+    code = "workspace_nested"
+
+
+class WorkspaceHeld(OperatorError):
+    """Another daemon serves this workspace."""
+
+    code = "workspace_held"
+
+
+class DaemonUnreachable(OperatorError):
+    """No daemon answers on the socket."""
+
+    code = "daemon_unreachable"
+    hint = "Start it with `orchestrator up`."
+
+
+class DaemonRestarted(CallerError):
+    """The daemon ended while the call was open."""
+
+    code = "daemon_restarted"
+    hint = "Send the same call again with the same request_id."
+
+
+class WritesStopped(OperatorError):
+    """The disk refused a sync or is full; nothing is written until that is mended."""
+
+    code = "writes_stopped"
+
+
+class DiskFull(OperatorError):
+    """No space left for the change; nothing was changed."""
+
+    code = "disk_full"
+    hint = "Free some space, then send the change again."
+
+
+class JournalCorrupt(OperatorError):
+    """The journal does not hold what it should."""
+
+    code = "journal_corrupt"
+
+
+class JournalTooNew(OperatorError):
+    """The journal was written by a newer program."""
+
+    code = "journal_too_new"
+
+
+class JournalBehind(OperatorError):
+    """The files are ahead of the journal, as after a restored backup."""
+
+    code = "journal_behind"
+
+
+class PolicyInvalid(OperatorError):
+    """The policy file cannot be used."""
+
+    code = "policy_invalid"
+
+
+def escaped(text: str) -> str:
+    """A text from outside with every control, format and lone surrogate character made visible."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text
+    )
+
+
+def shown_lines(lines: Sequence[int], most: int = 20) -> str:
+    """Line numbers for a message: `3, 17, 40 …`."""
+    text = ", ".join(str(line) for line in lines[:most])
+    return f"{text} …" if len(lines) > most else text

@@ -1,0 +1,53 @@
+"""The base of all events, and the envelope around each one in the journal."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from orchestrator.core.ids import AgentName, Seq, SessionId
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
+    """A fact in the past tense, complete in itself, never edited.
+
+    `redactable` names the fields that `journal redact` may blank; no fold reads them.
+    """
+
+    redactable: ClassVar[tuple[str, ...]] = ()
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who caused an event, and by which call."""
+
+    session: SessionId | None = None
+    agent: AgentName | None = None
+    owner: str | None = None                # the human it acts for
+    request_id: str | None = None
+    request_digest: str | None = None       # of operation and parameters
+    cause: Seq | None = None                # the event that led to this one
+    trace_id: str | None = None
+    client_call_id: str | None = None       # the agent's own id of the tool call
+
+
+class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+    """An event as the journal holds it. Order is by `seq` alone; `at` is an attribute."""
+
+    seq: Seq
+    at: int                                 # ms since the epoch
+    stream: str
+    stream_version: int
+    origin: Origin
+    event: Event
+    payload_hash: bytes
+    prev_hash: bytes
+    hash: bytes
+
+    @property
+    def agent(self) -> AgentName | None:
+        return self.origin.agent
+
+    @property
+    def session(self) -> SessionId | None:
+        return self.origin.session

@@ -1,0 +1,64 @@
+"""Every event there is, by its stored tag."""
+
+from __future__ import annotations
+
+from orchestrator.core.events.base import Event
+from orchestrator.core.events.conflicts import (
+    ApprovalDenied,
+    ApprovalGranted,
+    ApprovalLapsed,
+    ApprovalRequested,
+    ConflictFound,
+    ConflictSettled,
+    ConflictSuperseded,
+    PolicyLoaded,
+)
+from orchestrator.core.events.files import (
+    CallRefused,
+    ChangeAborted,
+    ChangeApplied,
+    ChangeDiverged,
+    ChangeIntended,
+    ChangeRefused,
+    ContentSearched,
+    DiffShown,
+    DirectoryListed,
+    FileChangedOutside,
+    FileCreatedOutside,
+    FileInspected,
+    FileRead,
+    FileRemovedOutside,
+    FilesFound,
+    ReadRefused,
+    SessionNoted,
+    StrayKept,
+)
+from orchestrator.core.events.sessions import (
+    AgentAdded,
+    AgentRevoked,
+    ApproverSet,
+    SessionClosed,
+    SessionOpened,
+    TaskBegun,
+    TaskEnded,
+)
+
+AnyEvent = (
+    AgentAdded | AgentRevoked | ApproverSet | SessionOpened | SessionClosed | TaskBegun | TaskEnded
+    | FileRead | FileInspected | DirectoryListed | ContentSearched | DiffShown | ReadRefused | CallRefused
+    | SessionNoted
+    | ChangeIntended | ChangeApplied | ChangeAborted | ChangeDiverged | ChangeRefused
+    | FilesFound | FileChangedOutside | FileCreatedOutside | FileRemovedOutside | StrayKept
+    | ConflictFound | ConflictSettled | ConflictSuperseded
+    | ApprovalRequested | ApprovalGranted | ApprovalDenied | ApprovalLapsed | PolicyLoaded
+)  # fmt: skip
+
+EVENTS: tuple[type[Event], ...] = AnyEvent.__args__
+
+
+def tag_of(event: Event | type[Event]) -> str:
+    """The tag that the journal stores for an event."""
+    tag = event.__struct_config__.tag
+    if not isinstance(tag, str):
+        raise TypeError(f"{event!r} has no tag")
+    return tag

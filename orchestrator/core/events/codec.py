@@ -1,0 +1,39 @@
+"""Events to stored bytes and back."""
+
+from __future__ import annotations
+
+import msgspec
+
+from orchestrator.core.errors import JournalCorrupt, JournalTooNew
+from orchestrator.core.events.base import Event
+from orchestrator.core.events.catalog import EVENTS, AnyEvent, tag_of
+from orchestrator.core.events.upcasts import upcast
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_TAGS = frozenset(map(tag_of, EVENTS))
+
+
+def encode(event: Event) -> bytes:
+    """The payload as it is stored: msgspec JSON with the tag in it."""
+    return _ENCODER.encode(event)
+
+
+def decode(payload: bytes, *, tag: str, seq: int) -> Event:
+    """Read a stored payload, lifting old forms to the present one.
+
+    Raises JournalTooNew on a tag that this program does not know, JournalCorrupt on a
+    payload that is not what its tag says; both name the position.
+    """
+    lifted = upcast(tag, payload)
+    try:
+        return _DECODER.decode(lifted)
+    except msgspec.ValidationError as error:
+        if tag not in _TAGS:
+            raise JournalTooNew(
+                f"event @{seq} is of kind {tag!r}, which this program does not know",
+                hint="Run a newer version of the program on this journal.",
+            ) from error
+        raise JournalCorrupt(f"event @{seq} ({tag}) cannot be read: {error}") from error
+    except msgspec.DecodeError as error:
+        raise JournalCorrupt(f"event @{seq} ({tag}) is not JSON: {error}") from error

@@ -1,0 +1,114 @@
+"""Changes that wait: for another try, for a person, for permission."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from orchestrator.core.content import IntendedPath
+from orchestrator.core.events.base import Event
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
+
+
+class ClashRegion(msgspec.Struct, frozen=True, array_like=True):
+    """0-based start and length of the lines that clash, in each of the three contents."""
+
+    base_start: int
+    base_len: int
+    current_start: int
+    current_len: int
+    proposed_start: int
+    proposed_len: int
+
+
+class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
+    """A change that fits nowhere: base, what the file holds, and what was proposed, all three kept."""
+
+    redactable: ClassVar[tuple[str, ...]] = ("reason",)
+
+    path: WorkspacePath
+    base: Digest | None
+    base_version: Seq | None
+    current: Digest | None
+    current_version: Seq | None
+    proposed: Digest
+    regions: tuple[ClashRegion, ...] = ()
+    mode: int | None = None
+    operation: str = ""
+    reason: str = ""
+    task: Seq | None = None
+    approval: Seq | None = None             # the granted request that no longer fitted
+    reverts: tuple[Seq, ...] = ()
+
+
+class ConflictSettled(Event, frozen=True, kw_only=True, tag="conflict_settled"):
+    """A person or reviewer chose."""
+
+    redactable: ClassVar[tuple[str, ...]] = ("reason",)
+
+    conflict: Seq
+    choice: Literal["current", "proposed", "content"]
+    by: str
+    change: Seq | None = None               # the ChangeIntended that carried the choice out
+    reason: str = ""
+
+
+class ConflictSuperseded(Event, frozen=True, kw_only=True, tag="conflict_superseded"):
+    """A later change of the same agent made the conflict moot."""
+
+    conflict: Seq
+    change: Seq
+
+
+class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval_requested"):
+    """A person must say yes to exactly this: (paths, before, after), or (path, version) for a read."""
+
+    redactable: ClassVar[tuple[str, ...]] = ("reason",)
+
+    operation: str
+    paths: tuple[IntendedPath, ...]
+    rule: str                               # the policy rule that asks, and why
+    expires_at: int                         # ms since the epoch
+    base: Seq | None = None
+    read_version: Seq | None = None         # set for a read
+    renews: Seq | None = None               # the lapsed request that this one follows
+    reverts: tuple[Seq, ...] = ()
+    supersedes: Seq | None = None
+    settles: Seq | None = None
+    on_seen_whole: bool = False
+    task: Seq | None = None
+    reason: str = ""
+
+
+class ApprovalGranted(Event, frozen=True, kw_only=True, tag="approval_granted"):
+    """A person said yes, once."""
+
+    approval: Seq
+    by: str
+
+
+class ApprovalDenied(Event, frozen=True, kw_only=True, tag="approval_denied"):
+    """A person said no."""
+
+    redactable: ClassVar[tuple[str, ...]] = ("reason",)
+
+    approval: Seq
+    by: str
+    reason: str = ""
+
+
+class ApprovalLapsed(Event, frozen=True, kw_only=True, tag="approval_lapsed"):
+    """The request is void: its time ran out, its base moved, or policy changed its mind."""
+
+    approval: Seq
+    cause: Literal["expired", "base_changed", "policy_changed", "conflict", "error"]
+    message: str = ""
+
+
+class PolicyLoaded(Event, frozen=True, kw_only=True, tag="policy_loaded"):
+    """From here on this policy decides."""
+
+    digest: Digest
+    source: str
+    rules: int

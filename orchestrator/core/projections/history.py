@@ -1,0 +1,119 @@
+"""History: which content each path had, from when to when, and by whose hand; a function from event to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from orchestrator.core.content import FoundFile
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.files import (
+    ChangeApplied,
+    FileChangedOutside,
+    FileCreatedOutside,
+    FileRemovedOutside,
+    FilesFound,
+)
+from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
+
+VERSION = 1
+"""Raised when the rows change; the table is then rebuilt."""
+
+
+class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of one file, as history knows it."""
+
+    path: WorkspacePath
+    seq: Seq                        # the version_id
+    effective: Seq                  # from which @N on it is the content: the intent of a change, else seq
+    at: int                         # ms
+    kind: Literal["found", "change", "outside"]
+    operation: str = ""
+    digest: Digest | None = None    # None: absent from here on, or never hashed (see `present`)
+    present: bool = True
+    size: int | None = None
+    mode: int | None = None
+    change: Seq | None = None       # the intent
+    agent: AgentName | None = None
+    session: str | None = None
+    task: Seq | None = None
+    approval: Seq | None = None
+    reverts: tuple[Seq, ...] = ()
+    moved_from: WorkspacePath | None = None
+
+
+class DigestLearned(msgspec.Struct, frozen=True):
+    """The content of an earlier version is known by its hash now; the version stays the same."""
+
+    path: WorkspacePath
+    version: Seq
+    digest: Digest
+    size: int
+
+
+def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
+    """What one event adds to history; most add nothing."""
+    match recorded.event:
+        case FilesFound(entries=entries):
+            for entry in entries:
+                yield _found(recorded, entry)
+        case ChangeApplied() as applied:
+            for change in applied.paths:
+                if change.directory:
+                    continue
+                yield VersionRow(
+                    path=change.path,
+                    seq=recorded.seq,
+                    effective=applied.change,
+                    at=recorded.at,
+                    kind="change",
+                    operation=applied.operation,
+                    digest=change.after,
+                    present=change.after is not None,
+                    size=change.signature.size if change.signature else None,
+                    mode=change.mode,
+                    change=applied.change,
+                    agent=recorded.agent,
+                    session=recorded.session,
+                    task=applied.task,
+                    approval=applied.approval,
+                    reverts=applied.reverts,
+                    moved_from=change.moved_from,
+                )
+        case (
+            FileChangedOutside(path=path, after=after, signature=signature, mode=mode)
+            | FileCreatedOutside(path=path, after=after, signature=signature, mode=mode)
+        ):
+            yield VersionRow(
+                path=path,
+                seq=recorded.seq,
+                effective=recorded.seq,
+                at=recorded.at,
+                kind="outside",
+                digest=after,
+                size=signature.size,
+                mode=mode,
+            )
+        case FileRemovedOutside(path=path):
+            yield VersionRow(
+                path=path, seq=recorded.seq, effective=recorded.seq, at=recorded.at, kind="outside", present=False
+            )
+        case _:
+            return
+
+
+def _found(recorded: Recorded, entry: FoundFile) -> VersionRow | DigestLearned:
+    if entry.version is not None and entry.digest is not None:
+        return DigestLearned(entry.path, Seq(entry.version), entry.digest, entry.signature.size)
+    return VersionRow(
+        path=entry.path,
+        seq=recorded.seq,
+        effective=recorded.seq,
+        at=recorded.at,
+        kind="found",
+        digest=entry.digest,
+        size=entry.signature.size,
+        mode=entry.mode,
+    )

@@ -1,0 +1,332 @@
+"""Which lines two texts have in common: the line pairs that git would choose.
+
+A merge agrees with git's only where both pair the same lines, so of several shortest edit
+scripts this picks git's: Myers' algorithm in its linear-space form (E. Myers, "An O(ND)
+Difference Algorithm and Its Variations", 1986, section 4b), the same ties, lines set aside first
+that cannot or hardly match, changes slid to where git shows them. Beyond `MAX_COST` edits, where
+git guesses and Python is slow, rapidfuzz's bit-parallel LCS finds a shortest script of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain, compress, count
+
+from rapidfuzz.distance import Indel
+
+MAX_COST = 256
+"""Edits from each end of a box after which the search is left to rapidfuzz."""
+MAX_LINES = 20_000
+"""Lines a side that rapidfuzz is given at once: its matrix is a bit for each pair, 50 MB."""
+_WINDOW = 100
+_STEPS = 8
+_MOST_LEAP = 2048
+_NOT = bytes([1]) + bytes(255)
+_PRESENT = bytes([0]) + bytes([1]) * 255
+_BETWEEN_ABSENT = re.compile(rb"\x00[\x00\x02]*\x00")
+
+Groups = list[tuple[int, int]]
+"""The changed lines of one text: (unchanged lines before the run, length of the run), ascending."""
+
+
+def align(a: Sequence[str], b: Sequence[str]) -> tuple[Groups, Groups]:
+    """The runs of lines that `a` has and `b` lacks, and the reverse.
+
+    Taking these out of both leaves equal texts. Cost: O(n) for the common head and tail, then
+    O(n + d²) for d edits up to `MAX_COST`, and O(n²/64) beyond.
+    """
+    a, b = list(a), list(b)
+    head = _same_head(a, b)
+    tail = _same_tail(a, b, head)
+    len_a, len_b = len(a) - head - tail, len(b) - head - tail
+    if not len_a or not len_b:
+        gone, come = bytearray(b"\1") * len_a, bytearray(b"\1") * len_b
+    else:
+        gone, come = _changed(a, b, head, tail)
+    groups_a, groups_b = _groups(gone, head), _groups(come, head)
+    groups_a = _settled(a, groups_a, {gap for gap, _ in groups_b})
+    return groups_a, _settled(b, groups_b, {gap for gap, _ in groups_a})
+
+
+def _changed(a: list[str], b: list[str], head: int, tail: int) -> tuple[bytearray, bytearray]:
+    """For each line between head and tail: 1 if it has no partner."""
+    code = dict(zip(dict.fromkeys(chain(a, b)), count(), strict=False))
+    all_a, all_b = list(map(code.__getitem__, a)), list(map(code.__getitem__, b))
+    in_a, in_b = Counter(all_a), Counter(all_b)
+    mid_a, mid_b = all_a[head : len(a) - tail], all_b[head : len(b) - tail]
+    kept_a, kept_b = _kept(mid_a, in_b, _many(len(a))), _kept(mid_b, in_a, _many(len(b)))
+    ids_a, ids_b = list(compress(mid_a, kept_a)), list(compress(mid_b, kept_b))
+    lost, new = bytearray(len(ids_a)), bytearray(len(ids_b))
+    if not _myers(ids_a, ids_b, lost, new):
+        lost, new = bytearray(b"\1") * len(ids_a), bytearray(b"\1") * len(ids_b)
+        for i, j, length in _longest(ids_a, ids_b):
+            lost[i : i + length] = new[j : j + length] = bytes(length)
+    return _spread(lost, kept_a), _spread(new, kept_b)
+
+
+def _spread(flags: bytearray, kept: bytes) -> bytearray:
+    """The flags of the kept lines in the places of all; the others are flagged."""
+    if 0 not in kept:
+        return flags
+    spread = bytearray(kept).translate(_NOT)
+    places = list(compress(count(), kept))
+    at = -1
+    while (at := flags.find(1, at + 1)) >= 0:
+        spread[places[at]] = 1
+    return spread
+
+
+# --- lines that need not be looked at --------------------------------------------------
+
+
+def _same_head(a: list[str], b: list[str]) -> int:
+    at, most, step = 0, min(len(a), len(b)), 1024
+    while at < most:
+        if a[at : at + step] == b[at : at + step] and at + step <= most:
+            at += step
+        elif step == 1:
+            break
+        else:
+            step //= 2
+    return at
+
+
+def _same_tail(a: list[str], b: list[str], head: int) -> int:
+    at, most, step = 0, min(len(a), len(b)) - head, 1024
+    end_a, end_b = len(a), len(b)
+    while at < most:
+        if at + step <= most and a[end_a - at - step : end_a - at] == b[end_b - at - step : end_b - at]:
+            at += step
+        elif step == 1:
+            break
+        else:
+            step //= 2
+    return at
+
+
+def _many(lines: int) -> int:
+    """How often a line must stand in the other text to be called common: about √lines."""
+    return min(1 << (lines.bit_length() + 1) // 2, 1024)
+
+
+def _kept(lines: list[int], others: Counter[int], many: int) -> bytes:
+    """1 for each line worth pairing: one that the other text has, but for common ones in a changed run."""
+    kind_of = {line: 2 if (n := others[line]) >= many else int(n > 0) for line in {*lines}}
+    kinds = bytes(map(kind_of.__getitem__, lines))
+    kept = bytearray(kinds.translate(_PRESENT))
+    for run in _BETWEEN_ABSENT.finditer(kinds):
+        for at in range(*run.span()):
+            kept[at] = kept[at] and not _drowned(kinds, at)
+    return bytes(kept)
+
+
+def _drowned(kinds: bytes, at: int) -> bool:
+    """A common line between lines without partner, which outnumber the common ones 3 to 1."""
+    absent = common = 0
+    for side in (kinds[max(at - _WINDOW, 0) : at][::-1], kinds[at + 1 : at + _WINDOW + 1]):
+        unique = side.find(1)
+        run = side if unique < 0 else side[:unique]
+        if 0 not in run:
+            return False
+        absent += run.count(0)
+        common += run.count(2) + 1
+    return 3 * common < absent
+
+
+# --- Myers -----------------------------------------------------------------------------
+
+
+def _myers(a: list[int], b: list[int], gone: bytearray, come: bytearray) -> bool:
+    """Flag the lines outside a longest common subsequence; False where that costs too much."""
+    boxes = [(0, len(a), 0, len(b))]
+    while boxes:
+        i, i_end, j, j_end = boxes.pop()
+        length = _run(a, i, i_end, b, j, j_end)
+        i, j = i + length, j + length
+        length = _run_back(a, i, i_end, b, j, j_end)
+        i_end, j_end = i_end - length, j_end - length
+        if i == i_end:
+            come[j:j_end] = b"\1" * (j_end - j)
+        elif j == j_end:
+            gone[i:i_end] = b"\1" * (i_end - i)
+        else:
+            meeting = _meet(a, i, i_end, b, j, j_end)
+            if meeting is None:
+                return False
+            x, y = meeting
+            boxes += (x, i_end, y, j_end), (i, x, j, y)
+    return True
+
+
+def _run(a: list[int], x: int, x_end: int, b: list[int], y: int, y_end: int) -> int:
+    """How many pairs match from (x, y) on: one by one at first, then by growing leaps."""
+    start, end = x, min(x_end, x + y_end - y)
+    shift = y - x
+    near = min(end, x + _STEPS)
+    while x < near and a[x] == b[x + shift]:
+        x += 1
+    if x < near or x == end:
+        return x - start
+    leap, grow = _STEPS, True
+    while leap:
+        if x + leap <= end and a[x : x + leap] == b[x + shift : x + shift + leap]:
+            x += leap
+            leap = min(2 * leap, _MOST_LEAP) if grow else leap // 2
+        else:
+            leap, grow = leap // 2, False
+    return x - start
+
+
+def _run_back(a: list[int], x_start: int, x: int, b: list[int], y_start: int, y: int) -> int:
+    """How many pairs match before (x, y)."""
+    end, start = x, max(x_start, x + y_start - y)
+    shift = y - x
+    near = max(start, x - _STEPS)
+    while x > near and a[x - 1] == b[x + shift - 1]:
+        x -= 1
+    if x > near or x == start:
+        return end - x
+    leap, grow = _STEPS, True
+    while leap:
+        if x - leap >= start and a[x - leap : x] == b[x + shift - leap : x + shift]:
+            x -= leap
+            leap = min(2 * leap, _MOST_LEAP) if grow else leap // 2
+        else:
+            leap, grow = leap // 2, False
+    return end - x
+
+
+def _meet(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) -> tuple[int, int] | None:
+    """Where a shortest path searched from both corners of a box meets; None beyond `MAX_COST`.
+
+    `ahead[k]` is how far the forward search has come on diagonal k = x - y, counted from its own
+    first diagonal; `back[k]` likewise for the search from the far corner. Nothing in the box's
+    first and last pair matches, and neither side is empty.
+    """
+    low, high = i - j_end, i_end - j  # the box's outermost diagonals
+    first, last = i - j, i_end - j_end
+    odd = (first - last) % 2 == 1
+    ahead = [-1] * (2 * MAX_COST + 5)
+    back = [1 << 60] * (2 * MAX_COST + 5)
+    to_ahead, to_back = MAX_COST + 2 - first, MAX_COST + 2 - last
+    ahead[first + to_ahead], back[last + to_back] = i, i_end
+    a_low = a_high = first
+    b_low = b_high = last
+    for _ in range(MAX_COST):
+        a_low += -1 if a_low > low else 1
+        a_high += 1 if a_high < high else -1
+        for k in range(a_high, a_low - 1, -2):
+            at = k + to_ahead
+            x = ahead[at - 1] + 1 if ahead[at - 1] >= ahead[at + 1] else ahead[at + 1]
+            if x < i_end and x - k < j_end and a[x] == b[x - k]:
+                x += _run(a, x, i_end, b, x - k, j_end)
+            ahead[at] = x
+            if odd and b_low <= k <= b_high and back[k + to_back] <= x:
+                return x, x - k
+        b_low += -1 if b_low > low else 1
+        b_high += 1 if b_high < high else -1
+        for k in range(b_high, b_low - 1, -2):
+            at = k + to_back
+            x = back[at - 1] if back[at - 1] < back[at + 1] else back[at + 1] - 1
+            if x > i and x - k > j and a[x - 1] == b[x - k - 1]:
+                x -= _run_back(a, i, x, b, j, x - k)
+            back[at] = x
+            if not odd and a_low <= k <= a_high and x <= ahead[k + to_ahead]:
+                return x, x - k
+    return None
+
+
+# --- rewritten texts -------------------------------------------------------------------
+
+
+def _longest(a: list[int], b: list[int]) -> Iterator[tuple[int, int, int]]:
+    """Equal runs (i, j, length), ascending: of an LCS where it can be had, else around anchors."""
+    if len(a) <= MAX_LINES and len(b) <= MAX_LINES:
+        yield from _indel(a, 0, len(a), b, 0, len(b))
+        return
+    i = j = 0
+    for x, y in [*_anchors(a, b), (len(a), len(b))]:
+        if x - i <= MAX_LINES and y - j <= MAX_LINES:
+            yield from _indel(a, i, x, b, j, y)
+        if x < len(a) and y < len(b):
+            yield x, y, 1
+        i, j = x + 1, y + 1
+
+
+def _indel(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) -> Iterator[tuple[int, int, int]]:
+    for op in Indel.opcodes(a[i:i_end], b[j:j_end]):
+        if op.tag == "equal":
+            yield i + op.src_start, j + op.dest_start, op.src_end - op.src_start
+
+
+def _anchors(a: list[int], b: list[int]) -> list[tuple[int, int]]:
+    """The longest ascending chain of pairs of lines that stand once in each text (patience)."""
+    once_a, once_b = ({line for line, n in Counter(side).items() if n == 1} for side in (a, b))
+    place = {line: j for j, line in enumerate(b) if line in once_b}
+    pairs = [(i, place[line]) for i, line in enumerate(a) if line in once_a and line in place]
+    tops: list[int] = []  # the least last j of a chain of each length
+    ends: list[int] = []  # the pair that such a chain ends with
+    previous: list[int] = []
+    for at, (_, j) in enumerate(pairs):
+        length = bisect_left(tops, j)
+        tops[length : length + 1], ends[length : length + 1] = [j], [at]
+        previous.append(ends[length - 1] if length else -1)
+    chain: list[tuple[int, int]] = []
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        chain.append(pairs[at])
+        at = previous[at]
+    return chain[::-1]
+
+
+# --- where a change is shown -----------------------------------------------------------
+
+
+def _groups(flags: bytearray, head: int) -> Groups:
+    groups: Groups = []
+    end = changed = 0
+    while (start := flags.find(1, end)) >= 0:
+        end = flags.find(0, start)
+        end = len(flags) if end < 0 else end
+        groups.append((head + start - changed, end - start))
+        changed += end - start
+    return groups
+
+
+def _settled(lines: list[str], groups: Groups, others: set[int]) -> Groups:
+    """Slide each run as far down as it goes, or to the last place where the other text changes too.
+
+    A run can move by one line where the line that it takes up equals the one it gives back; runs
+    that come to touch are one. `others` holds the other text's gaps.
+    """
+    done: Groups = []
+    before = 0  # lines in `done`
+    todo = groups[::-1]
+    while todo:
+        gap, size = todo.pop()
+        while True:
+            length, partner = size, None
+            while (start := gap + before) > 0 and lines[start - 1] == lines[start + size - 1]:
+                gap -= 1
+                if done and done[-1][0] == gap:
+                    size += done[-1][1]
+                    before -= done.pop()[1]
+            highest = gap
+            if gap in others:
+                partner = gap
+            while (start := gap + before) + size < len(lines) and lines[start] == lines[start + size]:
+                gap += 1
+                if todo and todo[-1][0] == gap:
+                    size += todo.pop()[1]
+                if gap in others:
+                    partner = gap
+            if size == length:
+                break
+        if gap != highest and partner is not None:
+            gap = partner
+        done.append((gap, size))
+        before += size
+    return done

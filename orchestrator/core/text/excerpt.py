@@ -1,0 +1,63 @@
+"""Lines as a model reads them: numbered, bounded in width and in number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.core.text import tokens
+
+MAX_LINE = 1_000
+"""Characters of one line that are shown."""
+
+
+def render(
+    lines: Sequence[str], first: int, *, numbers: bool = True, max_line: int = MAX_LINE
+) -> tuple[str, tuple[int, ...]]:
+    r"""Write lines out for a reader; `first` is the 1-based number of the first of them.
+
+    Each line is ended by `\n`, and with `numbers` begins with its number, right-aligned in six
+    columns, and a tab. Of a line over `max_line` characters the first `max_line` are shown, then
+    how many were left out. Returns the text and the numbers of the lines that were cut.
+    Cost: O(characters shown).
+    """
+    rows: list[str] = []
+    cut: list[int] = []
+    for number, line in enumerate(lines, first):
+        shown = line
+        if len(line) > max_line:
+            shown = _cut(line, max_line)
+            cut.append(number)
+        rows.append(f"{number:>6}\t{shown}\n" if numbers else f"{shown}\n")
+    return "".join(rows), tuple(cut)
+
+
+def fit(
+    lines: Sequence[str],
+    start: int,
+    end: int,
+    max_tokens: int,
+    *,
+    numbers: bool = True,
+    max_line: int = MAX_LINE,
+) -> int:
+    """The last line that can be shown from `start` on, within `end` and the budget.
+
+    `start` and `end` are 1-based and inclusive, `lines` the whole file; the budget counts the
+    lines as `render` writes them. At least one line is shown, however long, so that a reader
+    always gets on; the answer is `start - 1` only where there is no line at `start`.
+    Cost: O(lines shown).
+    """
+    end = min(end, len(lines))
+    budget = max_tokens * tokens.PER_TOKEN
+    overhead = 2 * (8 if numbers else 1)  # the number, the tab and the line's end, all ASCII
+    for number in range(start, end + 1):
+        line = lines[number - 1]
+        shown = line if len(line) <= max_line else _cut(line, max_line)
+        budget -= tokens.weight(shown) + overhead
+        if budget < 0:
+            return max(number - 1, start)
+    return max(end, start - 1)
+
+
+def _cut(line: str, max_line: int) -> str:
+    return f"{line[:max_line]} … [{len(line) - max_line} characters left out]"

@@ -1,0 +1,86 @@
+"""Three-way merge of lines (diff3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from orchestrator.core.text.diff import Hunk, diff
+
+
+class Region(msgspec.Struct, frozen=True):
+    """Where both sides changed the base differently; 0-based starts, the lengths may be 0."""
+
+    base_start: int
+    base_len: int
+    current_start: int
+    current_len: int
+    proposed_start: int
+    proposed_len: int
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """Both sides' changes in one text."""
+
+    lines: tuple[str, ...]
+
+
+class Clashed(msgspec.Struct, frozen=True):
+    """The changes do not go together; ascending, at least one region."""
+
+    regions: tuple[Region, ...]
+
+
+def merge3(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> Merged | Clashed:
+    """Bring the changes base → current and base → proposed together.
+
+    Changes clash as in `git merge-file`: when they overlap or touch, with no unchanged line of
+    the base between them, unless both sides come to the same lines there, which are then taken
+    once. Lines are compared as given. Cost: two of `diff`, then O(lines).
+    """
+    ours, theirs = diff(base, current), diff(base, proposed)
+    lines: list[str] = []
+    regions: list[Region] = []
+    at = o = t = shift_o = shift_t = 0
+    while o < len(ours) or t < len(theirs):
+        first_o, first_t = o, t
+        o, t, start, end = _cluster(ours, o, theirs, t)
+        lines += base[at:start]
+        at = end
+        o_start, t_start = start + shift_o, start + shift_t
+        shift_o, shift_t = _shift(ours, o), _shift(theirs, t)
+        mine, other = current[o_start : end + shift_o], proposed[t_start : end + shift_t]
+        if first_t == t or list(mine) == list(other):
+            lines += mine
+        elif first_o == o:
+            lines += other
+        else:
+            regions.append(Region(start, end - start, o_start, len(mine), t_start, len(other)))
+    if regions:
+        return Clashed(tuple(regions))
+    lines += base[at:]
+    return Merged(tuple(lines))
+
+
+def _cluster(ours: Sequence[Hunk], o: int, theirs: Sequence[Hunk], t: int) -> tuple[int, int, int, int]:
+    """The next hunks that hang together, and the lines of the base that they span.
+
+    Returns the index of the hunk after them on each side, and start and end of the span.
+    """
+    start = min(side[at].old_start for side, at in ((ours, o), (theirs, t)) if at < len(side))
+    end = start
+    while True:
+        if o < len(ours) and ours[o].old_start <= end:
+            end = max(end, ours[o].old_end)
+            o += 1
+        elif t < len(theirs) and theirs[t].old_start <= end:
+            end = max(end, theirs[t].old_end)
+            t += 1
+        else:
+            return o, t, start, end
+
+
+def _shift(hunks: Sequence[Hunk], done: int) -> int:
+    """How far the lines after the first `done` hunks have moved."""
+    return hunks[done - 1].new_end - hunks[done - 1].old_end if done else 0

@@ -1,0 +1,302 @@
+"""What the engine needs from the world; each promise here is kept by every adapter, and a contract suite says so."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Literal, Protocol
+
+import msgspec
+
+from orchestrator.core.content import Signature
+from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.projections.history import VersionRow
+
+Step = Callable[[str], None]
+"""Called by name between any two steps of a durable change. The shipped one does nothing;
+a crash test's one ends the process."""
+
+
+class Clock(Protocol):
+    """Wall time, for the envelope and for deadlines."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch; may jump."""
+
+
+class Entropy(Protocol):
+    """Unguessable bytes: salts, tokens, delimiters, names."""
+
+    def bytes(self, count: int) -> bytes:
+        """`count` bytes."""
+
+
+# --- journal ---------------------------------------------------------------------------
+
+ANY_VERSION = -1
+"""Append whatever the stream's version is (reads)."""
+
+
+class StreamMoved(Exception):
+    """The stream is not at the expected version; decide again."""
+
+    def __init__(self, stream: str, expected: int, found: int) -> None:
+        super().__init__(f"{stream} is at {found}, not at {expected}")
+        self.stream, self.expected, self.found = stream, expected, found
+
+
+class NewEvent(msgspec.Struct, frozen=True):
+    """An event to append, and the version (count of events) its stream must have before it."""
+
+    stream: str
+    event: Event
+    expected: int = ANY_VERSION
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """What is appended together or not at all.
+
+    `blobs` are kept in the same transaction. `origin.request_id`, if set, is claimed for
+    (agent, request_id) by the first unit that carries it; later units of the same request
+    (same digest) are appended without another claim.
+    """
+
+    events: tuple[NewEvent, ...]
+    origin: Origin
+    blobs: tuple[tuple[Digest, bytes], ...] = ()
+
+
+class RequestSeen(msgspec.Struct, frozen=True):
+    """A request id that the journal knows: its digest, and the first event it led to."""
+
+    digest: str
+    seq: Seq
+
+
+class EventFilter(msgspec.Struct, frozen=True):
+    """Which events to read; empty fields leave all through."""
+
+    tags: tuple[str, ...] = ()
+    stream: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    after: int = 0                  # exclusive
+    until: int | None = None        # inclusive
+
+
+EVERYTHING = EventFilter()
+
+
+class VerifyReport(msgspec.Struct, frozen=True):
+    """What a walk over the journal found."""
+
+    events: int
+    head: Seq
+    head_hash: str                  # hex
+    blobs: int
+    problems: tuple[str, ...]       # empty: all that was checked holds
+    unchecked: tuple[str, ...]      # what could not be checked, and why
+
+
+class Journal(Protocol):
+    """The appended truth. One process, one writer; safe to call from any task of one event loop.
+
+    `append` returns after the commit is synced and after every `subscribe`d fold has seen
+    the events. A cancelled append still completes. Raises StreamMoved (nothing appended),
+    RequestIdReused, WritesStopped (after a failed sync), DiskFull.
+    """
+
+    @property
+    def head(self) -> Seq:
+        """The last committed position; 0 for an empty journal."""
+
+    def stream_version(self, stream: str) -> int:
+        """How many events the stream has, of all that are committed."""
+
+    def subscribe(self, fold: Callable[[Recorded], None]) -> None:
+        """Call `fold` for every event appended from now on, in order, after its commit, on the loop's thread."""
+
+    async def append(self, unit: Unit) -> tuple[Recorded, ...]: ...
+
+    async def request(self, agent: str, request_id: str) -> RequestSeen | None: ...
+
+    def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
+        """Events in order, from a consistent snapshot per batch."""
+
+    async def event(self, seq: int) -> Recorded | None: ...
+
+    async def blob(self, digest: Digest) -> bytes | None:
+        """The bytes, proven by their hash (JournalCorrupt otherwise), or None if they are not kept."""
+
+    async def has_blob(self, digest: Digest) -> bool: ...
+
+    async def versions(self, path: WorkspacePath, *, limit: int, before: int | None = None) -> list[VersionRow]:
+        """Newest first; `before` (exclusive seq) pages on."""
+
+    async def version_at(self, path: WorkspacePath, at: int) -> VersionRow | None:
+        """The version whose `effective` is the last at or before `at`; None before the first."""
+
+    async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
+        """The newest version of this path with this content."""
+
+    async def verify(self) -> VerifyReport: ...
+
+    async def close(self) -> None: ...
+
+
+# --- workspace -------------------------------------------------------------------------
+
+
+class FileStat(msgspec.Struct, frozen=True):
+    """What the kernel says of a path, without following a link."""
+
+    kind: Literal["file", "directory", "symlink", "other"]
+    signature: Signature
+    mode: int                       # permission bits, incl. setuid, setgid, sticky
+    nlink: int
+    uid: int
+    target: str | None = None       # of a symlink, escaped
+
+
+class FileBytes(msgspec.Struct, frozen=True):
+    """A file's whole content, and the stat that held before and after it was read."""
+
+    data: bytes
+    stat: FileStat
+    digest: Digest
+
+
+class ListedName(msgspec.Struct, frozen=True):
+    """One name in a directory."""
+
+    name: str                       # escaped if it breaks the name rule
+    valid: bool                     # False: breaks the name rule; shown, never opened
+    stat: FileStat
+
+
+class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One path's part of a change, as the workspace carries it out.
+
+    before None: the path must be absent; after None: it will be. `data` is the bytes of
+    `after`. With `moved_from` the bytes come from renaming that path (whose content must
+    be `after`), and `data` is None. `directory`: make a directory.
+    """
+
+    path: WorkspacePath
+    before: Digest | None
+    after: Digest | None
+    data: bytes | None = None
+    mode: int | None = None         # None: keep the present mode, or 0666 & ~umask for a new file
+    temp: str | None = None
+    moved_from: WorkspacePath | None = None
+    directory: bool = False
+    parents: tuple[WorkspacePath, ...] = ()
+
+
+class Displaced(Exception):
+    """What came out (or stood there) was not `before`; it is back in its place, nothing was changed."""
+
+    def __init__(self, path: WorkspacePath) -> None:
+        super().__init__(path)
+        self.path = path
+
+
+class Landing(Protocol):
+    """One change on its way to the disk. Steps are blocking; run them off the loop, in this order."""
+
+    warnings: tuple[str, ...]
+
+    def stage(self) -> None:
+        """Write and sync the temporary file, if there is one. Raises DiskFull, AccessRefused, OSError."""
+
+    def land(self) -> FileStat | None:
+        """Exchange, prove what came out, sync the directory.
+
+        Returns the stat of what now stands at `path` (None: absent). Raises Displaced,
+        FileBusy, FileExists, PathError, WritesStopped (a sync failed: the outcome is unknown).
+        """
+
+    def finish(self) -> tuple[bytes, ...]:
+        """Unlink what was swapped out, after hashing it once more.
+
+        Returns contents that were not `before` (a writer got at it after the proof): the
+        caller keeps them; it is unlinked only when `finish` is called again with them kept.
+        """
+
+    def abandon(self) -> None:
+        """Unlink the temporary file of a change that will not land; safe at any point, twice too."""
+
+
+class TempFile(msgspec.Struct, frozen=True):
+    """A leftover with our prefix, of our uid, regular."""
+
+    path: WorkspacePath
+    name: str
+
+
+class Workspace(Protocol):
+    """The files under one root; every path is resolved by the kernel under a handle of that root.
+
+    Calls are blocking and thread-safe. All raise the PathError family for what the path
+    leads to: SymlinkRefused, NotARegularFile, CrossDevice, OutsideWorkspace, NotADirectory,
+    AccessRefused, FileNotFound.
+    """
+
+    @property
+    def root(self) -> str:
+        """The real path of the root."""
+
+    def stat(self, path: WorkspacePath) -> FileStat | None:
+        """None if nothing has this name (a missing parent too)."""
+
+    def read(self, path: WorkspacePath, *, most: int) -> FileBytes:
+        """The whole content. Raises FileTooLarge over `most` bytes, ChangedWhileRead."""
+
+    def names(self, path: WorkspacePath) -> list[ListedName]:
+        """The names in a directory, unsorted, without our temporary files and the daemon's state."""
+
+    def identity(self, path: WorkspacePath) -> tuple[int, int] | None:
+        """(device, inode) of what stands there, link or not; None if absent."""
+
+    def landing(self, change: DiskChange) -> Landing: ...
+
+    def temps(self) -> list[TempFile]:
+        """All leftovers in the tree."""
+
+    def read_temp(self, temp: TempFile) -> FileBytes | None:
+        """A leftover's content; None when it is gone."""
+
+    def unlink_temp(self, temp: TempFile) -> None:
+        """Remove a leftover and sync its directory."""
+
+    def exchange_back(self, temp: TempFile, path: WorkspacePath) -> None:
+        """Put a leftover's content back at `path` by exchange, and sync the directory (recovery only)."""
+
+    def sync_directory(self, path: WorkspacePath) -> None:
+        """Sync the directory that holds `path` (recovery only)."""
+
+    def scan(self) -> ScanResult:
+        """Every file that is not ignored, with its stat; see `ScanResult`."""
+
+    def close(self) -> None: ...
+
+
+class Scanned(msgspec.Struct, frozen=True, array_like=True):
+    """One file that the scan met."""
+
+    path: WorkspacePath
+    signature: Signature
+    mode: int
+
+
+class ScanResult(msgspec.Struct, frozen=True):
+    """The tree as it stands: files in path order; how many names were left out, by reason."""
+
+    files: tuple[Scanned, ...]
+    skipped: dict[str, int]
+
+
+class Ignore(Protocol):
+    """What listings, searches and scans leave out; never who may read or write what."""
+
+    def ignored(self, path: WorkspacePath, *, directory: bool) -> bool: ...
