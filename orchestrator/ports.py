@@ -80,8 +80,8 @@ class EventFilter(msgspec.Struct, frozen=True):
     stream: str | None = None
     agent: str | None = None
     session: str | None = None
-    after: int = 0                  # exclusive
-    until: int | None = None        # inclusive
+    after: int = 0  # exclusive
+    until: int | None = None  # inclusive
 
 
 EVERYTHING = EventFilter()
@@ -92,10 +92,10 @@ class VerifyReport(msgspec.Struct, frozen=True):
 
     events: int
     head: Seq
-    head_hash: str                  # hex
+    head_hash: str  # hex
     blobs: int
-    problems: tuple[str, ...]       # empty: all that was checked holds
-    unchecked: tuple[str, ...]      # what could not be checked, and why
+    problems: tuple[str, ...]  # empty: all that was checked holds
+    unchecked: tuple[str, ...]  # what could not be checked, and why
 
 
 class Journal(Protocol):
@@ -122,6 +122,9 @@ class Journal(Protocol):
 
     def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
         """Events in order, from a consistent snapshot per batch."""
+
+    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int) -> list[Recorded]:
+        """The last `limit` events that fit, newest first."""
 
     async def event(self, seq: int) -> Recorded | None: ...
 
@@ -152,10 +155,10 @@ class FileStat(msgspec.Struct, frozen=True):
 
     kind: Literal["file", "directory", "symlink", "other"]
     signature: Signature
-    mode: int                       # permission bits, incl. setuid, setgid, sticky
+    mode: int  # permission bits, incl. setuid, setgid, sticky
     nlink: int
     uid: int
-    target: str | None = None       # of a symlink, escaped
+    target: str | None = None  # of a symlink, escaped
 
 
 class FileBytes(msgspec.Struct, frozen=True):
@@ -169,8 +172,8 @@ class FileBytes(msgspec.Struct, frozen=True):
 class ListedName(msgspec.Struct, frozen=True):
     """One name in a directory."""
 
-    name: str                       # escaped if it breaks the name rule
-    valid: bool                     # False: breaks the name rule; shown, never opened
+    name: str  # escaped if it breaks the name rule
+    valid: bool  # False: breaks the name rule; shown, never opened
     stat: FileStat
 
 
@@ -186,7 +189,7 @@ class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
     before: Digest | None
     after: Digest | None
     data: bytes | None = None
-    mode: int | None = None         # None: keep the present mode, or 0666 & ~umask for a new file
+    mode: int | None = None  # None: keep the present mode, or 0666 & ~umask for a new file
     temp: str | None = None
     moved_from: WorkspacePath | None = None
     directory: bool = False

@@ -37,9 +37,9 @@ class FoundFile(msgspec.Struct, frozen=True, omit_defaults=True):
     path: WorkspacePath
     signature: Signature
     mode: int
-    digest: Digest | None = None     # None: not hashed yet
-    kept: bool = False               # the bytes are in the blob store
-    version: int | None = None       # set when this only completes the digest of that earlier version
+    digest: Digest | None = None  # None: not hashed yet
+    kept: bool = False  # the bytes are in the blob store
+    version: int | None = None  # set when this only completes the digest of that earlier version
 
 
 class IntendedPath(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,8 +48,8 @@ class IntendedPath(msgspec.Struct, frozen=True, omit_defaults=True):
     path: WorkspacePath
     before: Digest | None
     after: Digest | None
-    mode: int | None = None          # permission bits that `after` will have
-    temp: str | None = None          # name of the temporary file, in the same directory
+    mode: int | None = None  # permission bits that `after` will have
+    temp: str | None = None  # name of the temporary file, in the same directory
     moved_from: WorkspacePath | None = None
     directory: bool = False
 
@@ -65,7 +65,7 @@ class PathChange(msgspec.Struct, frozen=True, omit_defaults=True):
     signature: Signature | None = None
     moved_from: WorkspacePath | None = None
     directory: bool = False
-    binary: bool = False             # no hunks, because it is not text
+    binary: bool = False  # no hunks, because it is not text
 
 
 class LineRange(msgspec.Struct, frozen=True, array_like=True):

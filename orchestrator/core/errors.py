@@ -7,7 +7,8 @@
     └── InternalError    us
 
 Each class has a stable `code`; `hint` is the next step. `details` holds positions, scores
-and versions, never file content; `shown` is content for the answer's second text block.
+and versions, never file content; `shown` is content for the answer's second text block, and
+`shown_lines` says which lines of the current version that is (1-based, ends included).
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class OrchestratorError(Exception):
             self.hint = hint
         self.details: dict[str, Any] = dict(details or {})
         self.shown = shown
+        self.shown_lines: tuple[tuple[int, int], ...] = ()
 
 
 class CallerError(OrchestratorError):

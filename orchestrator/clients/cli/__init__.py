@@ -1,0 +1,71 @@
+"""The command line, for people and their scripts.
+
+Exit codes: 0 done, 1 refused, 2 usage, 3 waiting or conflict, 4 daemon not reachable, 5 internal.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from orchestrator.api.framing import Refusal
+from orchestrator.clients.cli import changes, daemon, files, people, records
+from orchestrator.clients.cli.context import DONE, INTERNAL, USAGE, Settings, refusal_of, shared
+from orchestrator.core.errors import OrchestratorError
+
+INTERRUPTED = 130
+
+
+class InOrder(click.Group):
+    """Lists its commands in the order of a first day's use, not of the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@shared
+def orchestrator() -> None:
+    """Let several coding agents, and you, work on one folder: every change journalled, mergeable, undoable."""
+
+
+for _command in (
+    *(daemon.up, daemon.status, daemon.stop, daemon.mcp),
+    *(people.agent, people.approver, records.session),
+    *(files.files, files.open_file, files.search),
+    *(changes.patch, changes.edit, changes.write, files.diff, files.log, changes.revert),
+    *(people.approvals, people.conflicts, records.policy, records.journal, daemon.completion),
+):
+    orchestrator.add_command(_command)
+
+
+def main(argv: list[str]) -> int:
+    """Run one command; the exit code."""
+    settings = Settings()
+    try:
+        code = orchestrator.main(args=argv, prog_name="orchestrator", standalone_mode=False, obj=settings)
+    except click.ClickException as error:
+        error.show()
+        return USAGE
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except OrchestratorError as error:
+        return settings.refuse(refusal_of(error))
+    except BrokenPipeError:
+        # What reads our output has seen enough; a further write at exit would only complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:  # the outermost fence: a person gets a line, not a trace
+        if os.environ.get("ORCHESTRATOR_DEBUG"):
+            raise
+        settings.refuse(
+            Refusal(
+                code="internal",
+                message=f"{type(error).__name__}: {error}",
+                hint="Set ORCHESTRATOR_DEBUG=1 to see where.",
+            )
+        )
+        return INTERNAL
+    return code if isinstance(code, int) else DONE

@@ -23,19 +23,19 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     session: SessionId | None = None
     agent: AgentName | None = None
-    owner: str | None = None                # the human it acts for
+    owner: str | None = None  # the human it acts for
     request_id: str | None = None
-    request_digest: str | None = None       # of operation and parameters
-    cause: Seq | None = None                # the event that led to this one
+    request_digest: str | None = None  # of operation and parameters
+    cause: Seq | None = None  # the event that led to this one
     trace_id: str | None = None
-    client_call_id: str | None = None       # the agent's own id of the tool call
+    client_call_id: str | None = None  # the agent's own id of the tool call
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     """An event as the journal holds it. Order is by `seq` alone; `at` is an attribute."""
 
     seq: Seq
-    at: int                                 # ms since the epoch
+    at: int  # ms since the epoch
     stream: str
     stream_version: int
     origin: Origin

@@ -32,13 +32,13 @@ class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
     base_version: Seq | None
     current: Digest | None
     current_version: Seq | None
-    proposed: Digest
+    proposed: Digest | None  # None: the proposal is that nothing stands here
     regions: tuple[ClashRegion, ...] = ()
     mode: int | None = None
     operation: str = ""
     reason: str = ""
     task: Seq | None = None
-    approval: Seq | None = None             # the granted request that no longer fitted
+    approval: Seq | None = None  # the granted request that no longer fitted
     reverts: tuple[Seq, ...] = ()
 
 
@@ -50,7 +50,7 @@ class ConflictSettled(Event, frozen=True, kw_only=True, tag="conflict_settled"):
     conflict: Seq
     choice: Literal["current", "proposed", "content"]
     by: str
-    change: Seq | None = None               # the ChangeIntended that carried the choice out
+    change: Seq | None = None  # the ChangeIntended that carried the choice out
     reason: str = ""
 
 
@@ -68,11 +68,11 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval_requeste
 
     operation: str
     paths: tuple[IntendedPath, ...]
-    rule: str                               # the policy rule that asks, and why
-    expires_at: int                         # ms since the epoch
+    rule: str  # the policy rule that asks, and why
+    expires_at: int  # ms since the epoch
     base: Seq | None = None
-    read_version: Seq | None = None         # set for a read
-    renews: Seq | None = None               # the lapsed request that this one follows
+    read_version: Seq | None = None  # set for a read
+    renews: Seq | None = None  # the lapsed request that this one follows
     reverts: tuple[Seq, ...] = ()
     supersedes: Seq | None = None
     settles: Seq | None = None

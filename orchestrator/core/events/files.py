@@ -20,7 +20,7 @@ class SeenLines(msgspec.Struct, frozen=True, omit_defaults=True):
     version: Seq
     ranges: tuple[LineRange, ...]
     total_lines: int
-    cut: bool = False                       # a line was shortened, so nothing of it counts as seen whole
+    cut: bool = False  # a line was shortened, so nothing of it counts as seen whole
 
 
 class FileRead(Event, frozen=True, kw_only=True, tag="file_read"):
@@ -29,15 +29,15 @@ class FileRead(Event, frozen=True, kw_only=True, tag="file_read"):
     operation: str
     seen: SeenLines
     bytes: int
-    tokens: int                             # estimate of what the answer's text costs a model
-    approval: Seq | None = None             # the granted request that this read used up
+    tokens: int  # estimate of what the answer's text costs a model
+    approval: Seq | None = None  # the granted request that this read used up
 
 
 class FileInspected(Event, frozen=True, kw_only=True, tag="file_inspected"):
     """A caller was told facts about a path, or its history, but shown no content."""
 
     operation: str
-    path: str                               # escaped
+    path: str  # escaped
 
 
 class DirectoryListed(Event, frozen=True, kw_only=True, tag="directory_listed"):
@@ -60,7 +60,7 @@ class ContentSearched(Event, frozen=True, kw_only=True, tag="content_searched"):
     seen: tuple[SeenLines, ...] = ()
     total: int = 0
     files_searched: int = 0
-    left_out: int = 0                       # files that policy kept out
+    left_out: int = 0  # files that policy kept out
     tokens: int = 0
 
 
@@ -79,7 +79,7 @@ class ReadRefused(Event, frozen=True, kw_only=True, tag="read_refused"):
     redactable: ClassVar[tuple[str, ...]] = ("message",)
 
     operation: str
-    path: str                               # escaped, as asked for
+    path: str  # escaped, as asked for
     code: str
     message: str
     rule: str | None = None
@@ -90,7 +90,7 @@ class CallRefused(Event, frozen=True, kw_only=True, tag="call_refused"):
 
     redactable: ClassVar[tuple[str, ...]] = ("message",)
 
-    operation: str                          # escaped
+    operation: str  # escaped
     code: str
     message: str
 
@@ -104,13 +104,13 @@ class ChangeIntended(Event, frozen=True, kw_only=True, tag="change_intended"):
     paths: tuple[IntendedPath, ...]
     rung: Rung = "current"
     score: float = 1.0
-    base: Seq | None = None                 # the version that it was made against
-    on_seen_whole: bool = False             # rung current, and the session had seen all of that version
-    parents: tuple[WorkspacePath, ...] = () # directories to create first, outermost first
+    base: Seq | None = None  # the version that it was made against
+    on_seen_whole: bool = False  # rung current, and the session had seen all of that version
+    parents: tuple[WorkspacePath, ...] = ()  # directories to create first, outermost first
     reverts: tuple[Seq, ...] = ()
-    supersedes: Seq | None = None           # a conflict that this change answers
+    supersedes: Seq | None = None  # a conflict that this change answers
     approval: Seq | None = None
-    settles: Seq | None = None              # a conflict that a person settled with this change
+    settles: Seq | None = None  # a conflict that a person settled with this change
     task: Seq | None = None
     reason: str = ""
     warnings: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ class ChangeIntended(Event, frozen=True, kw_only=True, tag="change_intended"):
 class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
     """A change is on disk and synced; from here on each path's content is its `after`."""
 
-    change: Seq                             # the ChangeIntended that it closes
+    change: Seq  # the ChangeIntended that it closes
     paths: tuple[PathChange, ...]
     rung: Rung = "current"
     score: float = 1.0
@@ -129,7 +129,7 @@ class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
     on_seen_whole: bool = False
     task: Seq | None = None
     operation: str = ""
-    recovered: bool = False                 # closed by recovery after a crash
+    recovered: bool = False  # closed by recovery after a crash
 
 
 class ChangeAborted(Event, frozen=True, kw_only=True, tag="change_aborted"):
@@ -143,8 +143,8 @@ class DivergedPath(msgspec.Struct, frozen=True, omit_defaults=True):
     """What recovery found where neither `before` nor `after` stood."""
 
     path: WorkspacePath
-    found: Digest | None                    # None: nothing there
-    temp_found: Digest | None = None        # content of the temporary file, kept as a blob
+    found: Digest | None  # None: nothing there
+    temp_found: Digest | None = None  # content of the temporary file, kept as a blob
 
 
 class ChangeDiverged(Event, frozen=True, kw_only=True, tag="change_diverged"):
@@ -160,7 +160,7 @@ class ChangeRefused(Event, frozen=True, kw_only=True, tag="change_refused"):
     redactable: ClassVar[tuple[str, ...]] = ("message",)
 
     operation: str
-    paths: tuple[str, ...]                  # escaped, as asked for
+    paths: tuple[str, ...]  # escaped, as asked for
     code: str
     message: str
     hint: str = ""
@@ -177,8 +177,8 @@ class FileChangedOutside(Event, frozen=True, kw_only=True, tag="file_changed_out
     """Something else than the daemon gave a file other content."""
 
     path: WorkspacePath
-    before: Digest | None                   # None: the content before was never hashed
-    after: Digest | None                    # None: too large to hash now
+    before: Digest | None  # None: the content before was never hashed
+    after: Digest | None  # None: too large to hash now
     signature: Signature
     mode: int
     kept: bool
@@ -204,10 +204,10 @@ class FileRemovedOutside(Event, frozen=True, kw_only=True, tag="file_removed_out
 class StrayKept(Event, frozen=True, kw_only=True, tag="stray_kept"):
     """A temporary file held bytes that no event explained; they are a blob now, and the file is gone."""
 
-    path: WorkspacePath                     # where the temporary file stood
+    path: WorkspacePath  # where the temporary file stood
     digest: Digest
     size: int
-    change: Seq | None = None               # the intent that named it, if one did
+    change: Seq | None = None  # the intent that named it, if one did
 
 
 class SessionNoted(Event, frozen=True, kw_only=True, tag="session_noted"):

@@ -16,7 +16,7 @@ class AgentAdded(Event, frozen=True, kw_only=True, tag="agent_added"):
 
     name: AgentName
     agent_class: AgentClass
-    token_hash: str | None = None           # hex SHA-256 of the token
+    token_hash: str | None = None  # hex SHA-256 of the token
 
 
 class AgentRevoked(Event, frozen=True, kw_only=True, tag="agent_revoked"):
@@ -28,8 +28,8 @@ class AgentRevoked(Event, frozen=True, kw_only=True, tag="agent_revoked"):
 class ApproverSet(Event, frozen=True, kw_only=True, tag="approver_set"):
     """The approver code was made or replaced; only its scrypt hash is kept."""
 
-    salt: str                               # hex
-    scrypt: str                             # hex, n=2**14 r=8 p=1, 32 bytes
+    salt: str  # hex
+    scrypt: str  # hex, n=2**14 r=8 p=1, 32 bytes
     by: Literal["first_up", "old_code", "owner_uid"]
 
 
@@ -40,8 +40,8 @@ class SessionOpened(Event, frozen=True, kw_only=True, tag="session_opened"):
     agent: AgentName
     agent_class: AgentClass
     door: Door
-    asserted: bool = False                  # the name was claimed without a token
-    client: str = ""                        # what the client calls itself, for display only
+    asserted: bool = False  # the name was claimed without a token
+    client: str = ""  # what the client calls itself, for display only
 
 
 class SessionClosed(Event, frozen=True, kw_only=True, tag="session_closed"):

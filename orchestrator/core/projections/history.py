@@ -26,16 +26,16 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
     """One version of one file, as history knows it."""
 
     path: WorkspacePath
-    seq: Seq                        # the version_id
-    effective: Seq                  # from which @N on it is the content: the intent of a change, else seq
-    at: int                         # ms
+    seq: Seq  # the version_id
+    effective: Seq  # from which @N on it is the content: the intent of a change, else seq
+    at: int  # ms
     kind: Literal["found", "change", "outside"]
     operation: str = ""
-    digest: Digest | None = None    # None: absent from here on, or never hashed (see `present`)
+    digest: Digest | None = None  # None: absent from here on, or never hashed (see `present`)
     present: bool = True
     size: int | None = None
     mode: int | None = None
-    change: Seq | None = None       # the intent
+    change: Seq | None = None  # the intent
     agent: AgentName | None = None
     session: str | None = None
     task: Seq | None = None

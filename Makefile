@@ -1,0 +1,53 @@
+# Everything that a person or CI does with this project. `make help` lists it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+WORKSPACE ?= $(CURDIR)
+REPO ?= $(CURDIR)
+
+.PHONY: help up stop test check demo bench soak e2e format clean
+
+help: ## what there is
+	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is %s (set PYTHON=…)" % sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@
+
+up: $(STAMP) ## start the daemon on WORKSPACE (default: this folder) and say how to connect
+	@$(BIN)/orchestrator --workspace "$(WORKSPACE)" up
+
+stop: $(STAMP) ## end the daemon of WORKSPACE
+	@$(BIN)/orchestrator --workspace "$(WORKSPACE)" stop
+
+test: $(STAMP) ## run everything that needs no opt-in
+	$(BIN)/python -m pytest -n auto
+
+check: $(STAMP) ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP) ## put the code into its form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+demo: $(STAMP) ## two agents share a copy of REPO (default: this project), told as a story
+	$(BIN)/python -m demo "$(REPO)"
+
+bench: $(STAMP) ## ratios beside the peers, in one run
+	$(BIN)/python -m tests.benchmarks
+
+soak: $(STAMP) ## SIGKILL at random moments, for minutes
+	$(BIN)/python -m pytest -m soak tests/crash
+
+e2e: $(STAMP) ## real agents against a scripted model; needs npm
+	$(BIN)/python -m tests.end_to_end.agents
+
+clean: ## take the environment and the caches away
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .bench *.egg-info

@@ -1,0 +1,357 @@
+"""Where things are: the workspace, its id, its state directory, its socket, and the file that names them.
+
+The stdio door imports this before it can say a word to its client, so it uses the standard
+library alone, and only the cheap half of it.
+"""
+
+# Importing pathlib would take 6 ms of the stdio door's 45.
+# ruff: noqa: PTH100, PTH103, PTH105, PTH109, PTH110, PTH111, PTH112, PTH116, PTH117, PTH120, PTH123
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import struct
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from orchestrator.core.errors import OperatorError, escaped
+
+PROTOCOL = 1
+"""The same as in api/framing.py, which the door must not import."""
+
+MAX_SOCKET_PATH_BYTES = 100
+"""The kernel takes 107; some clients pad the path."""
+
+VCS_MARKERS = (".git", ".hg", ".jj")
+MARKERS = (
+    "pyproject.toml",
+    "setup.py",
+    "package.json",
+    "deno.json",
+    "go.mod",
+    "go.work",
+    "Cargo.toml",
+    "CMakeLists.txt",
+    "meson.build",
+    "Makefile",
+    "pom.xml",
+    "build.gradle",
+    "build.gradle.kts",
+    "build.sbt",
+    "Gemfile",
+    "composer.json",
+    "mix.exs",
+    "Package.swift",
+    "flake.nix",
+    "MODULE.bazel",
+)
+
+
+class WorkspaceUnknown(OperatorError):
+    """No folder can be taken for the workspace."""
+
+    code = "workspace_unknown"
+    hint = "Say which folder: --workspace DIR."
+
+
+class SocketDirectoryUnsafe(OperatorError):
+    """The socket's directory is not ours alone, so another user could answer in the daemon's place."""
+
+    code = "socket_directory_unsafe"
+
+
+class SocketPathTooLong(OperatorError):
+    """The kernel has no room for the socket's path."""
+
+    code = "socket_path_too_long"
+
+
+class Location(NamedTuple):
+    """What `<id>.location` says: where the workspace's daemon keeps its state and listens, or did last."""
+
+    workspace: str
+    state_dir: str
+    socket: str
+    pid: int
+    state: Literal["running", "stopped"]
+
+
+# --- the workspace ---------------------------------------------------------------------
+
+
+def home_directory() -> str:
+    """The caller's home: `$HOME`, else the one of the password database."""
+    home = os.environ.get("HOME", "")
+    if os.path.isabs(home):
+        return home
+    import pwd
+
+    return pwd.getpwuid(os.getuid()).pw_dir
+
+
+def find_workspace(given: str | None = None, *, cwd: str | None = None) -> str:
+    """The real path of the workspace: `given`, else what the folders above `cwd` say.
+
+    Nearest first: a folder that had a daemon before or has a VCS marker; then one with another
+    marker; then `cwd` itself. `/` and the home folder are taken only when given.
+    Raises WorkspaceUnknown.
+    """
+    if given is not None:
+        root = os.path.realpath(os.path.expanduser(given))
+        if not os.path.isdir(root):
+            raise WorkspaceUnknown(f"{escaped(given)} is not a folder")
+        return _readable_name(root)
+    try:
+        start = os.path.realpath(cwd or os.getcwd())
+    except FileNotFoundError as error:
+        raise WorkspaceUnknown("the current folder was removed") from error
+    never = {"/", os.path.realpath(home_directory())}
+    candidates = [folder for folder in _upwards(start) if folder not in never]
+    for folder in candidates:
+        if _has_marker(folder, VCS_MARKERS) or os.path.exists(location_file(workspace_id(folder))):
+            return _readable_name(folder)
+    for folder in candidates:
+        if _has_marker(folder, MARKERS):
+            return _readable_name(folder)
+    if start in never:
+        raise WorkspaceUnknown(f"{escaped(start)} is not taken for a workspace unless you say so")
+    return _readable_name(start)
+
+
+def workspace_id(root: str) -> str:
+    """The first 16 hex digits of the SHA-256 of the workspace's real path."""
+    import hashlib
+
+    return hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    while True:
+        yield folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent
+
+
+def _has_marker(folder: str, markers: tuple[str, ...]) -> bool:
+    return any(os.path.lexists(f"{folder}/{marker}") for marker in markers)
+
+
+def _readable_name(root: str) -> str:
+    try:
+        root.encode()
+    except UnicodeEncodeError as error:
+        raise WorkspaceUnknown(f"the path {escaped(root)} is not UTF-8", hint="Rename the folder.") from error
+    return root
+
+
+# --- its state -------------------------------------------------------------------------
+
+
+def location_file(identity: str) -> str:
+    """The file that names state directory and socket, at a place no environment variable but HOME moves."""
+    return f"{_home_state()}/{identity}.location"
+
+
+def start_lock(identity: str) -> str:
+    """The file that whoever starts a daemon locks."""
+    return f"{_home_state()}/{identity}.lock"
+
+
+def state_directory(identity: str, given: str | None = None) -> str:
+    """Where the journal lies: `given`, else where it lay last, else under XDG_STATE_HOME or the home folder.
+
+    The name only; making it 0700 is the daemon's work.
+    """
+    if given is not None:
+        return os.path.realpath(os.path.expanduser(given))
+    known = read_location(identity)
+    if known is not None:
+        return known.state_dir
+    xdg = os.environ.get("XDG_STATE_HOME", "")
+    return f"{xdg.rstrip('/')}/orchestrator/{identity}" if os.path.isabs(xdg) else f"{_home_state()}/{identity}"
+
+
+def read_location(identity: str) -> Location | None:
+    """What the location file says; None where there is none, or none that can be used."""
+    try:
+        with open(location_file(identity), encoding="utf-8") as file:
+            return _location(json.load(file))
+    except (OSError, ValueError):
+        return None
+
+
+def write_location(location: Location) -> None:
+    """Put the location file in place, whole and synced, 0600. Raises OSError."""
+    path = location_file(workspace_id(location.workspace))
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    draft = f"{path}.{os.getpid()}"
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
+        json.dump(location._asdict(), file)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)
+
+
+def nested(root: str) -> Location | None:
+    """A daemon that answers for a workspace inside or around `root`, if there is one."""
+    root = os.path.realpath(root)
+    try:
+        names = os.listdir(_home_state())
+    except FileNotFoundError:
+        return None
+    for name in sorted(names):
+        if not name.endswith(".location"):
+            continue
+        found = read_location(name.removesuffix(".location"))
+        if found is None or found.state != "running" or found.workspace == root:
+            continue
+        if (_around(found.workspace, root) or _around(root, found.workspace)) and answers(found.socket):
+            return found
+    return None
+
+
+def _around(outer: str, inner: str) -> bool:
+    return inner.startswith(outer.rstrip("/") + "/")
+
+
+def _home_state() -> str:
+    return f"{home_directory().rstrip('/')}/.local/state/orchestrator"
+
+
+def _location(data: object) -> Location | None:
+    match data:
+        case {
+            "workspace": str(workspace),
+            "state_dir": str(state_dir),
+            "socket": str(path),
+            "pid": int(pid),
+            "state": ("running" | "stopped") as state,
+        }:
+            return Location(workspace, state_dir, path, pid, state)
+        case _:
+            return None
+
+
+# --- the socket ------------------------------------------------------------------------
+
+
+def socket_path(identity: str, given: str | None = None) -> str:
+    """Where the daemon is to listen; makes the directory 0700 where it is missing, and checks it.
+
+    `$XDG_RUNTIME_DIR` where that is a folder of ours and the path stays short, else /tmp
+    (never `$TMPDIR`: two clients may see two of them).
+    Raises SocketDirectoryUnsafe or SocketPathTooLong.
+    """
+    path = f"{runtime_directory()}/{identity}.sock" if given is None else os.path.abspath(given)
+    if len(os.fsencode(path)) >= MAX_SOCKET_PATH_BYTES:
+        raise SocketPathTooLong(f"{escaped(path)} has {len(os.fsencode(path))} bytes; the socket's path may have 99")
+    directory = os.path.dirname(path)
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    check_socket_directory(directory)
+    return path
+
+
+def runtime_directory() -> str:
+    """Where sockets and the terminals' session files lie; not made and not checked here."""
+    xdg = os.environ.get("XDG_RUNTIME_DIR", "").rstrip("/")
+    longest = len(os.fsencode(f"{xdg}/orchestrator/0123456789abcdef.sock"))
+    if os.path.isabs(xdg) and longest < MAX_SOCKET_PATH_BYTES and _ours(xdg):
+        return f"{xdg}/orchestrator"
+    return f"/tmp/orchestrator-{os.getuid()}"
+
+
+def _ours(directory: str) -> bool:
+    try:
+        found = os.stat(directory)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+
+
+def check_socket_directory(directory: str) -> None:
+    """Raises SocketDirectoryUnsafe unless it is a directory (no link) of ours that others can't enter."""
+    try:
+        found = os.lstat(directory)
+    except OSError as error:
+        raise SocketDirectoryUnsafe(f"{escaped(directory)}: {error.strerror}") from error
+    shown = escaped(directory)
+    if not stat.S_ISDIR(found.st_mode):
+        raise SocketDirectoryUnsafe(f"{shown} is not a directory", hint="Remove it.")
+    if found.st_uid != os.getuid():
+        raise SocketDirectoryUnsafe(f"{shown} belongs to uid {found.st_uid}", hint="Remove it, or set XDG_RUNTIME_DIR.")
+    if found.st_mode & 0o077:
+        raise SocketDirectoryUnsafe(f"{shown} has mode {found.st_mode & 0o777:04o}", hint=f"chmod 700 {shown}")
+
+
+def connect(path: str, timeout_s: float = 10.0) -> socket.socket:
+    """A connection to the daemon, its directory checked first: what answers gets our token.
+
+    `timeout_s` bounds the connect and stays set on the connection.
+    Raises OSError where nothing answers, SocketDirectoryUnsafe.
+    """
+    directory = os.path.dirname(path)
+    if not os.path.lexists(directory):
+        raise FileNotFoundError(path)
+    check_socket_directory(directory)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        # A non-blocking connect fails at once where a blocking one waits for room in the backlog.
+        limit = struct.pack("@ll", int(timeout_s), int(timeout_s % 1 * 1_000_000))
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        connection.connect(path)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", 0, 0))
+        connection.settimeout(timeout_s)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def answers(path: str) -> bool:
+    """Whether something accepts connections there: the one test of whether a daemon runs."""
+    try:
+        connect(path, 2.0).close()
+    except BlockingIOError:
+        return True  # it listens, and is busy
+    except (OSError, SocketDirectoryUnsafe):
+        return False
+    return True
+
+
+def preamble(
+    door: Literal["rpc", "mcp"],
+    *,
+    agent: str | None = None,
+    token: str | None = None,
+    session: str | None = None,
+    person: bool = False,
+    client: str = "",
+    toolset: str = "core",
+    structured: bool = False,
+) -> bytes:
+    """The first line on the socket, as `api.framing.Preamble` reads it; what is not said is left out."""
+    said: dict[str, object] = {"orchestrator": PROTOCOL, "door": door}
+    offered = {"agent": agent, "token": token, "session": session, "owner": _login(), "client": client}
+    said.update({name: value for name, value in offered.items() if value})
+    if person:
+        said["person"] = True
+    if toolset != "core":
+        said["toolset"] = toolset
+    if structured:
+        said["structured"] = True
+    return json.dumps(said, separators=(",", ":")).encode() + b"\n"
+
+
+def _login() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return ""

@@ -1,0 +1,105 @@
+"""Changing: patch, edit, write, revert."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+import click
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.clients.cli.context import Settings, shared, text_of
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def changing(command: Command) -> Command:
+    """The options that every change has."""
+    for option in (
+        click.option("--reason", default="", help="Why, for those who read the history."),
+        click.option("--preview", is_flag=True, help="Only show what would happen."),
+        shared,
+    ):
+        command = option(command)
+    return command
+
+
+base = click.option("--base", help="The version, @N or sha256:…, that the change was made against.")
+
+
+@click.command()
+@click.argument("file", metavar="FILE|-")
+@click.option("--path", help="The file to patch, where the patch names none.")
+@base
+@changing
+@click.pass_obj
+def patch(settings: Settings, *, file: str, path: str | None, base: str | None, preview: bool, reason: str) -> int:
+    """Apply a unified diff to one file."""
+    params = p.ApplyPatch(
+        patch=text_of(file),
+        path=None if path is None else settings.path(path),
+        base=base,
+        preview=preview,
+        reason=reason,
+    )
+    return settings.run("apply_patch", params, r.ChangeAnswer)
+
+
+@click.command()
+@click.argument("path")
+@click.option("--search", required=True, help="The present text.")
+@click.option("--replace", required=True, help="The new text.")
+@click.option("--count", type=int, default=1, show_default=True, help="How often the text must stand.")
+@base
+@changing
+@click.pass_obj
+def edit(
+    settings: Settings,
+    *,
+    path: str,
+    search: str,
+    replace: str,
+    count: int,
+    base: str | None,
+    preview: bool,
+    reason: str,
+) -> int:
+    """Replace a passage of a file."""
+    change = p.Replacement(search=search, replace=replace, expected_count=count)
+    params = p.EditFile(path=settings.path(path), changes=(change,), base=base, preview=preview, reason=reason)
+    return settings.run("edit_file", params, r.ChangeAnswer)
+
+
+@click.command()
+@click.argument("path")
+@click.argument("file", metavar="[FILE|-]", default="-")
+@click.option("--mode", type=click.Choice(["truncate", "append", "create"]), default="truncate", show_default=True)
+@base
+@changing
+@click.pass_obj
+def write(
+    settings: Settings,
+    *,
+    path: str,
+    file: str,
+    mode: Literal["truncate", "append", "create"],
+    base: str | None,
+    preview: bool,
+    reason: str,
+) -> int:
+    """Write a whole file, or append to one, from FILE or stdin."""
+    params = p.WriteFile(
+        path=settings.path(path), content=text_of(file), mode=mode, base=base, preview=preview, reason=reason
+    )
+    return settings.run("write_file", params, r.ChangeAnswer)
+
+
+@click.command()
+@click.argument("change", metavar="@N")
+@changing
+@click.pass_obj
+def revert(settings: Settings, change: str, preview: bool, reason: str) -> int:
+    """Undo one change; what others changed later is kept."""
+    params = p.Revert(change=change, preview=preview, reason=reason)
+    return settings.run("revert", params, r.ChangeAnswer)

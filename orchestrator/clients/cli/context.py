@@ -1,0 +1,179 @@
+"""What every command shares: the global options, the connection, and how an answer is shown."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+import msgspec
+
+from orchestrator.api import locations
+from orchestrator.api import results as r
+from orchestrator.api.framing import Refusal
+from orchestrator.api.parameters import Params
+from orchestrator.clients import render
+from orchestrator.clients.cli import terminal
+from orchestrator.clients.connection import Caller, Connection, RemoteError, socket_of
+from orchestrator.core.errors import OrchestratorError
+
+R = TypeVar("R", bound=r.Result)
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+DONE, REFUSED, USAGE, WAITING, UNREACHABLE, INTERNAL = range(6)
+"""The exit codes."""
+
+_CODES = {"daemon_unreachable": UNREACHABLE, "daemon_restarted": UNREACHABLE, "internal": INTERNAL}
+_UNRESUMABLE = ("session_unknown", "session_not_yours")
+
+
+class Settings:
+    """The global options, given before or after the command's name."""
+
+    workspace: str | None = None
+    state_dir: str | None = None
+    agent: str | None = None
+    token_file: str | None = None
+    json: bool = False
+
+    def connect(self) -> Connection:
+        """Connect as the caller that options and environment name, in the terminal's session."""
+        caller = self._caller()
+        path = socket_of(self.workspace)
+        if caller.session is not None:
+            return Connection(path, caller)
+        kept = terminal.SessionFile.of_terminal(path, caller.agent or "")
+        if kept is None:
+            return Connection(path, caller)
+        try:
+            connection = Connection(path, caller._replace(session=kept.read()))
+        except RemoteError as error:
+            if error.code not in _UNRESUMABLE:
+                raise
+            connection = Connection(path, caller)
+        kept.write(connection.welcome.session)
+        return connection
+
+    def call(self, operation: str, params: Params | Mapping[str, Any], result: type[R]) -> R:
+        """One call on a connection of its own."""
+        with self.connect() as connection:
+            return connection.call(operation, params, result)
+
+    def run(self, operation: str, params: Params, result: type[R]) -> int:
+        """Call, show the answer; the exit code."""
+        return self.show(self.call(operation, params, result))
+
+    def show(self, result: r.Result, lines: Iterable[str] | None = None) -> int:
+        """Print an answer (with --json the typed result, else `lines` or its usual form); the exit code."""
+        if self.json:
+            click.echo(msgspec.json.encode(result))
+        else:
+            for line in render.rendered(result) if lines is None else lines:
+                echo(line)
+        return exit_code(result)
+
+    def refuse(self, refusal: Refusal) -> int:
+        """Print a refusal: with --json on stdout, for people on stderr; the exit code."""
+        if self.json:
+            click.echo(msgspec.json.encode(refusal))
+        else:
+            for line in render.refused(refusal):
+                echo(line, err=True)
+        return _CODES.get(refusal.code, REFUSED)
+
+    def approver(self) -> str | None:
+        """The approver code: asked of the person; an agent's call goes without, unless the environment has it."""
+        caller = self._caller()
+        return terminal.approver_code(ask=not (caller.agent or caller.token))
+
+    def path(self, given: str) -> str:
+        """A path as the daemon takes it, from one relative to the current folder where that is in the workspace."""
+        root = locations.find_workspace(self.workspace)
+        below = os.path.relpath(Path.cwd(), root)
+        if Path(given).is_absolute() or below == "." or below.split("/")[0] == "..":
+            return given
+        return os.path.normpath(f"{below}/{given}")
+
+    def _caller(self) -> Caller:
+        seen = Caller.from_environment()
+        token = seen.token
+        if self.token_file is not None:
+            try:
+                token = Path(self.token_file).read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                usage(f"--token-file: {error}")
+        return Caller(self.agent or seen.agent, token, seen.session, "orchestrator")
+
+
+def shared_but_agent(command: Command) -> Command:
+    """The global options for a command whose own `--agent` is a filter."""
+    for option in (
+        click.option("--json", is_flag=True, expose_value=False, callback=_keep, help="Print one JSON document."),
+        click.option("--token-file", metavar="FILE", expose_value=False, callback=_keep, help="The agent's token."),
+        click.option("--state-dir", metavar="DIR", expose_value=False, callback=_keep, help="The daemon's state."),
+        click.option("--workspace", metavar="DIR", expose_value=False, callback=_keep, help="The workspace."),
+    ):
+        command = option(command)
+    return command
+
+
+def shared(command: Command) -> Command:
+    """Give a command the global options."""
+    agent = click.option("--agent", metavar="NAME", expose_value=False, callback=_keep, help="Act as this agent.")
+    return shared_but_agent(agent(command))
+
+
+def exit_code(result: r.Result) -> int:
+    """The exit code that an answer stands for."""
+    match result:
+        case r.ChangeAnswer(status="applied" | "preview"):
+            return DONE
+        case r.ChangeAnswer(status="waiting" | "still_waiting" | "conflict"):
+            return WAITING
+        case r.ChangeAnswer():
+            return REFUSED
+        case (
+            r.PolicyReport(ok=False)
+            | r.VerifyAnswer(ok=False)
+            | r.RebuildAnswer(ok=False)
+            | r.WorkspaceReport(ok=False)
+        ):
+            return REFUSED
+        case _:
+            return DONE
+
+
+def refusal_of(error: OrchestratorError) -> Refusal:
+    """The wire form of an error, for --json; the daemon's own refusals unchanged."""
+    if isinstance(error, RemoteError):
+        return error.refusal
+    return Refusal(code=error.code, message=error.message, hint=error.hint, details=error.details, shown=error.shown)
+
+
+def echo(line: str, *, err: bool = False) -> None:
+    """Print a line; coloured only on a terminal, and there not against NO_COLOR."""
+    click.echo(line, err=err, color=False if os.environ.get("NO_COLOR") else None)
+
+
+def usage(message: str) -> NoReturn:
+    """End with the exit code for wrong usage."""
+    raise click.UsageError(message)
+
+
+def text_of(name: str) -> str:
+    """The text of a file, or of stdin for '-'."""
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        return data.decode("utf-8")
+    except OSError as error:
+        usage(f"{name}: {error.strerror}")
+    except UnicodeDecodeError:
+        usage(f"{name} is not UTF-8 text")
+
+
+def _keep(context: click.Context, option: click.Parameter, value: object) -> None:
+    if value and option.name is not None:
+        setattr(context.ensure_object(Settings), option.name, value)

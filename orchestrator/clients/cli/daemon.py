@@ -1,0 +1,173 @@
+"""The daemon's life: up, status, stop; and how agents reach it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NoReturn
+
+import click
+import msgspec
+from click.shell_completion import get_completion_class
+
+from orchestrator.api import locations
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.clients import render, starting
+from orchestrator.clients.cli import terminal
+from orchestrator.clients.cli.context import Settings, shared
+from orchestrator.clients.connection import Caller, Connection, RemoteError
+
+STOP_TIMEOUT_S = 30.0
+
+
+class UpFacts(r.Result, frozen=True, kw_only=True):
+    """What `up` answers."""
+
+    workspace: str
+    workspace_id: str
+    socket: str
+    state_dir: str
+    pid: int
+    started: bool  # by this call
+    approver: Literal["set", "missing"]
+    approver_code: str | None  # only from the call that made it
+    page: str | None
+    connect: dict[str, str]  # agent → what to run or to put into its settings
+
+
+@click.command()
+@click.option("--foreground", is_flag=True, help="Be the daemon, for supervisors, instead of starting it.")
+@shared
+@click.pass_obj
+def up(settings: Settings, foreground: bool) -> int:
+    """Start the daemon, or find it; say how to connect."""
+    root = locations.find_workspace(settings.workspace)
+    if foreground:
+        _become_daemon(root, settings.state_dir)
+    location, started = starting.ensure(root, settings.state_dir)
+    with Connection(location.socket, Caller(client="orchestrator up")) as connection:
+        code = _new_approver_code(connection, may_show=settings.json or terminal.there_is_one())
+        status = connection.call("status", p.Status(), r.StatusInfo)
+    facts = UpFacts(
+        workspace=location.workspace,
+        workspace_id=locations.workspace_id(root),
+        socket=location.socket,
+        state_dir=location.state_dir,
+        pid=location.pid,
+        started=started,
+        approver=status.approver,
+        approver_code=code,
+        page=None,
+        connect=_connecting(location.workspace),
+    )
+    if code is not None and not settings.json:
+        terminal.tell(f"Approver code, shown this once: {code}\nApprovals, agents and policy changes ask for it.\n\n")
+    return settings.show(facts, _up_lines(facts))
+
+
+@click.command()
+@shared
+@click.pass_obj
+def status(settings: Settings) -> int:
+    """What the daemon is doing, and what waits."""
+    return settings.run("status", p.Status(), r.StatusInfo)
+
+
+@click.command()
+@shared
+@click.pass_obj
+def stop(settings: Settings) -> int:
+    """End the daemon; returns when it has ended."""
+    with settings.connect() as connection:
+        done = connection.call("stop", p.Stop(), r.Done)
+        connection.wait_closed(STOP_TIMEOUT_S)
+    return settings.show(done)
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def mcp(settings: Settings, arguments: tuple[str, ...]) -> int:
+    """Serve MCP on stdin and stdout: what agents start."""
+    from orchestrator.clients.shim import main
+
+    before = {"--workspace": settings.workspace, "--state-dir": settings.state_dir}
+    before |= {"--agent": settings.agent, "--token-file": settings.token_file}
+    return main([*(word for name, value in before.items() if value for word in (name, value)), *arguments])
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> int:
+    """Print the script that completes commands in a shell."""
+    found = get_completion_class(shell)
+    if found is None:
+        raise click.UsageError(f"no completion for {shell}")
+    click.echo(found(context.find_root().command, {}, "orchestrator", "_ORCHESTRATOR_COMPLETE").source())
+    return 0
+
+
+def _become_daemon(root: str, state_dir: str | None) -> NoReturn:
+    identity = locations.workspace_id(root)
+    state = locations.state_directory(identity, state_dir)
+    command = starting.command(root, state, locations.socket_path(identity))
+    os.chdir("/")
+    os.execve(command[0], command, starting.environment())
+
+
+def _new_approver_code(connection: Connection, *, may_show: bool) -> str | None:
+    """Make the code if there is none yet; not where nobody would see it."""
+    if not may_show:
+        return None
+    try:
+        return connection.call("approver_create", p.ApproverCreate(), r.ApproverCode).approver_code
+    except RemoteError as error:
+        if error.code == "internal":
+            raise
+        return None  # there is one
+
+
+def _up_lines(facts: UpFacts) -> Iterator[str]:
+    yield from render.facts(
+        ("daemon", f"{'started' if facts.started else 'running'}, pid {facts.pid}"),
+        ("workspace", facts.workspace),
+        ("socket", facts.socket),
+        ("state dir", facts.state_dir),
+        ("page", facts.page or "none yet in this version"),
+    )
+    if facts.approver == "missing":
+        yield "approver:   no code yet, approvals wait: run `orchestrator up` in a terminal"
+    yield "connect an agent:"
+    for agent, how in facts.connect.items():
+        yield f"  {agent}:"
+        yield f"    {how}"
+
+
+def _connecting(workspace: str) -> dict[str, str]:
+    def command(agent: str) -> list[str]:
+        return [*_ourselves(), "mcp", "--workspace", workspace, "--agent", agent]
+
+    def json(value: object) -> str:
+        return msgspec.json.encode(value).decode()
+
+    gemini = {"command": command("gemini")[0], "args": command("gemini")[1:]}
+    return {
+        "Claude Code": f"claude mcp add orchestrator -- {shlex.join(command('claude'))}",
+        "Codex": f"codex mcp add orchestrator -- {shlex.join(command('codex'))}",
+        "Gemini CLI, .gemini/settings.json": json({"mcpServers": {"orchestrator": gemini}}),
+        "opencode, opencode.json": json({"mcp": {"orchestrator": {"type": "local", "command": command("opencode")}}}),
+    }
+
+
+def _ourselves() -> list[str]:
+    """How another program starts us: the script that was run, where it can be found again."""
+    script = shutil.which(sys.argv[0]) if sys.argv[0] else None
+    if script is not None and Path(script).name == "orchestrator":
+        return [str(Path(script).absolute())]
+    return [sys.executable, "-m", "orchestrator"]

@@ -1,0 +1,165 @@
+"""What a person decides: agents, the approver code, approvals, conflicts."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import click
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.clients.cli.context import Settings, shared, text_of, usage
+from orchestrator.core.errors import CallerError
+from orchestrator.core.ids import parse_seq
+
+
+class NoSuchConflict(CallerError):
+    """No open conflict has this name."""
+
+    code = "version_unknown"
+    hint = "`orchestrator conflicts list` shows the open ones."
+
+
+@click.group()
+def agent() -> None:
+    """Who may call, and with which token."""
+
+
+@agent.command("add")
+@click.argument("name")
+@click.option("--class", "agent_class", type=click.Choice(["cloud", "local", "review"]), default="cloud")
+@shared
+@click.pass_obj
+def agent_add(settings: Settings, name: str, agent_class: Literal["cloud", "local", "review"]) -> int:
+    """Make an agent; prints its token, this once."""
+    params = p.AgentAdd(name=name, agent_class=agent_class, approver=settings.approver())
+    made = settings.call("agent_add", params, r.AgentToken)
+    return settings.show(made, [made.token])
+
+
+@agent.command("revoke")
+@click.argument("name")
+@shared
+@click.pass_obj
+def agent_revoke(settings: Settings, name: str) -> int:
+    """Take an agent's token away."""
+    return settings.run("agent_revoke", p.AgentRevoke(name=name, approver=settings.approver()), r.Done)
+
+
+@agent.command("list")
+@shared
+@click.pass_obj
+def agent_list(settings: Settings) -> int:
+    """The agents that the daemon knows."""
+    return settings.run("agent_list", p.AgentList(), r.Agents)
+
+
+@click.group()
+def approver() -> None:
+    """The code that a person decides with."""
+
+
+@approver.command("reset")
+@shared
+@click.pass_obj
+def approver_reset(settings: Settings) -> int:
+    """Replace the code; asks for the old one, prints the new one, this once."""
+    made = settings.call("approver_reset", p.ApproverReset(approver=settings.approver()), r.ApproverCode)
+    return settings.show(made, [f"New approver code, shown this once: {made.approver_code}"])
+
+
+@click.group()
+def approvals() -> None:
+    """Changes that wait for a yes."""
+
+
+@approvals.command("list")
+@shared
+@click.pass_obj
+def approvals_list(settings: Settings) -> int:
+    """What waits."""
+    return settings.run("approvals_list", p.ApprovalsList(), r.Approvals)
+
+
+@approvals.command("show")
+@click.argument("approval", metavar="@N")
+@shared
+@click.pass_obj
+def approvals_show(settings: Settings, approval: str) -> int:
+    """One of them, with its diff."""
+    return settings.run("approvals_show", p.ApprovalsShow(approval=approval), r.ApprovalInfo)
+
+
+@approvals.command("approve")
+@click.argument("approval", metavar="@N")
+@shared
+@click.pass_obj
+def approvals_approve(settings: Settings, approval: str) -> int:
+    """Say yes; the daemon applies the change."""
+    params = p.Approve(approval=approval, approver=settings.approver())
+    return settings.run("approve", params, r.ChangeAnswer)
+
+
+@approvals.command("deny")
+@click.argument("approval", metavar="@N")
+@click.option("--reason", default="", help="Why; the agent reads it.")
+@shared
+@click.pass_obj
+def approvals_deny(settings: Settings, approval: str, reason: str) -> int:
+    """Say no."""
+    params = p.Deny(approval=approval, reason=reason, approver=settings.approver())
+    return settings.run("deny", params, r.Done)
+
+
+@click.group()
+def conflicts() -> None:
+    """Changes that fitted nowhere."""
+
+
+@conflicts.command("list")
+@shared
+@click.pass_obj
+def conflicts_list(settings: Settings) -> int:
+    """The open conflicts."""
+    return settings.run("list_conflicts", p.ListConflicts(), r.Conflicts)
+
+
+@conflicts.command("show")
+@click.argument("conflict", metavar="@N")
+@shared
+@click.pass_obj
+def conflicts_show(settings: Settings, conflict: str) -> int:
+    """One of them: what clashes, and the diff from the current content to the proposed."""
+    wanted = parse_seq(conflict, parameter="conflict")
+    for found in settings.call("list_conflicts", p.ListConflicts(), r.Conflicts).conflicts:
+        if parse_seq(found.conflict) == wanted:
+            return settings.show(found)
+    raise NoSuchConflict(f"no open conflict is called {conflict}")
+
+
+@conflicts.command("resolve")
+@click.argument("conflict", metavar="@N")
+@click.option("--choose", type=click.Choice(["current", "proposed"]), help="The side that stands.")
+@click.option("--file", metavar="FILE|-", help="Another content, whole.")
+@click.option("--reason", default="", help="Why, for those who read the history.")
+@shared
+@click.pass_obj
+def conflicts_resolve(
+    settings: Settings,
+    conflict: str,
+    choose: Literal["current", "proposed"] | None,
+    file: str | None,
+    reason: str,
+) -> int:
+    """Settle a conflict."""
+    if (choose is None) == (file is None):
+        usage("give --choose or --file")
+    content = None if file is None else text_of(file)
+    params = p.ResolveConflict(
+        conflict=conflict,
+        choice=choose or "content",
+        content=content,
+        reason=reason,
+        approver=settings.approver(),
+    )
+    return settings.run("resolve_conflict", params, r.ChangeAnswer)

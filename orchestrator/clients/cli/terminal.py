@@ -1,0 +1,98 @@
+"""The person's terminal: its session, and what is asked and told there and nowhere else."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import os
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from orchestrator.api import locations
+from orchestrator.core.errors import ApproverCodeNeeded, OrchestratorError
+
+TERMINAL = Path("/dev/tty")
+
+
+def there_is_one() -> bool:
+    """Whether the process has a controlling terminal."""
+    try:
+        os.close(os.open(TERMINAL, os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+def tell(text: str) -> None:
+    """Write to the terminal itself, past any redirection. Raises OSError."""
+    with TERMINAL.open("w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def approver_code(*, ask: bool) -> str | None:
+    """The code from ORCHESTRATOR_APPROVER, else asked for without echo. Raises ApproverCodeNeeded."""
+    given = os.environ.get("ORCHESTRATOR_APPROVER")
+    if given:
+        return given
+    if not ask:
+        return None
+    if not there_is_one():
+        raise ApproverCodeNeeded("this needs the approver code, and there is no terminal to ask on")
+    return getpass.getpass("Approver code: ").strip()
+
+
+class SessionFile(NamedTuple):
+    """Remembers a terminal's session with one daemon for one agent, for as long as the login there lasts."""
+
+    path: Path
+
+    @classmethod
+    def of_terminal(cls, socket: str, agent: str) -> Self | None:
+        """The file of the controlling terminal; None without one, or where others could write it."""
+        try:
+            mine = _stat("self")
+            leader, terminal = mine[3], mine[4]
+            if terminal == "0":
+                return None
+            started = _stat(leader)[19]
+            directory = locations.runtime_directory()
+            locations.check_socket_directory(directory)
+        except (OSError, IndexError, OrchestratorError):
+            return None
+        key = hashlib.sha256(f"{socket}\0{agent}\0{terminal}".encode()).hexdigest()[:16]
+        return cls(Path(directory) / f"tty-{leader}-{started}-{key}.session")
+
+    def read(self) -> str | None:
+        """The session's id, if there is one."""
+        try:
+            return self.path.read_text(encoding="utf-8").strip() or None
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def write(self, session: str) -> None:
+        """Keep the session's id; the files of logins that are over go. Where it fails, the next call has a new one."""
+        if self.read() == session:
+            return
+        try:
+            for other in self.path.parent.glob("tty-*.session"):
+                _, leader, started, _ = other.name.split("-", 3)
+                if not _alive(leader, started):
+                    other.unlink(missing_ok=True)
+            draft = self.path.with_suffix(f".{os.getpid()}")
+            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:  # noqa: PTH123  # a mode and flags
+                file.write(session)
+            draft.replace(self.path)
+        except (OSError, ValueError):
+            return
+
+
+def _alive(leader: str, started: str) -> bool:
+    try:
+        return _stat(leader)[19] == started
+    except (OSError, IndexError):
+        return False
+
+
+def _stat(pid: str) -> list[str]:
+    """The fields of /proc/PID/stat from the third on: the second may hold spaces and brackets."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

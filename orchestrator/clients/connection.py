@@ -1,0 +1,190 @@
+"""The socket's JSON-RPC from outside: one blocking connection, as the CLI uses it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Mapping
+from typing import Any, BinaryIO, NamedTuple, Self, TypeVar, cast
+
+import msgspec
+
+from orchestrator.api import locations
+from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome
+from orchestrator.api.operations import BY_NAME, Operation
+from orchestrator.api.parameters import Params
+from orchestrator.api.results import Result
+from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, OrchestratorError
+
+R = TypeVar("R", bound=Result)
+
+CONNECT_TIMEOUT_S = 10.0
+
+
+class RemoteError(OrchestratorError):
+    """A refusal, as the daemon sent it."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message, hint=refusal.hint, details=refusal.details, shown=refusal.shown)
+        self.code = refusal.code  # type: ignore[misc]  # the daemon's code, whatever class it has there
+        self.refusal = refusal
+
+
+class Caller(NamedTuple):
+    """Who calls: an agent by token or by name, else the person at the keyboard."""
+
+    agent: str | None = None
+    token: str | None = None
+    session: str | None = None
+    client: str = "orchestrator"
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """`ORCHESTRATOR_AGENT`, `ORCHESTRATOR_TOKEN`, `ORCHESTRATOR_SESSION`."""
+        seen = os.environ.get
+        return cls(seen("ORCHESTRATOR_AGENT"), seen("ORCHESTRATOR_TOKEN"), seen("ORCHESTRATOR_SESSION"))
+
+    def preamble(self) -> bytes:
+        """The first line on the socket."""
+        return locations.preamble(
+            "rpc",
+            agent=self.agent,
+            token=self.token,
+            session=self.session,
+            person=not (self.agent or self.token),
+            client=self.client,
+        )
+
+
+class Asked(NamedTuple):
+    """A call on its way."""
+
+    id: int
+    operation: Operation
+    request_id: str | None
+    line: bytes
+
+    def answer(self, reply: AnyReply) -> Result:
+        """The typed result in a reply. Raises RemoteError."""
+        if reply.error is not None:
+            raise RemoteError(reply.error.data)
+        return msgspec.json.decode(reply.result, type=self.operation.result)
+
+    def cut_off(self) -> DaemonRestarted:
+        """What to raise where the connection ended before the reply."""
+        details = {"request_id": self.request_id} if self.request_id else {}
+        return DaemonRestarted(f"the daemon ended while {self.operation.name} was open", details=details)
+
+
+def asked(id: int, operation: str, params: Params | Mapping[str, Any]) -> Asked:
+    """Write a call down. Parameters at their defaults are left out; a write gets a `request_id`."""
+    known = BY_NAME[operation]
+    values = _given(params) if isinstance(params, Params) else dict(params)
+    request_id = values.get("request_id")
+    if request_id is None and known.writes and "request_id" in known.params.__struct_fields__:
+        request_id = values["request_id"] = uuid.uuid4().hex
+    request = Request(method=operation, id=id, params=msgspec.Raw(msgspec.json.encode(values)))
+    return Asked(id, known, request_id, msgspec.json.encode(request) + b"\n")
+
+
+def welcomed(line: bytes) -> Welcome:
+    """Read the daemon's answer to a preamble. Raises RemoteError, DaemonUnreachable."""
+    if not line.endswith(b"\n"):
+        raise DaemonUnreachable("the daemon closed the connection")
+    try:
+        return msgspec.json.decode(line, type=Welcome)
+    except msgspec.MsgspecError:
+        pass
+    try:
+        refusal = msgspec.json.decode(line, type=Refusal)
+    except msgspec.MsgspecError as error:
+        raise DaemonUnreachable("what answers on the socket is not the daemon") from error
+    raise RemoteError(refusal)
+
+
+def socket_of(workspace: str | None) -> str:
+    """Where the workspace's daemon listens, by its location file. Raises DaemonUnreachable, WorkspaceUnknown."""
+    root = locations.find_workspace(workspace)
+    known = locations.read_location(locations.workspace_id(root))
+    if known is None or known.state == "stopped":
+        raise DaemonUnreachable(f"no daemon runs for {root}")
+    return known.socket
+
+
+class Connection:
+    """One call at a time to the daemon. Use as a context manager."""
+
+    def __init__(self, path: str, caller: Caller) -> None:
+        """Connect and say who calls. Raises DaemonUnreachable, RemoteError."""
+        try:
+            self._socket: socket.socket = locations.connect(path, CONNECT_TIMEOUT_S)
+        except OSError as error:
+            raise DaemonUnreachable(f"nothing answers on {path}: {error}") from error
+        try:
+            self._lines: BinaryIO = self._socket.makefile("rb")
+            self._socket.sendall(caller.preamble())
+            self.welcome = welcomed(self._lines.readline())
+            self._socket.settimeout(None)
+        except OSError as error:
+            self._socket.close()
+            raise DaemonUnreachable(f"the daemon on {path} does not answer: {error}") from error
+        except BaseException:
+            self._socket.close()
+            raise
+        self._last = 0
+
+    @classmethod
+    def to(cls, workspace: str | None, caller: Caller) -> Self:
+        """Connect to the daemon of a workspace."""
+        return cls(socket_of(workspace), caller)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection; the session lives on in the daemon for as long as it keeps it."""
+        self._lines.close()
+        self._socket.close()
+
+    def call(self, operation: str, params: Params | Mapping[str, Any], result: type[R]) -> R:
+        """Call an operation and wait for its answer. `result` is the catalogue's type of it.
+
+        Raises RemoteError with the daemon's refusal, DaemonRestarted where the connection ends.
+        """
+        self._last += 1
+        call = asked(self._last, operation, params)
+        if call.operation.result is not result:
+            raise TypeError(f"{operation} answers {call.operation.result.__name__}, not {result.__name__}")
+        try:
+            self._socket.sendall(call.line)
+            line = self._lines.readline()
+        except OSError as error:
+            raise call.cut_off() from error
+        if not line.endswith(b"\n"):
+            raise call.cut_off()
+        return cast("R", call.answer(msgspec.json.decode(line, type=AnyReply)))
+
+    def wait_closed(self, timeout_s: float) -> bool:
+        """Wait until the daemon closes the connection; whether it did."""
+        self._socket.settimeout(timeout_s)
+        try:
+            while self._lines.readline():
+                pass
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+        return True
+
+
+def _given(params: Params) -> dict[str, Any]:
+    values = {}
+    for field in msgspec.structs.fields(params):
+        value = getattr(params, field.name)
+        if field.default is msgspec.NODEFAULT or value != field.default:
+            values[field.encode_name] = value
+    return values

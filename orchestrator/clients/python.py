@@ -1,0 +1,171 @@
+"""The Python client: the operations as methods with typed results.
+
+async with FileAccess.connect(agent="reviewer") as files:
+    text = await files.read_file("a.py", start=1)
+    await files.edit_file("a.py", [Replacement(search="old", replace="new")])
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Self, TypeVar, cast
+
+import anyio
+import msgspec
+from anyio.abc import ByteStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from orchestrator.api import locations
+from orchestrator.api.framing import AnyReply, Welcome
+from orchestrator.api.operations import OPERATIONS
+from orchestrator.api.parameters import Params, Replacement
+from orchestrator.api.results import Result
+from orchestrator.clients.calls import AgentCalls
+from orchestrator.clients.connection import Asked, Caller, RemoteError, asked, socket_of, welcomed
+from orchestrator.clients.people import PeopleCalls
+from orchestrator.core.errors import DaemonUnreachable
+
+__all__ = ["FileAccess", "RemoteError", "Replacement"]
+
+R = TypeVar("R", bound=Result)
+
+CONNECT_TIMEOUT_S = 10.0
+SEND_TIMEOUT_S = 30.0
+MAX_REPLY_BYTES = 64 * 1024 * 1024
+
+_NAMES = {operation.params: operation.name for operation in OPERATIONS}
+
+
+class FileAccess(AgentCalls, PeopleCalls):
+    """A session with the daemon of a workspace. Calls may run side by side; each gets its own answer.
+
+    Calls raise RemoteError with the daemon's refusal, DaemonRestarted where the daemon ends
+    while they are open (its `details` may name the `request_id` to send again).
+    """
+
+    def __init__(self, stream: ByteStream, welcome: Welcome) -> None:
+        self._stream = stream
+        self._welcome = welcome
+        self._sending = anyio.Lock()
+        self._open: dict[int, _Waiting] = {}
+        self._last = 0
+        self._ended = False
+
+    @property
+    def session(self) -> str:
+        """The session's id, with which a later connection can resume it."""
+        return self._welcome.session
+
+    @property
+    def agent(self) -> str:
+        """The name under which the daemon knows the caller."""
+        return self._welcome.agent
+
+    @property
+    def workspace(self) -> str:
+        """The workspace's root."""
+        return self._welcome.workspace
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls,
+        workspace: str | None = None,
+        *,
+        agent: str | None = None,
+        token: str | None = None,
+        session: str | None = None,
+    ) -> AsyncIterator[Self]:
+        """Connect to the workspace's running daemon; without agent and token as the person who runs this.
+
+        Raises DaemonUnreachable, WorkspaceUnknown, RemoteError.
+        """
+        path = socket_of(workspace)
+        try:
+            locations.check_socket_directory(path.rpartition("/")[0])
+            stream = await anyio.connect_unix(path)
+        except OSError as error:
+            raise DaemonUnreachable(f"nothing answers on {path}: {error}") from error
+        failure: Exception | None = None
+        async with stream:
+            lines = BufferedByteReceiveStream(stream)
+            welcome = await _introduced(stream, lines, Caller(agent, token, session, "python"))
+            files = cls(stream, welcome)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(files._receive, lines)
+                try:
+                    yield files
+                except Exception as error:  # noqa: BLE001  # raised below, where the group can't wrap it
+                    failure = error
+                tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    async def _call(self, result: type[R], params: Params) -> R:
+        self._last += 1
+        call = asked(self._last, _NAMES[type(params)], params)
+        if self._ended:
+            raise DaemonUnreachable("the daemon has closed the connection")
+        waiting = self._open[call.id] = _Waiting(call)
+        try:
+            await self._send(waiting)
+            await waiting.done.wait()
+        finally:
+            del self._open[call.id]
+        if waiting.reply is None:
+            raise call.cut_off()
+        return cast("R", call.answer(waiting.reply))
+
+    async def _send(self, waiting: _Waiting) -> None:
+        """Send a whole line: half of one, cut off by a cancellation, would spoil the connection."""
+        async with self._sending:
+            with anyio.move_on_after(SEND_TIMEOUT_S, shield=True) as scope:
+                try:
+                    await self._stream.send(waiting.call.line)
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    waiting.done.set()
+            if scope.cancelled_caught:
+                self._end()
+                await self._stream.aclose()
+
+    async def _receive(self, lines: BufferedByteReceiveStream) -> None:
+        try:
+            while True:
+                line = await lines.receive_until(b"\n", MAX_REPLY_BYTES)
+                reply = msgspec.json.decode(line, type=AnyReply)
+                waiting = self._open.get(reply.id) if isinstance(reply.id, int) else None
+                if waiting is not None:
+                    waiting.reply = reply
+                    waiting.done.set()
+        except (
+            anyio.IncompleteRead,
+            anyio.BrokenResourceError,
+            anyio.ClosedResourceError,
+            anyio.DelimiterNotFound,
+            msgspec.MsgspecError,
+        ):
+            self._end()
+
+    def _end(self) -> None:
+        self._ended = True
+        for waiting in self._open.values():
+            waiting.done.set()
+
+
+class _Waiting:
+    """A call that waits for its reply; none by the time it is done: the connection ended."""
+
+    def __init__(self, call: Asked) -> None:
+        self.call = call
+        self.done = anyio.Event()
+        self.reply: AnyReply | None = None
+
+
+async def _introduced(stream: ByteStream, lines: BufferedByteReceiveStream, caller: Caller) -> Welcome:
+    try:
+        with anyio.fail_after(CONNECT_TIMEOUT_S):
+            await stream.send(caller.preamble())
+            return welcomed(await lines.receive_until(b"\n", MAX_REPLY_BYTES) + b"\n")
+    except (TimeoutError, anyio.IncompleteRead, anyio.BrokenResourceError) as error:
+        raise DaemonUnreachable("the daemon did not answer the preamble") from error

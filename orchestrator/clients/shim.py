@@ -1,0 +1,198 @@
+"""The stdio door, `orchestrator mcp`: what an agent starts to reach the daemon.
+
+It starts the daemon if none runs and joins its own stdin and stdout to the daemon's socket.
+Standard library only, and little of it: every agent pays for this at each of its starts.
+Only protocol is written to stdout.
+"""
+
+from __future__ import annotations
+
+import getopt
+import json
+import os
+import sys
+from typing import NamedTuple
+
+from orchestrator.api import locations
+from orchestrator.clients import frames, starting
+from orchestrator.clients.pipe import Link, Pipe, StillUnreachable
+from orchestrator.clients.starting import DaemonRefused
+from orchestrator.core.errors import DaemonUnreachable, OperatorError, OrchestratorError
+
+USAGE = """\
+Usage: orchestrator mcp [OPTIONS]
+
+  Serve MCP on stdin and stdout; starts the daemon if none runs.
+
+Options:
+  --workspace DIR       The workspace; default: found from the current folder.
+  --state-dir DIR       Where the daemon keeps its journal.
+  --agent NAME          Who calls (or ORCHESTRATOR_AGENT); without it 'unnamed'.
+  --token-file FILE     The agent's token (or ORCHESTRATOR_TOKEN).
+  --toolset core|full   Which tools to offer; default core.
+  --structured          Typed content for reads too.
+  --help
+"""
+
+WELCOME_TIMEOUT_S = 30.0
+
+
+class Options(NamedTuple):
+    """What the command line and the environment say."""
+
+    workspace: str | None
+    state_dir: str | None
+    agent: str | None
+    token: str | None
+    session: str | None
+    toolset: str
+    structured: bool
+
+
+class TokenUnreadable(OperatorError):
+    """The token file is not there, or not ours to read."""
+
+    code = "token_unreadable"
+
+
+class Dialler:
+    """Connects to the workspace's daemon, starting it where that is called for."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._root = locations.find_workspace(options.workspace)
+        self._identity = locations.workspace_id(self._root)
+
+    def first(self) -> Link:
+        """Connect, starting the daemon if none runs. Raises OrchestratorError, OSError."""
+        known = locations.read_location(self._identity)
+        try:
+            if known is not None:
+                return self._link(known.socket, self._options.session)
+        except OSError:
+            pass  # it ran once
+        location, _ = starting.ensure(self._root, self._options.state_dir)
+        return self._link(location.socket, self._options.session)
+
+    def again(self, session: str | None) -> Link:
+        """Connect to the daemon that comes after. One that a person stopped is not started from here."""
+        known = locations.read_location(self._identity)
+        if known is None:
+            raise StillUnreachable("its location file was removed")
+        try:
+            return self._resumed(known.socket, session)
+        except OSError as error:
+            if known.state == "stopped":
+                raise StillUnreachable("it was stopped") from error
+        try:
+            location, _ = starting.ensure(self._root, self._options.state_dir)
+        except DaemonRefused as error:
+            if error.code == "workspace_held":
+                raise StillUnreachable("the old one is still ending") from error
+            raise
+        return self._resumed(location.socket, session)
+
+    def _resumed(self, path: str, session: str | None) -> Link:
+        try:
+            return self._link(path, session)
+        except DaemonRefused as error:
+            if error.code != "session_unknown":
+                raise
+            return self._link(path, None)
+
+    def _link(self, path: str, session: str | None) -> Link:
+        options = self._options
+        connection = locations.connect(path, WELCOME_TIMEOUT_S)
+        try:
+            line = locations.preamble(
+                "mcp",
+                agent=options.agent,
+                token=options.token,
+                session=session,
+                client="orchestrator mcp",
+                toolset=options.toolset,
+                structured=options.structured,
+            )
+            connection.sendall(line)
+            lines = connection.makefile("rb")
+            answer = lines.readline()
+            if not answer.endswith(b"\n"):
+                raise ConnectionResetError("the daemon closed the connection")
+            match json.loads(answer):
+                case {"ok": True, "session": str(welcomed)}:
+                    connection.settimeout(None)
+                    return Link(connection, lines, welcomed)
+                case {"ok": False} as told:
+                    raise DaemonRefused(told)
+                case _:
+                    raise ConnectionResetError("what answers is not the daemon")
+        except ValueError as error:
+            connection.close()
+            raise ConnectionResetError("what answers is not the daemon") from error
+        except BaseException:
+            connection.close()
+            raise
+
+
+def main(argv: list[str]) -> int:
+    """Serve until the client closes its side. Exit code 0; 1 where no daemon could be had; 2 for wrong usage."""
+    try:
+        given = dict(
+            getopt.getopt(
+                argv,
+                "",
+                ["workspace=", "state-dir=", "agent=", "token-file=", "toolset=", "structured", "help"],
+            )[0]
+        )
+    except getopt.GetoptError as error:
+        print(f"orchestrator mcp: {error}\n\n{USAGE}", file=sys.stderr)
+        return 2
+    if "--help" in given:
+        print(USAGE)
+        return 0
+    if given.get("--toolset", "core") not in ("core", "full"):
+        print(f"orchestrator mcp: --toolset is core or full\n\n{USAGE}", file=sys.stderr)
+        return 2
+    try:
+        dialler = Dialler(_options(given))
+        link = dialler.first()
+    except OrchestratorError as error:
+        return _refuse_all(error)
+    except OSError as error:
+        return _refuse_all(DaemonUnreachable(f"the daemon cannot be reached: {error}"))
+    Pipe(link, dialler.again, sys.stdin.buffer, sys.stdout.buffer).run()
+    return 0
+
+
+def _options(given: dict[str, str]) -> Options:
+    token = os.environ.get("ORCHESTRATOR_TOKEN")
+    path = given.get("--token-file")
+    if path is not None:
+        try:
+            with open(path, encoding="utf-8") as file:  # noqa: PTH123  # pathlib is too dear here
+                token = file.read().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise TokenUnreadable(f"the token file {path} cannot be read: {error}") from error
+    return Options(
+        workspace=given.get("--workspace"),
+        state_dir=given.get("--state-dir"),
+        agent=given.get("--agent") or os.environ.get("ORCHESTRATOR_AGENT"),
+        token=token,
+        session=os.environ.get("ORCHESTRATOR_SESSION"),
+        toolset=given.get("--toolset", "core"),
+        structured="--structured" in given,
+    )
+
+
+def _refuse_all(error: OrchestratorError) -> int:
+    """Tell the person on stderr, and the client in the answer to whatever it asks."""
+    print(f"orchestrator: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"  {error.hint}", file=sys.stderr)
+    sys.stderr.flush()
+    for line in sys.stdin.buffer:
+        call = frames.said(line).call
+        if call is not None:
+            sys.stdout.buffer.write(frames.refused(call.id, error))
+            sys.stdout.buffer.flush()
+    return 1

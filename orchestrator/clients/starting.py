@@ -1,0 +1,160 @@
+"""Starting the daemon, detached, unless one answers. Standard library only: the stdio door does this too."""
+
+# Importing pathlib would take 6 ms of the stdio door's 45.
+# ruff: noqa: PTH103, PTH123
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from orchestrator.api import locations
+from orchestrator.api.locations import Location
+from orchestrator.core.errors import DaemonUnreachable, OperatorError, OrchestratorError
+
+READY_TIMEOUT_S = 60.0
+"""Opening the journal replays what its last snapshot lacks; the first answer comes after that."""
+
+KEPT = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
+"""The environment the daemon gets: nothing of the agent that happened to start it, and no PYTHON*."""
+
+
+class StateDirectoryInUse(OperatorError):
+    """The running daemon keeps its state elsewhere than asked for."""
+
+    code = "state_directory_in_use"
+    hint = "Leave out --state-dir, or run `orchestrator stop` first."
+
+
+class DaemonRefused(OrchestratorError):
+    """The daemon said why it would not start, or not take us."""
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        details = told.get("details")
+        super().__init__(
+            str(told.get("message", "the daemon refused")),
+            hint=str(told.get("hint", "")),
+            details=details if isinstance(details, dict) else {},
+        )
+        self.code = str(told.get("code", "internal"))  # type: ignore[misc]  # the daemon's code, not one of ours
+
+
+def ensure(root: str, state_dir: str | None = None, *, timeout_s: float = READY_TIMEOUT_S) -> tuple[Location, bool]:
+    """The location of the workspace's daemon, started if none answers; and whether this call started it.
+
+    Raises DaemonRefused with the daemon's own words, DaemonUnreachable, StateDirectoryInUse,
+    and what `locations.socket_path` raises.
+    """
+    identity = locations.workspace_id(root)
+    wanted = locations.state_directory(identity, state_dir)
+    found = _running(identity, wanted)
+    if found is not None:
+        return found, False
+    with _locked(locations.start_lock(identity)):
+        found = _running(identity, wanted)
+        if found is not None:
+            return found, False
+        return _start(root, wanted, locations.socket_path(identity), timeout_s), True
+
+
+def command(root: str, state_dir: str, socket: str) -> list[str]:
+    """The daemon's command line. -P: a folder named `orchestrator` where it starts is not imported."""
+    return [
+        *(sys.executable, "-P", "-m", "orchestrator", "daemon"),
+        *("--workspace", root, "--state-dir", state_dir, "--socket", socket),
+    ]
+
+
+def environment() -> dict[str, str]:
+    """What of our environment the daemon gets."""
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    kept.setdefault("HOME", locations.home_directory())
+    return kept
+
+
+def _running(identity: str, wanted: str) -> Location | None:
+    found = locations.read_location(identity)
+    if found is None or not locations.answers(found.socket):
+        return None
+    if os.path.realpath(found.state_dir) != os.path.realpath(wanted):
+        raise StateDirectoryInUse(f"the daemon runs with the state directory {found.state_dir}")
+    return found
+
+
+@contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """One starter at a time; the others wait for it, and it waits READY_TIMEOUT_S at most."""
+    import fcntl
+
+    os.makedirs(path.rpartition("/")[0], mode=0o700, exist_ok=True)
+    with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+b", buffering=0) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _start(root: str, state_dir: str, socket: str, timeout_s: float) -> Location:
+    import subprocess
+    import threading
+
+    os.makedirs(state_dir, mode=0o700, exist_ok=True)
+    log = f"{state_dir}/daemon.log"
+    ready, told = os.pipe()
+    try:
+        with open(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "ab") as output:
+            daemon = subprocess.Popen(
+                [*command(root, state_dir, socket), "--ready-fd", str(told)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd="/",
+                env=environment(),
+                pass_fds=(told,),
+                start_new_session=True,
+            )
+        os.close(told)
+        told = -1
+        threading.Thread(target=daemon.wait, name="reaper", daemon=True).start()
+        line = _first_line(ready, timeout_s)
+    finally:
+        os.close(ready)
+        if told >= 0:
+            os.close(told)
+    if line is None:
+        raise DaemonUnreachable(f"the daemon was not ready after {timeout_s:.0f} s", hint=f"See {log}.")
+    return _told(line, log)
+
+
+def _first_line(fd: int, timeout_s: float) -> bytes | None:
+    """Up to the newline or the end of the pipe; None when the time is over."""
+    import select
+
+    deadline = time.monotonic() + timeout_s
+    line = b""
+    while b"\n" not in line:
+        readable, _, _ = select.select([fd], [], [], max(0.0, deadline - time.monotonic()))
+        if not readable:
+            return None
+        piece = os.read(fd, 65536)
+        if not piece:
+            break
+        line += piece
+    return line
+
+
+def _told(line: bytes, log: str) -> Location:
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        answer = None
+    match answer:
+        case {"ok": True, "pid": int(pid), "socket": str(socket), "workspace": str(root), "state_dir": str(state_dir)}:
+            return Location(root, state_dir, socket, pid, "running")
+        case {"ok": False}:
+            raise DaemonRefused(answer)
+        case _:
+            raise DaemonUnreachable("the daemon ended before it was ready", hint=f"Its last words are in {log}.")

@@ -1,0 +1,260 @@
+"""Commands that change files: what each touches, what policy must allow, and how it is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from orchestrator.core.content import PathChange, digest_of
+from orchestrator.core.decisions import patching, reverting
+from orchestrator.core.decisions.bases import Rule
+from orchestrator.core.decisions.decision import Apply, Base, Clash, Facts, Need, Outcome, Part
+from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, StaleBase
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.policy.rules import Action
+from orchestrator.core.text.encoding import decode
+from orchestrator.core.text.locate import Replacement
+from orchestrator.core.text.patch import FilePatch
+
+AllFacts = Mapping[WorkspacePath, Facts]
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """An act on a path that policy must allow."""
+
+    action: Action
+    path: WorkspacePath
+    others_work: bool = False
+
+
+class Command(Protocol):
+    """A change that somebody wants."""
+
+    @property
+    def paths(self) -> tuple[WorkspacePath, ...]:
+        """Every path that it may touch; they are locked together."""
+
+    @property
+    def base_rule(self) -> Rule:
+        """Which base it has when none is named."""
+
+    @property
+    def reads(self) -> bool:
+        """Whether its outcome tells the caller something of the file's content."""
+
+    @property
+    def reverts(self) -> tuple[Seq, ...]: ...
+
+    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
+        """What policy is asked; depends on what is there, never on its content."""
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        """Safe to call twice. Raises CallerError."""
+
+
+class _One(msgspec.Struct, frozen=True, kw_only=True):
+    """The base of commands on the content of one path."""
+
+    path: WorkspacePath
+
+    @property
+    def paths(self) -> tuple[WorkspacePath, ...]:
+        return (self.path,)
+
+    @property
+    def reverts(self) -> tuple[Seq, ...]:
+        return ()
+
+    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
+        return (Wish("create" if facts[self.path].held is None else "write", self.path),)
+
+
+class Edit(_One, frozen=True, kw_only=True):
+    """Search and replace."""
+
+    changes: tuple[Replacement, ...]
+    base_rule: Rule = "seen"
+    reads: bool = True
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        return patching.edit(self.changes, facts[self.path])
+
+
+class Patch(_One, frozen=True, kw_only=True):
+    """A unified diff."""
+
+    patch: FilePatch
+    base_rule: Rule = "seen"
+    reads: bool = True
+
+    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
+        if self.patch.headed and self.patch.new_path is None:
+            return (Wish("delete", self.path),)
+        return super().wishes(facts)
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        return patching.patch(self.patch, facts[self.path])
+
+
+class Write(_One, frozen=True, kw_only=True):
+    """A whole content, or more at the end."""
+
+    content: str
+    mode: str
+    reads: bool = False
+
+    @property
+    def base_rule(self) -> Rule:
+        return "whole" if self.mode == "truncate" else "none"
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        here = facts[self.path]
+        if self.mode == "append":
+            return patching.append(self.content, here)
+        if self.mode == "create":
+            if here.held is not None:
+                raise FileExists(self.path, "it exists already", hint="Read it, then use edit_file.")
+            return patching.create(self.content, here)
+        return patching.truncate(self.content, here)
+
+
+class Delete(_One, frozen=True, kw_only=True):
+    """Take a file away."""
+
+    base_rule: Rule = "seen"
+    reads: bool = False
+
+    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
+        return (Wish("delete", self.path),)
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        here = facts[self.path]
+        if here.held is None:
+            raise FileNotFound(self.path, "there is no such file")
+        _check_base(here)
+        before = decode(here.held.data)
+        part = Part(
+            path=self.path,
+            before=here.held.digest,
+            after=None,
+            hunks=patching.line_hunks(before, patching.EMPTY) if before else (),
+            binary=before is None,
+        )
+        return Apply(parts=(part,), base=here.version)
+
+
+class Move(msgspec.Struct, frozen=True, kw_only=True):
+    """Give a file another path."""
+
+    source: WorkspacePath
+    destination: WorkspacePath
+    base_rule: Rule = "none"
+    reads: bool = False
+
+    @property
+    def paths(self) -> tuple[WorkspacePath, ...]:
+        return (self.source, self.destination)
+
+    @property
+    def reverts(self) -> tuple[Seq, ...]:
+        return ()
+
+    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
+        return (Wish("move", self.source), Wish("create", self.destination))
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        if self.source == self.destination:
+            raise NothingToChange(f"{self.source} is there already")
+        here = facts[self.source]
+        if here.held is None:
+            raise FileNotFound(self.source, "there is no such file")
+        if facts[self.destination].held is not None:
+            raise FileExists(self.destination, "something is there, and a move never overwrites")
+        _check_base(here)
+        return Apply(parts=reverting.moved(self.source, self.destination, here), base=here.version)
+
+
+class Revert(msgspec.Struct, frozen=True, kw_only=True):
+    """Undo one change; `changed` is what it did, path by path."""
+
+    change: Seq
+    changed: tuple[PathChange, ...]
+    others_work: bool
+    base_rule: Rule = "none"
+    reads: bool = False
+
+    @property
+    def paths(self) -> tuple[WorkspacePath, ...]:
+        return tuple(changed.path for changed in self.changed)
+
+    @property
+    def reverts(self) -> tuple[Seq, ...]:
+        return (self.change,)
+
+    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
+        return tuple(Wish("revert", path, self.others_work) for path in self.paths)
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        if len(self.changed) == 1:
+            return reverting.revert_content(self.change, self.changed[0], facts[self.changed[0].path])
+        target = next(changed for changed in self.changed if changed.moved_from is not None)
+        source = next(changed for changed in self.changed if changed.path == target.moved_from)
+        return reverting.revert_move(self.change, source, target, facts[source.path], facts[target.path])
+
+
+class Settle(_One, frozen=True, kw_only=True):
+    """What a person chose for a conflict, put in place of the content that they saw."""
+
+    current: Digest | None  # what the file held when they chose
+    chosen: bytes | None  # None: nothing shall stand there
+    base_rule: Rule = "none"
+    reads: bool = False
+
+    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
+        return (Wish("write" if self.chosen is not None else "delete", self.path),)
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        here = facts[self.path]
+        now = here.held.digest if here.held else None
+        after = digest_of(self.chosen) if self.chosen is not None else None
+        if now == after:
+            raise NothingToChange(f"{self.path} holds the chosen content already")
+        before = decode(here.held.data) if here.held else patching.EMPTY
+        if now != self.current:
+            return self._onto(here)
+        new = decode(self.chosen) if self.chosen is not None else patching.EMPTY
+        binary = before is None or new is None
+        part = Part(
+            path=self.path,
+            before=now,
+            after=after,
+            data=self.chosen,
+            hunks=() if before is None or new is None else patching.line_hunks(before, new),
+            binary=binary,
+        )
+        return Apply(parts=(part,), base=here.version)
+
+    def _onto(self, here: Facts) -> Outcome:
+        """The file moved on while they chose: carry the choice onto it, if that is safe."""
+        if self.current is None or self.chosen is None or here.held is None:
+            return Clash(path=self.path, base=self.current, base_version=here.version, proposed=self.chosen)
+        if self.current not in here.contents:
+            return Need((self.current,))
+        old, new = decode(here.contents[self.current]), decode(self.chosen)
+        if old is None or new is None:
+            return Clash(path=self.path, base=self.current, base_version=here.version, proposed=self.chosen)
+        base = Base(here.version or Seq(0), self.current)
+        return patching.rebase(old, new, msgspec.structs.replace(here, base=base), anchors=())
+
+
+def _check_base(here: Facts) -> None:
+    """Taking a file away needs the present version, if any is known to the caller."""
+    base, held = here.base, here.held
+    if base is not None and held is not None and base.digest != held.digest:
+        raise StaleBase(
+            f"{here.path} has changed since {show(base.version)}; it is at {show(here.version or 0)} now",
+            details={"path": here.path, "base": show(base.version), "current": show(here.version or 0)},
+            hint="Read it again, then decide whether it shall still go.",
+        )

@@ -1,0 +1,85 @@
+"""What decisions about changes are made of: the facts that go in, and the closed family that comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from orchestrator.core.content import LineHunk, Rung
+from orchestrator.core.events.conflicts import ClashRegion
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What a path holds right now, read under its lock."""
+
+    data: bytes
+    digest: Digest
+    mode: int
+
+
+class Base(msgspec.Struct, frozen=True):
+    """The version that a change is made against."""
+
+    version: Seq
+    digest: Digest
+    implied: bool = False  # taken from what the session saw, not named by the caller
+    seen_whole: bool = False
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What is known of one path when a decision about it is made.
+
+    `contents` holds blobs by digest; a decision that misses one answers Need.
+    """
+
+    path: WorkspacePath
+    held: Held | None  # None: nothing stands there
+    version: Seq | None  # of what is held
+    base: Base | None = None
+    contents: Mapping[Digest, bytes] = {}
+
+
+class Need(msgspec.Struct, frozen=True):
+    """Fetch these contents and decide again."""
+
+    digests: tuple[Digest, ...]
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """What a change does to one path."""
+
+    path: WorkspacePath
+    before: Digest | None
+    after: Digest | None
+    data: bytes | None = None  # of `after`; None for a move
+    mode: int | None = None
+    hunks: tuple[LineHunk, ...] = ()
+    binary: bool = False
+    moved_from: WorkspacePath | None = None
+    directory: bool = False
+
+
+class Apply(msgspec.Struct, frozen=True, kw_only=True):
+    """The change fits; carry it out."""
+
+    parts: tuple[Part, ...]
+    rung: Rung = "current"
+    score: float = 1.0
+    base: Seq | None = None
+    on_seen_whole: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+class Clash(msgspec.Struct, frozen=True, kw_only=True):
+    """The change fits nowhere; keep all three contents and let it wait."""
+
+    path: WorkspacePath
+    base: Digest | None
+    base_version: Seq | None
+    proposed: bytes | None  # None: the proposal is that nothing stands there
+    regions: tuple[ClashRegion, ...] = ()
+
+
+Outcome = Need | Apply | Clash

@@ -1,0 +1,64 @@
+"""What to make of an intent that a crash left open, by the hashes of the file and of its temporary file."""
+
+from __future__ import annotations
+
+import msgspec
+
+from orchestrator.core.content import IntendedPath
+from orchestrator.core.events.files import AbortCause
+from orchestrator.core.ids import Digest
+
+
+class Undo(msgspec.Struct, frozen=True):
+    """The change never took effect."""
+
+    cause: AbortCause
+
+
+class RollForward(msgspec.Struct, frozen=True):
+    """The change took effect; only its outcome is missing."""
+
+
+class SwapBack(msgspec.Struct, frozen=True):
+    """The change landed on somebody else's content, which is in the temporary file: put that back."""
+
+
+class Keep(msgspec.Struct, frozen=True):
+    """Somebody else's content stands there: leave it, keep all bytes, say so."""
+
+
+Verdict = Undo | RollForward | SwapBack | Keep
+
+
+def judge(intent: IntendedPath, *, found: Digest | None, temp: Digest | None, source: Digest | None) -> Verdict:
+    """`found` is what stands at the path, `temp` what the temporary file holds, None for absent;
+    `source` what stands where a move came from."""
+    if intent.moved_from is not None:
+        return _judge_move(intent, found=found, source=source)
+    if intent.after is None:
+        return _judge_delete(intent, found=found, temp=temp)
+    if found == intent.after and found != intent.before:
+        if intent.before is not None and temp not in (None, intent.before, intent.after):
+            return SwapBack()
+        return RollForward()
+    if found == intent.before:
+        return Undo("crash")
+    return Keep()
+
+
+def _judge_delete(intent: IntendedPath, *, found: Digest | None, temp: Digest | None) -> Verdict:
+    """A delete renames the file to its temporary name first."""
+    if found is None:
+        if temp in (None, intent.before):
+            return RollForward()
+        return SwapBack()
+    return Undo("crash") if found == intent.before else Keep()
+
+
+def _judge_move(intent: IntendedPath, *, found: Digest | None, source: Digest | None) -> Verdict:
+    """A move is one rename: the content is at one end or at the other."""
+    if found == intent.after and source is None:
+        return RollForward()
+    if found is None and source == intent.after:
+        return Undo("crash")
+    return Undo("stale") if found is None else Keep()

@@ -1,0 +1,227 @@
+"""Paths as callers write them, and the one spelling that we keep.
+
+A path here is a string and nothing else: where it leads is the kernel's to say. The name rule
+only makes sure that one file has one spelling, and that a spelling can be shown and stored.
+Nothing is expanded or decoded: `~`, `$HOME` and `%2e` are letters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from orchestrator.core.errors import (
+    FileNotFound,
+    NotADirectory,
+    NotAFile,
+    PathAbsolute,
+    PathInvalid,
+    PathNotCanonical,
+    PathTooLong,
+    escaped,
+)
+from orchestrator.core.ids import WorkspacePath
+
+ROOT = WorkspacePath(".")
+COMPONENT_BYTES = 255
+PATH_BYTES = 4096
+
+_REFUSED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # controls, format, surrogates, line and paragraph separators
+_SHOWN = 200  # characters of a refused path in a message
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
+
+# Default_Ignorable_Code_Point of Unicode 16: a file system that folds case (ext4, HFS+) drops them.
+_IGNORABLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_PLAIN = re.compile(r"[ !-9;-@\[\]-}]*[!-\-/-9;-@\[\]-}]")  # printable ASCII that folding leaves as it is
+_SEPARATOR = re.compile(r"[/\\]")
+
+
+# --- as it is written -------------------------------------------------------------------
+
+
+def parse_path(
+    raw: str, *, roots: tuple[str, ...] = (), directory: bool = False, may_create: bool = False
+) -> WorkspacePath:
+    """The canonical path that a caller means.
+
+    The leniencies, in this order: one of the workspace's own `roots` is cut off an absolute
+    path, by whole components; leading `./` goes; `.` is the root and one trailing `/` goes,
+    both for a `directory` only. The name rule judges the rest.
+
+    A URL (`file:///etc/passwd`) is taken literally, yet its empty components leave it no
+    canonical spelling: it is FileNotFound, as nothing can have that name, or PathInvalid
+    where the call `may_create` it. `check_new_name` is asked apart, when the name turns out
+    to be new.
+
+    Raises PathInvalid, PathTooLong, PathNotCanonical, PathAbsolute; NotAFile for the root,
+    and NotADirectory for a trailing `/`, where a file is meant.
+    """
+    if not raw:
+        raise PathInvalid(raw, "the path is empty", hint="Name a file; '.' is the workspace's root.")
+    text = _relative(raw, roots)
+    while text.startswith("./"):
+        text = text[2:]
+    if text in ("", "."):
+        if directory:
+            return ROOT
+        raise NotAFile(_shown(raw), "this is the workspace's root, a directory")
+    trailing = text.endswith("/")
+    if trailing:
+        text = text[:-1]
+    _check_text(raw, text)
+    _check_components(raw, text, may_create=may_create)
+    if trailing and not directory:
+        raise NotADirectory(_shown(raw), "a file's path does not end with '/'", hint="Drop the trailing '/'.")
+    return WorkspacePath(text)
+
+
+def check_new_name(path: WorkspacePath) -> None:
+    """What a name must also keep to when it is created or moved to, so that every system can hold it.
+
+    No component ends with a space or a dot, none holds `:` or a backslash. Raises PathInvalid.
+    """
+    if path == ROOT:
+        return
+    for component in path.split("/"):
+        if component.endswith((" ", ".")):
+            raise PathInvalid(_shown(path), "a new name may not end with a space or a dot")
+        if ":" in component or "\\" in component:
+            raise PathInvalid(_shown(path), "a new name may not hold ':' or a backslash")
+
+
+def valid_name(name: str) -> bool:
+    """Whether one name in a directory keeps to the name rule, so that a path may hold it."""
+    if not name or "/" in name or name in (".", ".."):
+        return False
+    if name.isascii():
+        return name.isprintable() and len(name) <= COMPONENT_BYTES
+    return (
+        _bad_character(name) is None
+        and len(name.encode()) <= COMPONENT_BYTES
+        and unicodedata.is_normalized("NFC", name)
+    )
+
+
+def _relative(raw: str, roots: tuple[str, ...]) -> str:
+    """`raw` without the workspace's root; a relative path as it is."""
+    if not raw.startswith("/"):
+        return raw
+    for root in sorted(roots, key=len, reverse=True):
+        whole = root.rstrip("/")
+        if raw == whole or raw.startswith(whole + "/"):
+            return raw[len(whole) + 1 :] or "."
+    hint = f"Paths are relative to the workspace, {escaped(roots[0])}." if roots else None
+    raise PathAbsolute(_shown(raw), "an absolute path outside the workspace", hint=hint or PathNotCanonical.hint)
+
+
+def _check_text(raw: str, text: str) -> None:
+    bad = _bad_character(text)
+    if bad is not None:
+        kind = unicodedata.category(bad)
+        raise PathInvalid(
+            _shown(raw),
+            f"holds the character U+{ord(bad):04X} ({kind})",
+            hint="Names hold no control, format or line-breaking characters.",
+        )
+    size = len(text.encode())
+    if size > PATH_BYTES:
+        raise PathTooLong(_shown(raw), f"{size} bytes, of at most {PATH_BYTES}")
+
+
+def _check_components(raw: str, text: str, *, may_create: bool) -> None:
+    components = text.split("/")
+    if "." in components or ".." in components:
+        raise PathNotCanonical(_shown(raw), "holds a '.' or '..' component")
+    for component in components:
+        size = len(component.encode())
+        if size > COMPONENT_BYTES:
+            raise PathTooLong(_shown(raw), f"a name of {size} bytes, of at most {COMPONENT_BYTES}")
+    if "" in components:
+        if not _URL.match(text):
+            raise PathNotCanonical(_shown(raw), "holds an empty component ('//')")
+        if may_create:
+            raise PathInvalid(_shown(raw), "a URL is no name for a file")
+        raise FileNotFound(_shown(raw), "nothing has this name; it is taken literally, not as a URL")
+    if not unicodedata.is_normalized("NFC", text):
+        raise PathNotCanonical(
+            _shown(raw), "is not in Unicode form NFC", hint="Send it composed (NFC), as the listings show it."
+        )
+
+
+def _bad_character(text: str) -> str | None:
+    if text.isprintable():
+        return None
+    return next((c for c in text if unicodedata.category(c) in _REFUSED), None)
+
+
+def _shown(raw: str) -> str:
+    return raw if len(raw) <= _SHOWN else raw[:_SHOWN] + "…"
+
+
+# --- which names mean the same ----------------------------------------------------------
+
+
+def fold(component: str) -> str:
+    """The form under which two spellings of one protected name are equal; for comparing, never for opening.
+
+    NFKC, casefold, without characters that do not show, without trailing dots and spaces,
+    until nothing changes; never empty for what is not. NTFS's short name `git~1` is `.git`.
+    """
+    folded = component
+    while True:
+        step = _IGNORABLE.sub("", unicodedata.normalize("NFKC", folded).casefold())
+        if not step.isprintable():
+            step = "".join(c for c in step if unicodedata.category(c) != "Cf")
+        step = step.rstrip(". ") or step or folded
+        if step == folded:
+            return ".git" if folded == "git~1" else folded
+        folded = step
+
+
+@lru_cache(maxsize=65_536)
+def folded_component(component: str) -> tuple[str, ...]:
+    """A component's folded form; several where some system reads a separator in it.
+
+    What follows a `:` (an NTFS stream, `.git::$INDEX_ALLOCATION`) is left out.
+    """
+    if _PLAIN.fullmatch(component):
+        return (component,)
+    pieces = _SEPARATOR.split(unicodedata.normalize("NFKC", component))
+    return tuple(fold(piece.partition(":")[0] or piece) for piece in pieces if piece) or (fold(component),)
+
+
+def folded(path: str) -> tuple[str, ...]:
+    """The folded components of a path."""
+    return tuple(piece for component in path.split("/") for piece in folded_component(component))
+
+
+# --- how paths lie to each other --------------------------------------------------------
+
+
+def parent(path: WorkspacePath) -> WorkspacePath:
+    """The directory that holds it; the root holds itself."""
+    return WorkspacePath(path.rpartition("/")[0] or ROOT)
+
+
+def name(path: WorkspacePath) -> str:
+    """The last component; `.` for the root."""
+    return path.rpartition("/")[2]
+
+
+def join(directory: WorkspacePath, entry: str) -> WorkspacePath:
+    """The path of a name in a directory."""
+    return WorkspacePath(entry if directory == ROOT else f"{directory}/{entry}")
+
+
+def within(path: WorkspacePath, directory: WorkspacePath) -> bool:
+    """Whether a path is the directory or lies under it."""
+    return directory in (ROOT, path) or path.startswith(directory + "/")
+
+
+def ancestors(path: WorkspacePath) -> tuple[WorkspacePath, ...]:
+    """The directories above a path, outermost first, without the root and the path itself."""
+    return tuple(WorkspacePath(path[:at]) for at, c in enumerate(path) if c == "/")

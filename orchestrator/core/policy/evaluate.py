@@ -1,0 +1,118 @@
+"""May this agent do this here?
+
+For a move, ask `move` on the source and `create` on the resulting path; for a directory, both of
+every path in it too, since a name below it may be protected where it comes to lie. For
+`create_directory` ask `create` on the directory. Whether anything stands at a path plays no part.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import assert_never
+
+from orchestrator.core.policy.match import Matcher
+from orchestrator.core.policy.protected import GIT, STATE_REASON, built_in, own_state
+from orchestrator.core.policy.rules import (
+    BUILT_IN,
+    CHANGES,
+    DEFAULT_RULE,
+    Allow,
+    Answer,
+    Deny,
+    NeedApproval,
+    Policy,
+    Request,
+    Rule,
+    Verdict,
+)
+
+_STATE = Deny(own_state(()).name, STATE_REASON)
+_GIT = Deny(GIT.name, GIT.reason)
+
+
+def evaluate(policy: Policy, request: Request) -> Verdict:
+    """The verdict, with the rule that gave it.
+
+    Deny beats ask beats allow; nothing matches: the policy's default. Of several rules with
+    the winning answer a built-in one is named, else the first by name, so that the order of
+    the file changes nothing. Cost: a few µs; siblings share the work for their directory.
+    """
+    return _judge(policy).verdict(request)
+
+
+def explain(policy: Policy, request: Request) -> tuple[Rule, ...]:
+    """Every rule that matches, the one that decides first; empty where the default decides.
+
+    What the disk says of a path (`is_own_state`, `is_git`) is not in it: `evaluate` names that.
+    """
+    return _judge(policy).matching(request)
+
+
+class _Judge:
+    """A policy made ready."""
+
+    def __init__(self, policy: Policy) -> None:
+        strictness: dict[Answer, int] = {"deny": 0, "ask": 1, "allow": 2}
+        self._rules = tuple(
+            sorted(
+                (*built_in(policy.own_state), *policy.rules),
+                key=lambda rule: (strictness[rule.verdict], not rule.name.startswith(BUILT_IN), rule.name),
+            )
+        )
+        self._matcher = Matcher(self._rules)
+        self._default = _answer(policy.default, DEFAULT_RULE, f"no rule of {policy.name} matches")
+        self._applying: dict[tuple[str, str, str, bool], int] = {}
+        self._verdicts = [_answer(rule.verdict, rule.name, rule.reason) for rule in self._rules]
+
+    def verdict(self, request: Request) -> Verdict:
+        if request.is_own_state:
+            return _STATE
+        if request.is_git and request.action in CHANGES:
+            return _GIT
+        found = self._found(request)
+        if not found:
+            return self._default
+        return self._verdicts[(found & -found).bit_length() - 1]    # the lowest bit: rules stand strictest first
+
+    def matching(self, request: Request) -> tuple[Rule, ...]:
+        found = self._found(request)
+        return tuple(rule for at, rule in enumerate(self._rules) if found >> at & 1)
+
+    def _found(self, request: Request) -> int:
+        who = (request.agent, request.agent_class, request.action, request.others_work)
+        applying = self._applying.get(who)
+        if applying is None:
+            if len(self._applying) > 10_000:
+                self._applying.clear()
+            applying = sum(1 << at for at, rule in enumerate(self._rules) if _applies(rule, request))
+            self._applying[who] = applying
+        return applying and applying & self._matcher.matching(request.path, directory=request.directory)
+
+
+@lru_cache(maxsize=8)
+def _judge(policy: Policy) -> _Judge:
+    return _Judge(policy)
+
+
+def _applies(rule: Rule, request: Request) -> bool:
+    """Whether a rule speaks of this agent, action and work, wherever it is."""
+    if request.action not in rule.actions:
+        return False
+    if request.action == "revert" and rule.work != "any" and (rule.work == "others") != request.others_work:
+        return False
+    return any(
+        agent == f"class:{request.agent_class}" if agent.startswith("class:") else agent in ("*", request.agent)
+        for agent in rule.agents
+    )
+
+
+def _answer(answer: Answer, rule: str, reason: str) -> Verdict:
+    match answer:
+        case "allow":
+            return Allow(rule)
+        case "ask":
+            return NeedApproval(rule, reason or "a person decides this")
+        case "deny":
+            return Deny(rule, reason or "the policy does not allow this")
+        case _:
+            assert_never(answer)

@@ -1,0 +1,250 @@
+"""Which rules a path falls under: gitignore-style globs, judged so that no spelling walks round them.
+
+The patterns are git's, read by pathspec, and asked of each directory above a path first, as git
+does: pathspec alone would let an exception re-open what lies in a matched directory.
+
+An exception can only ever make a rule weaker for the path it names, so which way is safe depends
+on the rule:
+
+- ask and deny: what lies in a matched directory stays matched; an exception reaches a path only
+  where no directory above it is matched.
+- allow: what lies in an excepted directory stays excepted, and an exception holds also inside a
+  matched directory (`["**", "!private/keys"]` grants nothing in `private/keys`).
+
+Each path is judged as it is spelled, and folded (`core.paths.fold`) against the folded patterns.
+Ask and deny match if either spelling does, allow only if both do: the stricter of the two.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pathspec.patterns.gitignore.basic import GitIgnoreBasicPattern
+
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.paths import ROOT, fold, folded_component
+from orchestrator.core.policy.rules import Rule
+
+_GLOB = re.compile(r"[*?\[\\]")
+_NOT = re.compile(r"\[\^(\]?)")        # "[!a]" is one character of a name, so never "/"
+_NEVER = re.compile(r"(?!)")
+_REMEMBERED = 50_000  # directories
+
+
+class Pattern:
+    """One glob, asked whether it names a path itself (not whether it names a directory above it)."""
+
+    __slots__ = ("exception", "inside", "last", "only_directories", "regex", "universal")
+
+    def __init__(self, text: str) -> None:
+        """Raises ValueError (re.error is one too) on a glob that cannot be read."""
+        self.exception = text.startswith("!")
+        body = text[1:] if self.exception else text
+        self.only_directories = body.endswith("/")
+        segments = [segment for segment in body.split("/") if segment]
+        if segments[:1] == ["**"] and set(segments[1:-1]) == {"*"} and segments[-1] == "**":
+            body, segments = "*/**", ["*", "**"]    # pathspec's shortcut for it forgets where it begins
+        named = [segment for segment in segments if segment != "**"]
+        self.inside = bool(named) and segments[-1] == "**"      # "a/**": what is in it, not itself
+        self.universal = not named or (named == ["*"] and not self.inside and not body.startswith("/"))
+        self.last = None if self.universal or self.inside else named[-1]
+        pattern, _ = GitIgnoreBasicPattern.pattern_to_regex(body)
+        if pattern is None:
+            raise ValueError("it names nothing")
+        self.regex = re.compile(_NOT.sub(r"[^\1/", pattern))
+
+    def names(self, path: str, *, directory: bool) -> bool:
+        """Whether it names this path."""
+        if self.only_directories and not directory:
+            return False
+        if self.universal:
+            return True
+        if self.inside:
+            match = self.regex.match(path)
+            return match is not None and match.end() < len(path)
+        return self.regex.fullmatch(path + "/" if self.only_directories else path) is not None
+
+
+class PathRule:
+    """One rule's patterns in one of the two spellings."""
+
+    __slots__ = ("has_exceptions", "patterns", "strict")
+
+    def __init__(self, patterns: Sequence[str], *, strict: bool) -> None:
+        self.patterns = tuple(Pattern(text) for text in reversed(patterns))   # the last that names a path decides
+        self.strict = strict
+        self.has_exceptions = any(pattern.exception for pattern in self.patterns)
+
+    def says(self, path: str, *, directory: bool) -> bool | None:
+        """True: matched; False: excepted; None: not named.
+
+        What is not known to be a directory counts as one wherever that is the stricter reading.
+        """
+        for pattern in self.patterns:
+            if pattern.names(path, directory=directory or pattern.exception != self.strict):
+                return not pattern.exception
+        return None
+
+    def says_of_root(self) -> bool:
+        """Whether it matches the workspace's root, which only a pattern for everything names."""
+        return next((not pattern.exception for pattern in self.patterns if pattern.universal), False)
+
+
+class _Sieve:
+    """From a name to the few rules (a bit set) whose patterns might name a path that ends with it."""
+
+    __slots__ = ("_always", "_any_glob", "_globs", "_literals", "_suffixes", "_tails")
+
+    def __init__(self, rules: Sequence[PathRule]) -> None:
+        self._always = 0
+        self._literals: dict[str, int] = {}
+        suffixes: dict[str, int] = {}
+        globs: dict[str, int] = {}
+        for bit, rule in _bits(rules):
+            for pattern in rule.patterns:
+                last = pattern.last
+                if rule.strict and pattern.exception:
+                    continue        # weakens only what another pattern has matched
+                if last is None:
+                    self._always |= bit
+                elif not _GLOB.search(last):
+                    self._literals[last] = self._literals.get(last, 0) | bit
+                elif last.startswith("*") and not _GLOB.search(last[1:]):
+                    suffixes[last[1:]] = suffixes.get(last[1:], 0) | bit
+                else:
+                    globs[last] = globs.get(last, 0) | bit
+        self._suffixes = tuple(suffixes.items())
+        self._tails = tuple(suffixes)
+        sources = {glob: str(GitIgnoreBasicPattern.pattern_to_regex("/" + glob)[0]) for glob in globs}
+        self._globs = tuple((re.compile(sources[glob]), bits) for glob, bits in globs.items())
+        self._any_glob = re.compile("|".join(f"(?:{s})" for s in sources.values())) if sources else _NEVER
+
+    def candidates(self, name: str) -> int:
+        found = self._always | self._literals.get(name, 0)
+        if name.endswith(self._tails):
+            for suffix, bits in self._suffixes:
+                if name.endswith(suffix):
+                    found |= bits
+        if self._any_glob.match(name):
+            for regex, bits in self._globs:
+                if regex.match(name):
+                    found |= bits
+        return found
+
+
+class _Found(NamedTuple):
+    """What one spelling of a directory has met so far, itself and all directories above it."""
+
+    path: str
+    matched: int
+    excepted: int
+
+
+_TOP = _Found("", 0, 0)
+
+
+class _Spelling:
+    """All rules in one spelling."""
+
+    __slots__ = ("_final", "_rules", "_sieve", "_strict")
+
+    def __init__(self, rules: Sequence[PathRule]) -> None:
+        self._rules = tuple(rules)
+        self._sieve = _Sieve(rules)
+        self._strict = sum(bit for bit, rule in _bits(rules) if rule.strict)
+        self._final = sum(bit for bit, rule in _bits(rules) if rule.strict or not rule.has_exceptions)
+
+    def step(self, above: _Found, name: str, *, directory: bool) -> tuple[int, int]:
+        """What a name in a directory has met: the rules that match, and the allow rules that except it."""
+        _, matched, excepted = above
+        left = self._sieve.candidates(name) & ~(matched & self._final | excepted)
+        if left:
+            path = _below(above, name)
+            for bit, rule in _bits(self._rules):
+                if left & bit:
+                    said = rule.says(path, directory=directory)
+                    if said:
+                        matched |= bit
+                    elif said is False:
+                        excepted |= bit & ~self._strict
+        return matched, excepted
+
+    def down(self, above: _Found, name: str) -> _Found:
+        """The same for a directory, to go on from."""
+        return _Found(_below(above, name), *self.step(above, name, directory=True))
+
+
+class Matcher:
+    """Tells which of some rules match a path. Remembers directories, so that siblings cost little.
+
+    Measured: 7,390 files in 804 directories under the shipped default, 3 to 4 µs each (5 to 8 on a busy machine).
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        exact = [PathRule(rule.paths, strict=rule.verdict != "allow") for rule in rules]
+        folded = [PathRule([fold_pattern(p) for p in rule.paths], strict=rule.verdict != "allow") for rule in rules]
+        self._strict = sum(bit for bit, rule in _bits(exact) if rule.strict)
+        self._exact, self._folded = _Spelling(exact), _Spelling(folded)
+        self._root = sum(bit for bit, rule in _bits(exact) if rule.says_of_root())
+        self._directories: dict[str, tuple[_Found, _Found]] = {}
+
+    def matching(self, path: WorkspacePath, *, directory: bool = False) -> int:
+        """The rules that match, as a bit set over their positions."""
+        if path == ROOT:
+            return self._root
+        above, _, name = path.rpartition("/")
+        exact_above, folded_above = self._directories.get(above) or self._above(above)
+        *outer, last = folded_component(name)
+        for piece in outer:
+            folded_above = self._folded.down(folded_above, piece)
+        exact, excepted = self._exact.step(exact_above, name, directory=directory)
+        folded, folded_excepted = self._folded.step(folded_above, last, directory=directory)
+        return (exact | folded) & self._strict | (
+            exact & folded & ~(excepted | folded_excepted | self._strict)
+        )
+
+    def _above(self, directory: str) -> tuple[_Found, _Found]:
+        """What a directory has met in both spellings; the root ("") has met nothing."""
+        found, start = (_TOP, _TOP), 0
+        if not directory:
+            return found
+        if len(self._directories) > _REMEMBERED:
+            self._directories.clear()
+        ends = [at for at, c in enumerate(directory) if c == "/"] + [len(directory)]
+        for end in ends:        # a loop: a path may be deeper than the interpreter's stack
+            known = self._directories.get(directory[:end])
+            if known is None:
+                name = directory[start:end]
+                folded = found[1]
+                for piece in folded_component(name):
+                    folded = self._folded.down(folded, piece)
+                known = (self._exact.down(found[0], name), folded)
+                self._directories[directory[:end]] = known
+            found, start = known, end + 1
+        return found
+
+
+def _below(above: _Found, name: str) -> str:
+    """The path of a name in a directory."""
+    return f"{above.path}/{name}" if above.path else name
+
+
+def fold_pattern(text: str) -> str:
+    """A glob in the form in which folded paths are compared with it."""
+    mark = "!" if text.startswith("!") else ""
+    segments = text[len(mark) :].split("/")
+    return mark + "/".join(
+        fold(s) if s and not _GLOB.search(s) else unicodedata.normalize("NFKC", s).casefold() for s in segments
+    )
+
+
+def literal(path: WorkspacePath) -> str:
+    """The glob that names exactly this path (and what lies in it)."""
+    return "/" + re.sub(r"([\\\[\]!*#? ])", r"\\\1", path)
+
+
+def _bits(rules: Sequence[PathRule]) -> Iterator[tuple[int, PathRule]]:
+    return ((1 << at, rule) for at, rule in enumerate(rules))

@@ -1,0 +1,113 @@
+"""What a policy says, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from orchestrator.core.ids import Digest, WorkspacePath
+
+Action = Literal[
+    "list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"
+]
+AgentClass = Literal["cloud", "local", "review", "person"]
+Answer = Literal["allow", "ask", "deny"]
+Work = Literal["own", "others", "any"]
+
+ACTIONS: Final[tuple[Action, ...]] = (
+    "list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve",
+)  # fmt: skip
+CHANGES: Final[tuple[Action, ...]] = ("write", "create", "delete", "move", "revert")
+"""The actions that alter a file or a name."""
+
+AGENT_CLASSES: Final[tuple[AgentClass, ...]] = ("cloud", "local", "review", "person")
+ANSWERS: Final[tuple[Answer, ...]] = ("allow", "ask", "deny")
+WORKS: Final[tuple[Work, ...]] = ("own", "others", "any")
+
+DEFAULT_RULE: Final = "default"
+"""The rule that a verdict names when no rule matched."""
+
+BUILT_IN: Final = "builtin."
+"""What the names of built-in rules begin with; no file may use it."""
+
+
+class Allow(msgspec.Struct, frozen=True, tag="allow"):
+    """Go ahead."""
+
+    rule: str
+
+
+class NeedApproval(msgspec.Struct, frozen=True, tag="ask"):
+    """A person decides."""
+
+    rule: str
+    reason: str
+
+
+class Deny(msgspec.Struct, frozen=True, tag="deny"):
+    """No."""
+
+    rule: str
+    reason: str
+
+
+Verdict: TypeAlias = Allow | NeedApproval | Deny
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One rule: who, doing what, where; and the answer.
+
+    `agents`: names, `class:…` or `*`. `paths`: gitignore-style globs, `!` for exceptions.
+    `work` narrows a rule on reverts to changes of the agent itself or of others.
+    """
+
+    name: str
+    agents: tuple[str, ...]
+    actions: tuple[Action, ...]
+    paths: tuple[str, ...]
+    verdict: Answer
+    reason: str = ""
+    work: Work = "any"
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Numbers that a policy sets."""
+
+    approval_ttl_s: int = 86_400        # how long an approval waits before it lapses
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, cache_hash=True):
+    """A whole policy. Rules have no order: deny beats ask beats allow."""
+
+    name: str
+    default: Answer
+    rules: tuple[Rule, ...]
+    limits: Limits = Limits()
+    digest: Digest                      # of the text it was read from
+    source: str                         # the file, as messages name it
+    own_state: tuple[WorkspacePath, ...] = ()   # the daemon's own files, where the workspace holds them
+
+    def guarding(self, paths: Iterable[WorkspacePath]) -> Policy:
+        """The same policy, with the daemon's own files (and all under them) closed to everyone."""
+        return msgspec.structs.replace(self, own_state=tuple(sorted({*self.own_state, *paths})))
+
+
+class Request(msgspec.Struct, frozen=True):
+    """May this agent do this here?
+
+    `directory`: the path is known to be one; False is "a file, or not known". `others_work`:
+    a revert that touches changes of other agents. The last two are what the disk says of the
+    path and each directory above it, compared by (device, inode): whatever its name, it is
+    the daemon's own file, or a repository's `.git`.
+    """
+
+    agent: str
+    agent_class: AgentClass
+    action: Action
+    path: WorkspacePath
+    others_work: bool = False
+    directory: bool = False
+    is_own_state: bool = False
+    is_git: bool = False

@@ -1,0 +1,181 @@
+"""Changes that wait: approvals and conflicts, and what became of those that no longer do.
+
+A reason may be redacted, so none is kept here; who shows one reads it from its event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.conflicts import (
+    ApprovalDenied,
+    ApprovalGranted,
+    ApprovalLapsed,
+    ApprovalRequested,
+    ConflictFound,
+    ConflictSettled,
+    ConflictSuperseded,
+)
+from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, FileRead
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+
+ApprovalState = Literal["waiting", "granted", "used", "denied", "lapsed"]
+ConflictState = Literal["open", "settled", "superseded"]
+
+
+class Approval(msgspec.Struct, frozen=True):
+    """One request for a yes."""
+
+    seq: Seq
+    at: int
+    agent: AgentName | None
+    session: SessionId | None
+    request: ApprovalRequested
+    state: ApprovalState = "waiting"
+    cause: str | None = None  # why it lapsed
+    change: Seq | None = None  # the intent that it led to
+    successor: Seq | None = None  # the request or conflict that took its place
+
+
+class Conflict(msgspec.Struct, frozen=True):
+    """One change that fitted nowhere."""
+
+    seq: Seq
+    at: int
+    agent: AgentName | None
+    session: SessionId | None
+    found: ConflictFound
+    state: ConflictState = "open"
+    choice: str | None = None
+    change: Seq | None = None  # the intent that settled or superseded it
+
+
+class Pending:
+    """Approvals, conflicts and intents without an outcome."""
+
+    name: ClassVar[str] = "pending"
+    version: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        self._approvals: dict[Seq, Approval] = {}
+        self._conflicts: dict[Seq, Conflict] = {}
+        self._intents: dict[Seq, Recorded] = {}
+        self._diverged: list[Seq] = []
+
+    def approval(self, seq: int) -> Approval | None:
+        return self._approvals.get(Seq(seq))
+
+    def conflict(self, seq: int) -> Conflict | None:
+        return self._conflicts.get(Seq(seq))
+
+    def waiting(self) -> Iterator[Approval]:
+        """Approvals that wait for a person, oldest first."""
+        return (approval for approval in self._approvals.values() if approval.state == "waiting")
+
+    def open_conflicts(self, path: WorkspacePath | None = None) -> Iterator[Conflict]:
+        """Conflicts that wait, oldest first."""
+        return (
+            conflict
+            for conflict in self._conflicts.values()
+            if conflict.state == "open" and path in (None, conflict.found.path)
+        )
+
+    def granted(self) -> Iterator[Approval]:
+        """Approvals that a person granted and that did not take effect yet."""
+        return (approval for approval in self._approvals.values() if approval.state == "granted")
+
+    def granted_read(self, agent: AgentName, path: WorkspacePath, version: Seq) -> Approval | None:
+        """A grant for exactly this read that is not used yet."""
+        for approval in self.granted():
+            request = approval.request
+            if approval.agent == agent and request.read_version == version and request.paths[0].path == path:
+                return approval
+        return None
+
+    def waiting_read(self, agent: AgentName, path: WorkspacePath, version: Seq) -> Approval | None:
+        """An open request for exactly this read."""
+        for approval in self.waiting():
+            request = approval.request
+            if approval.agent == agent and request.read_version == version and request.paths[0].path == path:
+                return approval
+        return None
+
+    def intent(self, seq: int) -> Recorded | None:
+        """An intent that has no outcome yet."""
+        return self._intents.get(Seq(seq))
+
+    def open_intents(self) -> tuple[Recorded, ...]:
+        """Intents without an outcome, oldest first."""
+        return tuple(self._intents.values())
+
+    @property
+    def diverged(self) -> tuple[Seq, ...]:
+        """Changes whose bytes did not land."""
+        return tuple(self._diverged)
+
+    def apply(self, recorded: Recorded) -> None:
+        seq = recorded.seq
+        match recorded.event:
+            case ApprovalRequested() as request:
+                bare = msgspec.structs.replace(request, reason="")
+                self._approvals[seq] = Approval(seq, recorded.at, recorded.agent, recorded.session, bare)
+                if request.renews is not None:
+                    self._turn(request.renews, successor=seq)
+            case ApprovalGranted(approval=approval):
+                self._turn(approval, state="granted")
+            case ApprovalDenied(approval=approval):
+                self._turn(approval, state="denied")
+            case ApprovalLapsed(approval=approval, cause=cause):
+                self._turn(approval, state="lapsed", cause=cause)
+            case FileRead(approval=approval) if approval is not None:
+                self._turn(approval, state="used")
+            case ConflictFound() as found:
+                bare_found = msgspec.structs.replace(found, reason="")
+                self._conflicts[seq] = Conflict(seq, recorded.at, recorded.agent, recorded.session, bare_found)
+                if found.approval is not None:
+                    self._turn(found.approval, successor=seq)
+            case ConflictSettled(conflict=conflict, choice=choice, change=change):
+                self._close(conflict, state="settled", choice=choice, change=change)
+            case ConflictSuperseded(conflict=conflict, change=change):
+                self._close(conflict, state="superseded", change=change)
+            case ChangeIntended() as intended:
+                self._intents[seq] = recorded
+                if intended.approval is not None:
+                    self._turn(intended.approval, change=seq, state="used")
+            case ChangeApplied(change=change):
+                self._intents.pop(change, None)
+            case ChangeAborted(change=change):
+                intent = self._intents.pop(change, None)
+                if (
+                    intent is not None
+                    and isinstance(intent.event, ChangeIntended)
+                    and intent.event.approval is not None
+                ):
+                    self._turn(intent.event.approval, change=None, state="granted")
+            case ChangeDiverged(change=change):
+                self._intents.pop(change, None)
+                self._diverged.append(change)
+            case _:
+                return
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "approvals": {str(seq): msgspec.to_builtins(item) for seq, item in sorted(self._approvals.items())},
+            "conflicts": {str(seq): msgspec.to_builtins(item) for seq, item in sorted(self._conflicts.items())},
+            "intents": sorted(self._intents),
+            "diverged": list(self._diverged),
+        }
+
+    def _turn(self, seq: Seq, **changes: Any) -> None:
+        known = self._approvals.get(seq)
+        if known is not None:
+            self._approvals[seq] = msgspec.structs.replace(known, **changes)
+
+    def _close(self, seq: Seq, **changes: Any) -> None:
+        known = self._conflicts.get(seq)
+        if known is not None:
+            self._conflicts[seq] = msgspec.structs.replace(known, **changes)

@@ -1,0 +1,118 @@
+"""The registry: what each tracked file holds now, by whose hand, and how often it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import msgspec
+
+from orchestrator.core.content import FoundFile, PathChange, Signature
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.files import (
+    ChangeApplied,
+    FileChangedOutside,
+    FileCreatedOutside,
+    FileRead,
+    FileRemovedOutside,
+    FilesFound,
+)
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
+
+
+class FileEntry(msgspec.Struct, frozen=True):
+    """One tracked file that exists."""
+
+    path: WorkspacePath
+    version: Seq
+    digest: Digest | None  # None: not hashed yet
+    signature: Signature | None  # None: the change that wrote it was recovered
+    mode: int | None
+    kept: bool  # the bytes are in the blob store
+    change: Seq | None = None  # the change that gave it its content
+    reads: int = 0
+
+
+class Registry:
+    """Every tracked path; a removed file leaves a tombstone with the version that removed it."""
+
+    name: ClassVar[str] = "registry"
+    version: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        self._files: dict[WorkspacePath, FileEntry] = {}
+        self._removed: dict[WorkspacePath, Seq] = {}
+
+    def get(self, path: WorkspacePath) -> FileEntry | None:
+        """The entry of a file that exists as far as the journal knows."""
+        return self._files.get(path)
+
+    def removed_at(self, path: WorkspacePath) -> Seq | None:
+        """The version that removed the file that once stood here, if nothing stands here now."""
+        return self._removed.get(path)
+
+    def files(self) -> Iterator[FileEntry]:
+        """All entries, in no order."""
+        return iter(self._files.values())
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def apply(self, recorded: Recorded) -> None:
+        match recorded.event:
+            case FileRead(seen=seen):
+                entry = self._files.get(seen.path)
+                if entry is not None:
+                    self._files[seen.path] = msgspec.structs.replace(entry, reads=entry.reads + 1)
+            case FilesFound(entries=entries):
+                for found in entries:
+                    self._found(recorded.seq, found)
+            case ChangeApplied(change=change, paths=paths):
+                for changed in paths:
+                    self._changed(recorded.seq, change, changed)
+            case FileChangedOutside() | FileCreatedOutside() as event:
+                self._put(FileEntry(event.path, recorded.seq, event.after, event.signature, event.mode, event.kept))
+            case FileRemovedOutside(path=path):
+                self._remove(path, recorded.seq)
+            case _:
+                return
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "files": {path: msgspec.to_builtins(self._files[path]) for path in sorted(self._files)},
+            "removed": {path: self._removed[path] for path in sorted(self._removed)},
+        }
+
+    def _found(self, seq: Seq, found: FoundFile) -> None:
+        known = self._files.get(found.path)
+        if found.version is not None and known is not None and known.version == found.version:
+            self._put(
+                msgspec.structs.replace(
+                    known,
+                    digest=found.digest,
+                    signature=found.signature,
+                    mode=found.mode,
+                    kept=known.kept or found.kept,
+                )
+            )
+            return
+        self._put(FileEntry(found.path, seq, found.digest, found.signature, found.mode, found.kept))
+
+    def _changed(self, seq: Seq, change: Seq, changed: PathChange) -> None:
+        if changed.directory:
+            return
+        if changed.after is None:
+            self._remove(changed.path, seq)
+            return
+        self._put(FileEntry(changed.path, seq, changed.after, changed.signature, changed.mode, True, change))
+
+    def _put(self, entry: FileEntry) -> None:
+        known = self._files.get(entry.path)
+        if known is not None and known.reads != entry.reads:
+            entry = msgspec.structs.replace(entry, reads=known.reads)
+        self._files[entry.path] = entry
+        self._removed.pop(entry.path, None)
+
+    def _remove(self, path: WorkspacePath, seq: Seq) -> None:
+        self._files.pop(path, None)
+        self._removed[path] = seq

@@ -1,0 +1,156 @@
+"""The stack of each session: what it was shown, what it changed, what it works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import msgspec
+
+from orchestrator.core.content import LineRange
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.files import ChangeApplied, ContentSearched, DiffShown, FileRead, SeenLines, SessionNoted
+from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+from orchestrator.core.projections.seen import SeenFile
+
+RECENT = 200
+"""Files and changes that a session's stack holds at most; the oldest fall out."""
+
+
+class Task(msgspec.Struct, frozen=True):
+    """Work that a session said it does. The title is read from the event, since it may be redacted."""
+
+    task: Seq
+    session: SessionId
+    agent: AgentName | None
+    since: int
+
+
+class MadeChange(msgspec.Struct, frozen=True):
+    """A change of the session that is applied and not reverted."""
+
+    change: Seq
+    version: Seq
+    operation: str
+    paths: tuple[WorkspacePath, ...]
+    at: int
+
+
+class Session:
+    """One session."""
+
+    def __init__(self, opened: SessionOpened) -> None:
+        self.id = opened.session
+        self.agent = opened.agent
+        self.agent_class = opened.agent_class
+        self.asserted = opened.asserted
+        self.client = opened.client
+        self.open = True
+        self.seen: dict[WorkspacePath, SeenFile] = {}  # oldest touched first
+        self.changes: list[MadeChange] = []  # newest last
+        self.tasks: dict[Seq, Task] = {}
+
+    @property
+    def task(self) -> Seq | None:
+        """The task that its changes carry: the last one begun."""
+        return max(self.tasks, default=None)
+
+    def file(self, path: WorkspacePath) -> SeenFile:
+        """What it was shown of a file, moved to the end of the stack."""
+        seen = self.seen.pop(path, None) or SeenFile()
+        self.seen[path] = seen
+        while len(self.seen) > RECENT:
+            del self.seen[next(iter(self.seen))]
+        return seen
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "agent": self.agent,
+            "agent_class": self.agent_class,
+            "asserted": self.asserted,
+            "client": self.client,
+            "open": self.open,
+            "seen": [[path, seen.plain()] for path, seen in self.seen.items()],
+            "changes": msgspec.to_builtins(self.changes),
+            "tasks": {str(seq): msgspec.to_builtins(task) for seq, task in sorted(self.tasks.items())},
+        }
+
+
+class Sessions:
+    """All sessions, open and closed."""
+
+    name: ClassVar[str] = "sessions"
+    version: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        self._sessions: dict[SessionId, Session] = {}
+
+    def get(self, session: SessionId) -> Session | None:
+        return self._sessions.get(session)
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(self._sessions.values())
+
+    def apply(self, recorded: Recorded) -> None:
+        event = recorded.event
+        match event:
+            case SessionOpened(session=opened):
+                known = self._sessions.get(opened)
+                if known is None:
+                    self._sessions[opened] = Session(event)
+                else:
+                    known.open, known.client = True, event.client
+                return
+            case SessionClosed(session=closed):
+                if closed in self._sessions:
+                    self._sessions[closed].open = False
+                return
+            case SessionNoted(session=noted, seen=seen):
+                if noted in self._sessions:
+                    self._show(self._sessions[noted], seen)
+                return
+            case _:
+                session = self._sessions.get(recorded.session) if recorded.session else None
+        if session is None:
+            return
+        match event:
+            case FileRead(seen=seen):
+                self._show(session, seen)
+            case ContentSearched(seen=all_seen):
+                for seen in all_seen:
+                    self._show(session, seen)
+            case DiffShown(seen=SeenLines() as lines):
+                self._show(session, lines)
+            case ChangeApplied():
+                self._applied(session, recorded, event)
+            case TaskBegun():
+                session.tasks[recorded.seq] = Task(recorded.seq, session.id, recorded.agent, recorded.at)
+            case TaskEnded(task=task):
+                session.tasks.pop(task, None)
+            case _:
+                return
+
+    def plain(self) -> dict[str, Any]:
+        return {session: self._sessions[session].plain() for session in sorted(self._sessions)}
+
+    @staticmethod
+    def _show(session: Session, seen: SeenLines) -> None:
+        session.file(seen.path).show(seen)
+
+    def _applied(self, session: Session, recorded: Recorded, event: ChangeApplied) -> None:
+        for changed in event.paths:
+            if changed.after is not None:
+                session.file(changed.path).wrote(recorded.seq, whole=event.on_seen_whole)
+        paths = tuple(changed.path for changed in event.paths)
+        session.changes.append(MadeChange(event.change, recorded.seq, event.operation, paths, recorded.at))
+        if event.reverts:
+            for other in self._sessions.values():
+                other.changes = [made for made in other.changes if made.change not in event.reverts]
+        del session.changes[:-RECENT]
+
+
+def shown(seen: SeenFile, version: Seq) -> tuple[LineRange, ...]:
+    """The lines of a version that were shown; empty for a version that the session itself wrote."""
+    coverage = seen.coverage(version)
+    return coverage.ranges if coverage else ()

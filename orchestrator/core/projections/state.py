@@ -1,0 +1,70 @@
+"""All projections that decisions read, folded together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.ids import Seq
+from orchestrator.core.projections.base import Projection
+from orchestrator.core.projections.identities import Identities
+from orchestrator.core.projections.pending import Pending
+from orchestrator.core.projections.registry import Registry
+from orchestrator.core.projections.sessions import Sessions
+
+
+class State:
+    """The present, as the journal up to `head` makes it."""
+
+    def __init__(self) -> None:
+        self.registry = Registry()
+        self.sessions = Sessions()
+        self.pending = Pending()
+        self.identities = Identities()
+        self.head = Seq(0)
+
+    @property
+    def projections(self) -> tuple[Projection, ...]:
+        return (self.registry, self.sessions, self.pending, self.identities)
+
+    def apply(self, recorded: Recorded) -> None:
+        """Fold one event into all of them. Raises ValueError on a gap: positions come without one."""
+        if recorded.seq != self.head + 1:
+            raise ValueError(f"event @{recorded.seq} after @{self.head}")
+        self.registry.apply(recorded)
+        self.sessions.apply(recorded)
+        self.pending.apply(recorded)
+        self.identities.apply(recorded)
+        self.head = recorded.seq
+
+    def plain(self) -> dict[str, Any]:
+        """Everything as plain data; equal for equal histories."""
+        return {projection.name: projection.plain() for projection in self.projections}
+
+
+def first_difference(left: Any, right: Any, where: str = "") -> str | None:
+    """The path to the first place where two plain trees differ, with both values; None if they are equal."""
+    if type(left) is not type(right):
+        return f"{where or '/'}: {_short(left)} and {_short(right)}"
+    if isinstance(left, dict):
+        for key in sorted(left.keys() | right.keys()):
+            if key not in left or key not in right:
+                return f"{where}/{key}: only in the {'second' if key not in left else 'first'}"
+            found = first_difference(left[key], right[key], f"{where}/{key}")
+            if found:
+                return found
+        return None
+    if isinstance(left, list):
+        for index, (one, other) in enumerate(zip(left, right, strict=False)):
+            found = first_difference(one, other, f"{where}/{index}")
+            if found:
+                return found
+        return None if len(left) == len(right) else f"{where}: {len(left)} and {len(right)} entries"
+    return None if left == right else f"{where}: {_short(left)} and {_short(right)}"
+
+
+def _short(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 120 else text[:117] + "…"

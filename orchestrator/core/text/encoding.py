@@ -1,0 +1,230 @@
+"""A file's bytes as lines, and back without losing one.
+
+A document remembers encoding, byte order mark and the ending of each line, so that a change
+touches the bytes of the lines that it names and no others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal
+
+import msgspec
+
+from orchestrator.core.text.diff import diff
+from orchestrator.core.text.lines import join, split
+
+Encoding = Literal["utf-8", "utf-8-sig", "latin-1"]
+Eol = Literal["lf", "crlf", "cr", "mixed", "none"]
+
+SNIFFED_BYTES = 8_000
+"""A NUL within these makes a file binary, as in git."""
+_BOM = b"\xef\xbb\xbf"
+_WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+_EOLS: dict[str, Eol] = {"\n": "lf", "\r\n": "crlf", "\r": "cr"}
+
+
+class NotEncodable(ValueError):
+    """The encoding has no bytes for a character; `line` is 1-based."""
+
+    def __init__(self, character: str, line: int, encoding: str) -> None:
+        super().__init__(f"line {line}: {encoding} cannot hold U+{ord(character):04X}")
+        self.character, self.line, self.encoding = character, line, encoding
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A text file: its lines, what ends each, and how they become bytes.
+
+    `ends` is as long as `lines`; each is a newline, a carriage return, or both, and only the last
+    may be empty. A line holds neither character.
+    """
+
+    lines: tuple[str, ...]
+    ends: tuple[str, ...]
+    encoding: Encoding = "utf-8"
+
+    @property
+    def text(self) -> str:
+        """The text as callers see it: every ending is a newline. Built anew on each use."""
+        return "\n".join(self.lines) + "\n" if self.final_newline else "\n".join(self.lines)
+
+    @property
+    def eol(self) -> Eol:
+        """The one ending that all lines have, `mixed`, or `none` where no line has any."""
+        kinds = {*self.ends} - {""}
+        if len(kinds) > 1:
+            return "mixed"
+        return _EOLS[kinds.pop()] if kinds else "none"
+
+    @property
+    def final_newline(self) -> bool:
+        return bool(self.ends) and self.ends[-1] != ""
+
+    @property
+    def line_count(self) -> int:
+        return len(self.lines)
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """Lines to stand in the place of `length` lines from the 0-based `start` on.
+
+    The new lines are without endings. `final_newline` says whether the text shall end with one;
+    it counts only in an edit that reaches the end of the document, and None leaves it as it was.
+    """
+
+    start: int
+    length: int
+    lines: tuple[str, ...]
+    final_newline: bool | None = None
+
+
+def decode(data: bytes) -> Document | None:
+    """Read a file's bytes; None for a binary file.
+
+    A UTF-8 byte order mark, then strict UTF-8, then latin-1, which gives each byte a character
+    and so loses none. Binary: a NUL in the first `SNIFFED_BYTES`, or a UTF-16 or UTF-32 mark.
+    Cost: O(len(data)).
+    """
+    if b"\0" in data[:SNIFFED_BYTES] or data.startswith(_WIDE_BOMS):
+        return None
+    encoding: Encoding = "utf-8-sig" if data.startswith(_BOM) else "utf-8"
+    try:
+        text = data.removeprefix(_BOM).decode("utf-8")
+    except UnicodeDecodeError:
+        encoding, text = "latin-1", data.decode("latin-1")
+    lines, ends = split(text)
+    return Document(tuple(lines), tuple(ends), encoding)
+
+
+def encode(doc: Document) -> bytes:
+    """The document's bytes; of what `decode` gave, exactly the bytes that it was given.
+
+    Raises NotEncodable for the first character that the encoding lacks.
+    """
+    try:
+        if doc.encoding == "latin-1":
+            return join(doc.lines, doc.ends).encode("latin-1")
+        body = join(doc.lines, doc.ends).encode("utf-8")
+    except UnicodeEncodeError as error:
+        ends = split(error.object[: error.start])[1]
+        raise NotEncodable(error.object[error.start], len(ends) - ends.count("") + 1, doc.encoding) from None
+    return _BOM + body if doc.encoding == "utf-8-sig" else body
+
+
+def new_document(text: str) -> Document:
+    """A document for a file that is yet to be: UTF-8, with the endings that the text has."""
+    lines, ends = split(text)
+    return Document(tuple(lines), tuple(ends))
+
+
+def splice(doc: Document, edits: Sequence[Edit]) -> Document:
+    r"""Put edits in place. They are in the document's coordinates, ascending, and do not overlap.
+
+    Untouched lines keep their endings. A new line takes the ending of the line that it replaces,
+    position by position; one beyond those takes that of the line before it, else of the line
+    after it, else the document's commonest, else `\n`. Where an edit writes the last line, it has an
+    ending if the old last line had one, or as the edit says; an empty document counts as ended.
+    One byte outside the edits may change: where a removal would join a line ended by `\r` to an
+    empty one ended by `\n`, the former gets `\r\n`, or the two would be read as one.
+    Raises ValueError for edits out of order, out of range, or with a line ending in a line.
+    """
+    _check(doc, edits)
+    common = _commonest(doc.ends)
+    lines: list[str] = []
+    ends: list[str] = []
+    at = 0
+    final: bool | None = None
+    for edit in edits:
+        lines += doc.lines[at : edit.start]
+        ends += doc.ends[at : edit.start]
+        at = edit.start + edit.length
+        lines += edit.lines
+        ends += doc.ends[edit.start : at][: len(edit.lines)]
+        after = doc.ends[at] if at < len(doc.ends) else ""
+        ends += [_near(ends, after or common)] * (len(lines) - len(ends))
+        if at == len(doc.lines):
+            if edit.final_newline is not None:
+                final = edit.final_newline
+            elif edit.lines and final is None:
+                final = doc.final_newline or not doc.lines
+    lines += doc.lines[at:]
+    ends += doc.ends[at:]
+    return _closed(lines, ends, doc.encoding, common, final)
+
+
+def replace_text(doc: Document, text: str) -> Document:
+    r"""The document with a whole new text.
+
+    Lines that are equal keep their endings and the others take them as in `splice`, so a document
+    with one kind of ending keeps that; encoding and byte order mark stay. A text that itself
+    holds a `\r` is taken as it is. Cost: that of `diff`.
+    """
+    lines, ends = split(text)
+    if "\r" in text:
+        return Document(tuple(lines), tuple(ends), doc.encoding)
+    final = not ends or ends[-1] != ""
+    return splice(doc, edits_between(doc, lines, final))
+
+
+def edits_between(
+    doc: Document, lines: Sequence[str], final_newline: bool, *, start: int = 0, stop: int | None = None
+) -> list[Edit]:
+    """The fewest edits that put these lines in the place of those from `start` to before `stop`.
+
+    `final_newline` says whether the last of the lines is ended; it counts where `stop` is the
+    document's end (the default).
+    """
+    stop = len(doc.lines) if stop is None else stop
+    edits = [
+        Edit(start + hunk.old_start, hunk.old_len, tuple(lines[hunk.new_start : hunk.new_end]))
+        for hunk in diff(doc.lines[start:stop], lines)
+    ]
+    if not lines or stop < len(doc.lines):
+        return edits
+    if edits and edits[-1].start + edits[-1].length == stop:
+        edits[-1] = msgspec.structs.replace(edits[-1], final_newline=final_newline)
+    elif final_newline != doc.final_newline:
+        edits.append(Edit(stop, 0, (), final_newline))
+    return edits
+
+
+def _check(doc: Document, edits: Sequence[Edit]) -> None:
+    at = 0
+    for edit in edits:
+        if edit.start < at or edit.length < 0 or edit.start + edit.length > len(doc.lines):
+            raise ValueError(f"edit at {edit.start}, {edit.length} lines: out of order or out of range")
+        if any("\n" in line or "\r" in line for line in edit.lines):
+            raise ValueError(f"edit at {edit.start}: a line ending inside a line")
+        at = edit.start + edit.length
+
+
+def _commonest(ends: Sequence[str]) -> str:
+    tally = Counter(ends)
+    del tally[""]
+    return tally.most_common(1)[0][0] if tally else "\n"
+
+
+def _near(ends: Sequence[str], otherwise: str) -> str:
+    """The ending of the last line, or of the one before it where the last has none."""
+    return next((end for end in reversed(ends[-2:]) if end), otherwise)
+
+
+def _closed(lines: list[str], ends: list[str], encoding: Encoding, common: str, final: bool | None) -> Document:
+    """Mend what splicing leaves: the old last line's ending, the new one's, a `\\r` before an empty line."""
+    if "" in ends[:-1]:
+        at = ends.index("")  # once in the old document, so at most once here
+        ends[at] = _near(ends[:at], ends[at + 1] or common)
+    if final is True and ends and not ends[-1]:
+        ends[-1] = _near(ends, common)
+    elif final is False and ends:
+        ends[-1] = ""
+        if not lines[-1]:  # an empty line without an ending is no line
+            lines.pop()
+            ends.pop()
+    if "\r" in ends:
+        for at, (end, following) in enumerate(pairwise(ends)):
+            if end == "\r" and following == "\n" and not lines[at + 1]:
+                ends[at] = "\r\n"
+    return Document(tuple(lines), tuple(ends), encoding)

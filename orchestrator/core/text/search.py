@@ -1,0 +1,113 @@
+"""Find a text in the lines of a file."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+import msgspec
+
+from orchestrator.core.errors import ParameterInvalid
+
+
+class Match(msgspec.Struct, frozen=True):
+    """A line with the pattern in it; with `invert`, a line without.
+
+    `line` is 1-based; `submatches` are (start, end) in characters of `text`, 0-based, half-open,
+    ascending; `before` and `after` are the neighbouring lines, whether they match or not.
+    """
+
+    line: int
+    text: str
+    submatches: tuple[tuple[int, int], ...]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The first hits, ascending, and how many lines hit in all."""
+
+    hits: tuple[Match, ...]
+    total: int
+
+
+class Pattern:
+    """A text to look for, within a line, exactly as it is written.
+
+    Without `case_sensitive` letters are compared as by `re.IGNORECASE` on Unicode: simple case
+    folding, character by character, so that positions are those of the text; `ß` finds `ẞ`, but
+    not `SS`. With `word` neither neighbour may be a letter, digit or underscore of any script.
+    Raises ParameterInvalid for an empty text or one of several lines.
+    """
+
+    def __init__(self, text: str, *, case_sensitive: bool = True, word: bool = False) -> None:
+        if not text:
+            raise ParameterInvalid("pattern", "it is empty")
+        if "\n" in text or "\r" in text:
+            raise ParameterInvalid("pattern", "it holds a line break", hint="Search for one of its lines.")
+        self.text, self.case_sensitive, self.word = text, case_sensitive, word
+        source = rf"(?<!\w){re.escape(text)}(?!\w)" if word else re.escape(text)
+        self.expression = re.compile(source, re.NOFLAG if case_sensitive else re.IGNORECASE)
+        self._needles = {text.encode("utf-8", "surrogatepass"), text.encode("latin-1", "replace")}
+        self._folded = text.lower().encode("ascii", "replace")
+
+    def maybe(self, data: bytes) -> bool:
+        """Whether a file of these bytes can hold the pattern, in any encoding that we read.
+
+        False is certain and saves decoding; True is not. Without `case_sensitive` only an ASCII
+        file can be ruled out. Of no use for an inverted search. Cost: O(len(data)), in C.
+        """
+        if self.case_sensitive:
+            return any(needle in data for needle in self._needles)
+        if not data.isascii() or not self.text.isascii():
+            return True
+        return self._folded in data.lower()
+
+
+def search(
+    lines: Sequence[str],
+    pattern: Pattern,
+    *,
+    context_lines: int = 2,
+    invert: bool = False,
+    max_hits: int = 20,
+) -> Found:
+    """The lines with the pattern in them, or without it if `invert`; the first `max_hits` in full.
+
+    Cost: one pass of the expression over the text, then O(hits).
+    """
+    spans = _inverted(lines, pattern) if invert else _straight(lines, pattern)
+    hits: list[Match] = []
+    total = 0
+    for at, submatches in spans:
+        total += 1
+        if total <= max_hits:
+            before = tuple(lines[max(at - context_lines, 0) : at])
+            after = tuple(lines[at + 1 : at + 1 + context_lines])
+            hits.append(Match(at + 1, lines[at], submatches, before, after))
+    return Found(tuple(hits), total)
+
+
+def _straight(lines: Sequence[str], pattern: Pattern) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
+    text = "\n".join(lines)
+    if pattern.case_sensitive and pattern.text not in text:
+        return
+    found = list(pattern.expression.finditer(text))
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0)) if found else []
+    at, spans = -1, list[tuple[int, int]]()
+    for match in found:
+        if at < 0 or match.start() >= starts[at + 1]:
+            if spans:
+                yield at, tuple(spans)
+            at, spans = bisect_right(starts, match.start()) - 1, []
+        spans.append((match.start() - starts[at], match.end() - starts[at]))
+    if spans:
+        yield at, tuple(spans)
+
+
+def _inverted(lines: Sequence[str], pattern: Pattern) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
+    for at, line in enumerate(lines):
+        if not pattern.expression.search(line):
+            yield at, ()

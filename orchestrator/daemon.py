@@ -1,0 +1,252 @@
+"""The composition root of the serving daemon: the one place that names concrete classes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import resources
+from pathlib import Path
+
+import anyio
+import msgspec
+from anyio import to_thread
+
+from orchestrator.api import locations
+from orchestrator.api.failures import refusal
+from orchestrator.config import Config
+from orchestrator.core.errors import OrchestratorError, WorkspaceHeld, WorkspaceNested
+from orchestrator.core.events.conflicts import PolicyLoaded
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.policy.rules import Policy
+from orchestrator.core.projections.state import State
+from orchestrator.engine.engine import Engine
+from orchestrator.engine.people import DaemonFacts
+from orchestrator.engine.services import Services
+from orchestrator.journal.sqlite import SqliteJournal
+from orchestrator.logs import logger, start_logging
+from orchestrator.ports import EventFilter, Step
+from orchestrator.servers.auth import Doorkeeper
+from orchestrator.servers.dispatch import Dispatcher
+from orchestrator.servers.socket import SocketServer, bind
+from orchestrator.version import VERSION
+from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
+from orchestrator.workspace.ignore import IgnoreRules
+from orchestrator.workspace.local import LocalWorkspace
+
+POLICY_FILE = "policy.toml"
+
+
+class SystemClock:
+    """Wall time."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+class SystemEntropy:
+    """The kernel's randomness."""
+
+    def bytes(self, count: int) -> bytes:
+        return secrets.token_bytes(count)
+
+
+class Daemon:
+    """One workspace, served until it is told to stop."""
+
+    def __init__(self, config: Config, *, step: Step = lambda name: None) -> None:
+        self._config, self._step = config, step
+        self._log = logger("daemon")
+        self._stopping = anyio.Event()
+
+    async def run(self) -> None:
+        """Serve. Raises OrchestratorError when the workspace can't be served."""
+        async with AsyncExitStack() as stack:
+            self._hold(stack)
+            services = await self._services(stack)
+            engine = await stack.enter_async_context(self._engine(services).running())
+            listener = await bind(self._config.socket)
+            doorkeeper = Doorkeeper(services, uid=os.getuid())
+            server = SocketServer(engine, doorkeeper, Dispatcher(engine), workspace=self._config.workspace)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._watch_signals)
+                tasks.start_soon(server.serve, listener)
+                self._publish("running")
+                self._tell_ready()
+                tasks.start_soon(to_thread.run_sync, _import_mcp)
+                await self._stopping.wait()
+                self._publish("stopped")
+                await listener.aclose()
+                Path(self._config.socket).unlink(missing_ok=True)
+                tasks.cancel_scope.cancel()
+        self._log.info("stopped")
+
+    def stop(self) -> None:
+        """End when the calls that are open are answered."""
+        self._stopping.set()
+
+    # --- what is held while serving -----------------------------------------------------
+
+    def _hold(self, stack: AsyncExitStack) -> None:
+        """The locks that keep a second daemon away, and the check for a nested one."""
+        inner = locations.nested(self._config.workspace)
+        if inner is not None:
+            raise WorkspaceNested(
+                f"a daemon serves {inner.workspace}, which is inside or around {self._config.workspace}",
+                hint="Stop that one, or use it.",
+            )
+        state_dir = Path(self._config.state_dir)
+        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state_dir.chmod(0o700)
+        stack.callback(hold_state(state_dir).close)
+        stack.callback(hold_root(self._config.workspace).close)
+
+    async def _services(self, stack: AsyncExitStack) -> Services:
+        config = self._config
+        clock, entropy, state = SystemClock(), SystemEntropy(), State()
+        journal = await SqliteJournal.open(config.state_dir, clock=clock, entropy=entropy, step=self._step)
+        stack.push_async_callback(journal.close)
+        async for recorded in journal.events(EventFilter()):
+            state.apply(recorded)
+        disk = KernelDisk()
+        workspace = LocalWorkspace(config.workspace, disk=disk, step=self._step)
+        stack.callback(workspace.close)
+        text, source = read_policy(config)
+        policy = parse_policy(text, source=source).guarding(self._own_paths())
+        services = Services(
+            journal=journal,
+            workspace=workspace,
+            ignore=workspace.ignore,
+            policy=policy,
+            clock=clock,
+            entropy=entropy,
+            state=state,
+            step=self._step,
+        )
+        await _note_policy(services, policy)
+        return services
+
+    def _own_paths(self) -> tuple[WorkspacePath, ...]:
+        """The daemon's own files, where the workspace holds them."""
+        root = Path(self._config.workspace)
+        own = (Path(self._config.state_dir).resolve(), Path(self._config.socket).resolve())
+        return tuple(WorkspacePath(str(path.relative_to(root))) for path in own if path.is_relative_to(root))
+
+    def _engine(self, services: Services) -> Engine:
+        config = self._config
+        facts = DaemonFacts(
+            pid=os.getpid(),
+            version=VERSION,
+            socket=config.socket,
+            workspace_id=config.workspace_id,
+            state_dir=config.state_dir,
+            notes=(),
+        )
+        roots = (config.workspace,)
+        return Engine(services, roots=roots, facts=facts, read_policy=lambda: read_policy(config), stop=self.stop)
+
+    # --- the outside --------------------------------------------------------------------
+
+    async def _watch_signals(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
+            async for number in received:
+                self._log.info("told to stop", signal=signal.Signals(number).name)
+                self.stop()
+
+    def _publish(self, state: str) -> None:
+        config = self._config
+        locations.write_location(
+            locations.Location(
+                workspace=config.workspace,
+                state_dir=config.state_dir,
+                socket=config.socket,
+                pid=os.getpid(),
+                state="running" if state == "running" else "stopped",
+            )
+        )
+
+    def _tell_ready(self) -> None:
+        config = self._config
+        _tell(
+            config.ready_fd,
+            {
+                "ok": True,
+                "pid": os.getpid(),
+                "socket": config.socket,
+                "workspace": config.workspace,
+                "state_dir": config.state_dir,
+            },
+        )
+
+
+def read_policy(config: Config) -> tuple[str, str]:
+    """The policy's text and where it stands: the state directory's own file, else the shipped default."""
+    own = Path(config.state_dir) / POLICY_FILE
+    if own.exists():
+        return own.read_text(encoding="utf-8"), str(own)
+    return resources.files("policies").joinpath("default.toml").read_text(encoding="utf-8"), "policies/default.toml"
+
+
+async def _note_policy(services: Services, policy: Policy) -> None:
+    """Say in the journal which policy decides, if it is another one than last time."""
+    wanted = EventFilter(tags=("policy_loaded",))
+    last = await services.journal.newest(wanted, limit=1)
+    if last and isinstance(last[0].event, PolicyLoaded) and last[0].event.digest == policy.digest:
+        return
+    event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))
+    await services.append(Origin(), ("policy", event))
+
+
+def _tell(fd: int | None, what: object) -> None:
+    """One line to whoever started us, once."""
+    if fd is not None:
+        with open(fd, "wb") as ready:  # noqa: PTH123  # a descriptor has no path
+            ready.write(msgspec.json.encode(what) + b"\n")
+
+
+def _import_mcp() -> None:
+    """The first MCP caller need not wait for the SDK's import."""
+    import orchestrator.servers.mcp  # noqa: F401
+
+
+def main(argv: list[str]) -> int:
+    """`orchestrator daemon`: what `up` starts. Exit codes as the command line's."""
+    config = parse(argv)
+    start_logging()
+    ignore_lease_breaks()
+    return serve(Daemon(config), config)
+
+
+def parse(argv: list[str]) -> Config:
+    """The arguments that `clients/starting.py` gives."""
+    parser = argparse.ArgumentParser(prog="orchestrator daemon")
+    parser.add_argument("--workspace", required=True)
+    parser.add_argument("--state-dir", required=True)
+    parser.add_argument("--socket", required=True)
+    parser.add_argument("--ready-fd", type=int)
+    given = parser.parse_args(argv)
+    root = os.path.realpath(given.workspace)
+    return Config(
+        workspace=root,
+        state_dir=os.path.abspath(given.state_dir),  # noqa: PTH100  # links in it are kept
+        socket=given.socket,
+        workspace_id=locations.workspace_id(root),
+        ready_fd=given.ready_fd,
+    )
+
+
+def serve(daemon: Daemon, config: Config) -> int:
+    """Run to the end; a refusal is told to whoever started us."""
+    try:
+        anyio.run(daemon.run, backend_options={"use_uvloop": True})
+    except OrchestratorError as error:
+        _tell(config.ready_fd, refusal(error))
+        logger("daemon").error("not served", code=error.code, message=error.message)
+        return 1
+    return 0

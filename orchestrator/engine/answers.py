@@ -1,0 +1,322 @@
+"""Answers about changes: made when a change is decided, and made again from the journal for who asks later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.api import results as r
+from orchestrator.core.content import PathChange
+from orchestrator.core.decisions.decision import Apply, Part
+from orchestrator.core.errors import Aborted, VersionUnknown
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.conflicts import ApprovalDenied, ClashRegion
+from orchestrator.core.events.files import (
+    ChangeAborted,
+    ChangeApplied,
+    ChangeDiverged,
+    ChangeIntended,
+    FileChangedOutside,
+    FileCreatedOutside,
+    FileRemovedOutside,
+)
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.projections.pending import Approval, Conflict
+from orchestrator.core.text.diff import cut, unified
+from orchestrator.core.text.encoding import Document, decode
+from orchestrator.engine.services import Services
+from orchestrator.ports import EventFilter
+
+_EMPTY = Document((), ())
+_OUTCOMES = (tag_of(ChangeApplied), tag_of(ChangeAborted), tag_of(ChangeDiverged))
+
+
+class Answers:
+    """Builds ChangeAnswers."""
+
+    def __init__(self, services: Services) -> None:
+        self._s = services
+
+    # --- from the journal -----------------------------------------------------------
+
+    async def of(self, seq: Seq, *, readable: bool = True) -> r.ChangeAnswer:
+        """The present state of what `@seq` names: an approval, a conflict or a change.
+
+        Follows a lapsed approval to its successor, a conflict to its settlement, a grant to
+        its change. Raises VersionUnknown, and Aborted for a change that a crash cut off.
+        """
+        for _ in range(1000):
+            approval = self._s.state.pending.approval(seq)
+            conflict = self._s.state.pending.conflict(seq)
+            if approval is not None:
+                follow = approval.successor or approval.change
+                if follow is None:
+                    return await self._of_approval(approval, readable=readable)
+                seq = follow
+            elif conflict is not None:
+                if conflict.state == "open" or conflict.change is None or conflict.state == "superseded":
+                    return await self.of_conflict(conflict, readable=readable)
+                seq = conflict.change
+            else:
+                return await self._of_change(seq, readable=readable)
+        raise VersionUnknown(f"{show(seq)} leads nowhere")
+
+    async def _of_approval(self, approval: Approval, *, readable: bool) -> r.ChangeAnswer:
+        number = show(approval.seq)
+        diff, truncated = await self.approval_diff(approval) if readable else (None, False)
+        match approval.state:
+            case "waiting" | "granted" | "used":
+                status: r.ChangeStatus = "waiting"
+                message = f"{number} waits for a person's yes: {approval.request.rule}"
+            case "denied":
+                status, message = "denied", f"{number} was denied{await self._denial(approval)}"
+            case "lapsed" if approval.cause == "expired":
+                status, message = "expired", f"{number} expired before anybody said yes; send the change again"
+            case "lapsed":
+                status, message = "dropped", f"{number} lapsed: {approval.cause}; send the change again"
+        return r.ChangeAnswer(
+            status=status,
+            success=False,
+            message=message,
+            approval=number,
+            diff=diff,
+            diff_truncated=truncated,
+            paths=tuple(r.ChangedPath(path=item.path) for item in approval.request.paths),
+            base=show(approval.request.base) if approval.request.base else None,
+        )
+
+    async def _denial(self, approval: Approval) -> str:
+        stream = f"approval:{approval.request.paths[0].path}"
+        wanted = EventFilter(tags=(tag_of(ApprovalDenied),), stream=stream, after=approval.seq)
+        async for recorded in self._s.journal.events(wanted):
+            event = recorded.event
+            if isinstance(event, ApprovalDenied) and event.approval == approval.seq:
+                return f" by {event.by}" + (f": {event.reason}" if event.reason else "")
+        return ""
+
+    async def approval_diff(self, approval: Approval) -> tuple[str | None, bool]:
+        """What a person is asked to say yes to."""
+        parts = [item for item in approval.request.paths if not item.directory]
+        moved = next((item for item in parts if item.moved_from is not None), None)
+        if moved is not None:
+            return f"rename from {moved.moved_from}\nrename to {moved.path}\n", False
+        if not parts or approval.request.read_version is not None:
+            return None, False
+        return await self.diff_of(parts[0].path, parts[0].before, parts[0].after)
+
+    async def of_conflict(self, conflict: Conflict, *, readable: bool = True) -> r.ChangeAnswer:
+        """An open conflict with the lines that the next try needs, or what became of it."""
+        found, number = conflict.found, show(conflict.seq)
+        if conflict.state == "superseded":
+            done = show(conflict.change or 0)
+            return r.ChangeAnswer(
+                status="dropped", success=False, message=f"{number} was superseded by {done}", conflict=number
+            )
+        if conflict.state == "settled":
+            return r.ChangeAnswer(
+                status="dropped",
+                success=False,
+                message=f"{number} was settled: the {conflict.choice} content stands",
+                conflict=number,
+            )
+        diff, truncated = (None, False)
+        if readable:
+            diff, truncated = await self.diff_of(found.path, found.current, found.proposed)
+        return r.ChangeAnswer(
+            status="conflict",
+            success=False,
+            message=f"{found.path} was changed by somebody else where this change wants to go; it waits as {number}. "
+            f"Read the current lines and send the change again (supersedes='{number}'), or await_change('{number}').",
+            conflict=number,
+            diff=diff,
+            diff_truncated=truncated,
+            base=show(found.base_version) if found.base_version else None,
+            paths=(
+                r.ChangedPath(path=found.path, before=show(found.current_version) if found.current_version else None),
+            ),
+            regions=regions(found.regions),
+        )
+
+    async def _of_change(self, seq: Seq, *, readable: bool) -> r.ChangeAnswer:
+        recorded = await self._s.journal.event(seq)
+        if recorded is None:
+            raise VersionUnknown(f"the journal has no event {show(seq)}")
+        outcome = await self.outcome(recorded)
+        if outcome is None:
+            return r.ChangeAnswer(
+                status="still_waiting", success=False, message=f"{show(seq)} is under way", change=show(seq)
+            )
+        match outcome.event:
+            case ChangeApplied() as event:
+                return await self.of_applied(outcome, event, readable=readable)
+            case ChangeAborted(change=change, cause=cause):
+                raise Aborted(
+                    f"{show(change)} was cut off ({cause}); nothing was changed", details={"change": show(change)}
+                )
+            case ChangeDiverged(change=change, paths=paths):
+                return r.ChangeAnswer(
+                    status="diverged",
+                    success=False,
+                    message=f"somebody else's content stands in {', '.join(item.path for item in paths)}; it was left "
+                    f"alone, and the bytes of {show(change)} are kept. Read the file and send the change again.",
+                    change=show(change),
+                    paths=tuple(r.ChangedPath(path=item.path) for item in paths),
+                )
+            case _:
+                raise VersionUnknown(f"{show(seq)} is no change, approval or conflict")
+
+    async def outcome(self, recorded: Recorded) -> Recorded | None:
+        """The event that closed a change, given any event of it; None while it is open.
+
+        Raises VersionUnknown for an event of no change.
+        """
+        event = recorded.event
+        if isinstance(event, ChangeApplied | ChangeAborted | ChangeDiverged):
+            return recorded
+        if not isinstance(event, ChangeIntended):
+            raise VersionUnknown(f"{show(recorded.seq)} is no change, approval or conflict")
+        wanted = EventFilter(tags=_OUTCOMES, stream=recorded.stream, after=recorded.seq)
+        async for later in self._s.journal.events(wanted, batch=20):
+            closed = later.event
+            if isinstance(closed, ChangeApplied | ChangeAborted | ChangeDiverged) and closed.change == recorded.seq:
+                return later
+        return None
+
+    async def of_applied(
+        self, recorded: Recorded, event: ChangeApplied, *, readable: bool, warnings: tuple[str, ...] = ()
+    ) -> r.ChangeAnswer:
+        """The answer of a change that is on disk."""
+        diff, truncated = (None, False)
+        if readable:
+            diff, truncated = await self._diff_of_change(event.paths)
+        intent = await self._s.journal.event(event.change)
+        base = intent.event.base if intent is not None and isinstance(intent.event, ChangeIntended) else None
+        return r.ChangeAnswer(
+            status="applied",
+            success=True,
+            message=_applied_message(event.operation, event.paths, recorded.seq, event.rung),
+            diff=diff,
+            diff_truncated=truncated,
+            version_id=show(recorded.seq),
+            change=show(event.change),
+            paths=tuple(_path_of(changed, recorded.seq, base) for changed in event.paths),
+            rung=event.rung,
+            score=event.score,
+            base=show(base) if base else None,
+            approval=show(event.approval) if event.approval else None,
+            warnings=warnings or (intent.event.warnings if intent and isinstance(intent.event, ChangeIntended) else ()),
+        )
+
+    async def _diff_of_change(self, paths: Sequence[PathChange]) -> tuple[str | None, bool]:
+        moved = next((item for item in paths if item.moved_from is not None), None)
+        if moved is not None:
+            return f"rename from {moved.moved_from}\nrename to {moved.path}\n", False
+        changed = paths[0]
+        if changed.directory or changed.binary:
+            return None, False
+        return await self.diff_of(changed.path, changed.before, changed.after)
+
+    async def diff_of(
+        self, path: WorkspacePath, before: Digest | None, after: Digest | None
+    ) -> tuple[str | None, bool]:
+        """A unified diff of two kept contents, cut to 120 lines; None for a created or binary file."""
+        if before is None:
+            return None, False
+        old_data = await self._s.contents.get(before)
+        new_data = await self._s.contents.get(after) if after is not None else b""
+        if old_data is None or new_data is None:
+            return None, False
+        old = self._s.contents.document(before, old_data)
+        new = self._s.contents.document(after, new_data) if after is not None else _EMPTY
+        if old is None or new is None:
+            return None, False
+        return diff_text(path, old, new, gone=after is None)
+
+    # --- from a decision ------------------------------------------------------------
+
+    async def of_plan(self, plan: Apply, *, would_be: str, readable: bool) -> r.ChangeAnswer:
+        """A preview."""
+        diff, truncated = await self._diff_of_part(plan.parts) if readable else (None, False)
+        return r.ChangeAnswer(
+            status="preview",
+            success=True,
+            would_be=would_be,
+            message=f"nothing was changed; sent without preview, this would be: {would_be}",
+            diff=diff,
+            diff_truncated=truncated,
+            paths=tuple(r.ChangedPath(path=item.path) for item in plan.parts),
+            rung=plan.rung,
+            score=plan.score,
+            base=show(plan.base) if plan.base else None,
+            warnings=plan.warnings,
+        )
+
+    async def _diff_of_part(self, parts: Sequence[Part]) -> tuple[str | None, bool]:
+        moved = next((item for item in parts if item.moved_from is not None), None)
+        if moved is not None:
+            return f"rename from {moved.moved_from}\nrename to {moved.path}\n", False
+        part = parts[0]
+        if part.before is None or part.binary or part.directory:
+            return None, False
+        old_data = await self._s.contents.get(part.before)
+        old = self._s.contents.document(part.before, old_data) if old_data is not None else None
+        new = decode(part.data) if part.data is not None else _EMPTY
+        if old is None or new is None:
+            return None, False
+        return diff_text(part.path, old, new, gone=part.after is None)
+
+
+def diff_text(path: WorkspacePath, old: Document, new: Document, *, gone: bool = False) -> tuple[str, bool]:
+    """A unified diff with three lines of context, at most 120 lines of it."""
+    return cut(
+        unified(
+            old.lines,
+            new.lines,
+            path_before=path,
+            path_after=None if gone else path,
+            final_newline_before=old.final_newline or not old.lines,
+            final_newline_after=new.final_newline or not new.lines,
+        )
+    )
+
+
+def regions(clashes: tuple[ClashRegion, ...]) -> tuple[r.ClashText, ...]:
+    """Clashing lines as callers count them."""
+    return tuple(
+        r.ClashText(
+            base_start=c.base_start + 1,
+            base_end=c.base_start + c.base_len,
+            current_start=c.current_start + 1,
+            current_end=c.current_start + c.current_len,
+            proposed_start=c.proposed_start + 1,
+            proposed_end=c.proposed_start + c.proposed_len,
+        )
+        for c in clashes
+    )
+
+
+def changed_outside(recorded: Recorded) -> PathChange | None:
+    """What an outside change did, as a change that can be reverted; None for other events."""
+    match recorded.event:
+        case FileChangedOutside(path=path, before=before, after=after) if before is not None and after is not None:
+            return PathChange(path=path, before=before, after=after)
+        case FileCreatedOutside(path=path, after=after) if after is not None:
+            return PathChange(path=path, before=None, after=after)
+        case FileRemovedOutside(path=path, before=before) if before is not None:
+            return PathChange(path=path, before=before, after=None)
+        case _:
+            return None
+
+
+def _path_of(changed: PathChange, version: Seq, base: Seq | None) -> r.ChangedPath:
+    return r.ChangedPath(
+        path=changed.path,
+        before=show(base) if changed.before is not None and base else None,
+        after=show(version) if changed.after is not None else None,
+    )
+
+
+def _applied_message(operation: str, paths: Sequence[PathChange], version: Seq, rung: str) -> str:
+    names = ", ".join(changed.path for changed in paths)
+    how = {"shifted": ", moved along with others' lines", "merged": ", merged with others' changes"}.get(rung, "")
+    return f"{operation}: {names} is at {show(version)}{how}"

@@ -1,0 +1,285 @@
+"""A durable change: intent, disk, proof, outcome. Success is answered only when the disk is synced."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import anyio
+import msgspec
+from anyio import to_thread
+
+from orchestrator.core.content import IntendedPath, PathChange, digest_of
+from orchestrator.core.decisions.decision import Apply, Part
+from orchestrator.core.errors import DiskFull, FileBusy, OrchestratorError, WritesStopped
+from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.files import (
+    AbortCause,
+    ChangeAborted,
+    ChangeApplied,
+    ChangeDiverged,
+    ChangeIntended,
+    DivergedPath,
+    StrayKept,
+)
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.engine.services import Services
+from orchestrator.ports import ANY_VERSION, DiskChange, Displaced, FileStat, Landing, NewEvent, StreamMoved, Unit
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """What `ChangeIntended` says besides what the plan says."""
+
+    operation: str
+    origin: Origin
+    reverts: tuple[Seq, ...] = ()
+    supersedes: Seq | None = None
+    approval: Seq | None = None
+    settles: Seq | None = None
+    task: Seq | None = None
+    reason: str = ""
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """A change that is on disk and in the journal."""
+
+    change: Seq
+    recorded: Recorded
+    event: ChangeApplied
+    warnings: tuple[str, ...]
+
+
+class Effects:
+    """Carries plans out. Callers hold the locks of all paths in the plan."""
+
+    def __init__(self, services: Services) -> None:
+        self._s = services
+        self.stopped: str | None = None
+        """Why nothing is written any more, if that is so."""
+
+    async def carry_out(self, plan: Apply, intent: Intent) -> Applied:
+        """Make a plan true.
+
+        Raises Displaced (somebody else's content stood there; it stands there still, decide
+        again), FileBusy, DiskFull, WritesStopped and the PathError family; nothing is changed
+        then, and the intent is closed by `ChangeAborted`.
+        """
+        if self.stopped:
+            raise WritesStopped(self.stopped, hint="Reads go on. Mend the disk, then restart the daemon.")
+        with anyio.CancelScope(shield=True):
+            applied = await self._carry_out(plan, intent)
+        return applied
+
+    async def _carry_out(self, plan: Apply, intent: Intent) -> Applied:
+        part = _main(plan)
+        change = self._disk_change(plan, part)
+        landing = self._s.workspace.landing(change)
+        unit = Unit(
+            (NewEvent(self._stream(plan), self._intended(plan, intent, change), self._version(plan)),),
+            intent.origin,
+            tuple((p.after, p.data) for p in plan.parts if p.after is not None and p.data is not None),
+        )
+        number, staged = await self._intend(unit, landing)
+        try:
+            if staged is not None:
+                raise staged
+            stat = await to_thread.run_sync(landing.land)
+        except Displaced as displaced:
+            await self._displaced(plan, intent, number, displaced)
+            raise
+        except (OrchestratorError, OSError) as error:
+            await self._aborted(plan, intent, number, landing, error)
+            raise
+        self._s.step("landed")
+        applied = ChangeApplied(
+            change=number,
+            paths=tuple(_changed(p, stat) for p in plan.parts),
+            rung=plan.rung,
+            score=plan.score,
+            reverts=intent.reverts,
+            approval=intent.approval,
+            supersedes=intent.supersedes,
+            on_seen_whole=plan.on_seen_whole,
+            task=intent.task,
+            operation=intent.operation,
+        )
+        origin = msgspec.structs.replace(intent.origin, cause=number)
+        recorded = await self._outcome(plan, applied, origin)
+        for p in plan.parts:
+            if p.after is not None and p.data is not None:
+                self._s.contents.put(p.after, p.data)
+        self._s.in_background(partial(self._finish, landing, part.path, number))
+        return Applied(number, recorded, applied, (*plan.warnings, *landing.warnings))
+
+    async def _intend(self, unit: Unit, landing: Landing) -> tuple[Seq, Exception | None]:
+        """Commit the intent while the temporary file is written; both are durable on return."""
+        failed: list[Exception] = []
+
+        async def stage() -> None:
+            try:
+                await to_thread.run_sync(landing.stage)
+            except (OrchestratorError, OSError) as error:
+                failed.append(error)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(stage)
+            recorded = await self._appended(unit)
+        if isinstance(recorded, Exception):
+            await to_thread.run_sync(landing.abandon)
+            raise recorded
+        return recorded[0].seq, failed[0] if failed else None
+
+    async def _appended(self, unit: Unit) -> tuple[Recorded, ...] | OrchestratorError | StreamMoved:
+        """Append, with a refusal as a value: raised inside a task group it would come out wrapped."""
+        try:
+            return await self._s.journal.append(unit)
+        except (OrchestratorError, StreamMoved) as error:
+            return error
+
+    async def _outcome(self, plan: Apply, event: Event, origin: Origin) -> Recorded:
+        """Close an intent. If that can't be committed the intent stays open, for recovery, and writing stops."""
+        try:
+            recorded = await self._s.journal.append(
+                Unit((NewEvent(self._stream(plan), event, self._version(plan)),), origin)
+            )
+        except (DiskFull, WritesStopped) as error:
+            self.stop(f"the outcome of a change could not be committed: {error.message}")
+            raise WritesStopped(
+                "the change is on disk, but the journal could not take its outcome; the next start closes it",
+                hint="Free space on the disk of the state directory, then restart the daemon.",
+            ) from error
+        return recorded[0]
+
+    def stop(self, why: str) -> None:
+        """Write no more; reads go on."""
+        self.stopped = self.stopped or why
+
+    async def _aborted(
+        self, plan: Apply, intent: Intent, number: Seq, landing: Landing, error: OrchestratorError | OSError
+    ) -> None:
+        if isinstance(error, WritesStopped):
+            self.stop(error.message)
+            return  # the outcome on disk is unknown: recovery finds out
+        cause: AbortCause = "io_error"
+        if isinstance(error, DiskFull):
+            cause = "disk_full"
+        elif isinstance(error, FileBusy):
+            cause = "file_busy"
+        elif isinstance(error, OrchestratorError):
+            cause = "refused"
+        await to_thread.run_sync(landing.abandon)
+        origin = msgspec.structs.replace(intent.origin, cause=number)
+        await self._outcome(plan, ChangeAborted(change=number, cause=cause), origin)
+
+    async def _displaced(self, plan: Apply, intent: Intent, number: Seq, displaced: Displaced) -> None:
+        """Foreign content was met. It stands where it stood; whatever else came out is kept."""
+        origin = msgspec.structs.replace(intent.origin, cause=number)
+        if not displaced.diverged:
+            await self._outcome(plan, ChangeAborted(change=number, cause="stale"), origin)
+            return
+        kept = tuple((digest_of(data), data) for data in displaced.foreign)
+        paths = tuple(
+            DivergedPath(displaced.path, kept[0][0] if kept else None, kept[-1][0] if len(kept) > 1 else None)
+            for _ in (0,)
+        )
+        await self._s.journal.append(
+            Unit((NewEvent(self._stream(plan), ChangeDiverged(change=number, paths=paths)),), origin, kept)
+        )
+
+    async def _finish(self, landing: Landing, path: WorkspacePath, number: Seq) -> None:
+        """Unlink what was swapped out; bytes that nobody knew are kept first."""
+        strays = await to_thread.run_sync(landing.finish)
+        if strays:
+            await self.keep_strays(path, strays, number)
+            await to_thread.run_sync(landing.finish)
+
+    async def keep_strays(self, path: WorkspacePath, strays: tuple[bytes, ...], change: Seq | None) -> None:
+        """Make blobs of bytes that stood in a temporary file and that no event explains."""
+        blobs: tuple[tuple[Digest, bytes], ...] = tuple((digest_of(data), data) for data in strays)
+        events = tuple(
+            NewEvent(f"stray:{path}", StrayKept(path=path, digest=digest, size=len(data), change=change))
+            for digest, data in blobs
+        )
+        await self._s.journal.append(Unit(events, Origin(cause=change), blobs))
+
+    def _intended(self, plan: Apply, intent: Intent, change: DiskChange) -> ChangeIntended:
+        return ChangeIntended(
+            operation=intent.operation,
+            paths=tuple(
+                IntendedPath(
+                    path=p.path,
+                    before=p.before,
+                    after=p.after,
+                    mode=p.mode,
+                    temp=change.temp if p.path == change.path else None,
+                    moved_from=p.moved_from,
+                    directory=p.directory,
+                )
+                for p in plan.parts
+            ),
+            rung=plan.rung,
+            score=plan.score,
+            base=plan.base,
+            on_seen_whole=plan.on_seen_whole,
+            parents=change.parents,
+            reverts=intent.reverts,
+            supersedes=intent.supersedes,
+            approval=intent.approval,
+            settles=intent.settles,
+            task=intent.task,
+            reason=intent.reason,
+            warnings=plan.warnings,
+        )
+
+    def _disk_change(self, plan: Apply, part: Part) -> DiskChange:
+        temp = None if part.moved_from or part.directory else f"{TEMP_PREFIX}{self._s.token()}{TEMP_SUFFIX}"
+        return DiskChange(
+            path=part.path,
+            before=part.before,
+            after=part.after,
+            data=part.data,
+            mode=part.mode if part.moved_from is None else None,
+            temp=temp,
+            moved_from=part.moved_from,
+            directory=part.directory,
+            parents=self._parents(part.path) if part.before is None else (),
+        )
+
+    def _parents(self, path: WorkspacePath) -> tuple[WorkspacePath, ...]:
+        """The directories above a path that are not there yet, outermost first."""
+        missing: list[WorkspacePath] = []
+        above = path.rpartition("/")[0]
+        while above and self._s.workspace.stat(WorkspacePath(above)) is None:
+            missing.append(WorkspacePath(above))
+            above = above.rpartition("/")[0]
+        return tuple(reversed(missing))
+
+    @staticmethod
+    def _stream(plan: Apply) -> str:
+        return f"file:{plan.parts[0].path}"
+
+    def _version(self, plan: Apply) -> int:
+        return self._s.journal.stream_version(self._stream(plan)) if plan.parts else ANY_VERSION
+
+
+TEMP_PREFIX = ".orchestrator-"
+TEMP_SUFFIX = ".tmp"
+
+
+def _main(plan: Apply) -> Part:
+    """The part that the disk is touched for: of a move, the destination."""
+    return next((p for p in plan.parts if p.moved_from is not None), plan.parts[0])
+
+
+def _changed(part: Part, stat: FileStat | None) -> PathChange:
+    present = part.after is not None or part.directory
+    return PathChange(
+        path=part.path,
+        before=part.before,
+        after=part.after,
+        hunks=part.hunks,
+        mode=stat.mode if stat and present else None,
+        signature=stat.signature if stat and present else None,
+        moved_from=part.moved_from,
+        directory=part.directory,
+        binary=part.binary,
+    )

@@ -1,0 +1,268 @@
+"""The engine: every call comes through here, once, and every refusal is noted before it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+
+from orchestrator.api.results import ChangeAnswer, Result, TaskAnswer
+from orchestrator.core.content import LineRange
+from orchestrator.core.errors import (
+    Aborted,
+    CallerError,
+    NotPermitted,
+    OrchestratorError,
+    RequestIdReused,
+    escaped,
+)
+from orchestrator.core.events.base import Event
+from orchestrator.core.events.files import (
+    CallRefused,
+    ChangeAborted,
+    ChangeIntended,
+    ChangeRefused,
+    ReadRefused,
+    SeenLines,
+    SessionNoted,
+)
+from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
+from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.engine.answers import Answers
+from orchestrator.engine.approver import ApproverGate
+from orchestrator.engine.baseline import Baseline
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.changing import Changer
+from orchestrator.engine.effects import Effects
+from orchestrator.engine.granting import Granter
+from orchestrator.engine.history import Historian
+from orchestrator.engine.listing import Lister
+from orchestrator.engine.observing import Observer
+from orchestrator.engine.paths import Paths
+from orchestrator.engine.people import DaemonFacts, People
+from orchestrator.engine.reading import Reader
+from orchestrator.engine.recovery import Recovery
+from orchestrator.engine.reverting import Reverter
+from orchestrator.engine.searching import Searcher
+from orchestrator.engine.services import Services
+from orchestrator.engine.settling import Settler
+from orchestrator.engine.stacks import Stacks
+from orchestrator.engine.writing import Writer
+
+Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
+
+EXPIRY_CHECK_S = 60.0
+"""How often, at least, approvals are checked for their end."""
+
+
+class Engine:
+    """All operations over one set of services."""
+
+    def __init__(
+        self,
+        services: Services,
+        *,
+        roots: tuple[str, ...],
+        facts: DaemonFacts,
+        read_policy: Callable[[], tuple[str, str]],
+        stop: Callable[[], None],
+    ) -> None:
+        self._s = services
+        observer, effects = Observer(services), Effects(services)
+        answers, paths, gate = Answers(services), Paths(roots), ApproverGate(services)
+        changer = Changer(services, observer, effects, answers)
+        self._answers = answers
+        self._recovery = Recovery(services, observer)
+        self.baseline = Baseline(services, observer)
+        self._granter = Granter(services, observer, effects, answers, gate)
+        self._stacks = Stacks(services, answers)
+        reader = Reader(services, observer, paths)
+        self.people = People(
+            services,
+            observer,
+            effects,
+            self.baseline,
+            gate,
+            facts=facts,
+            read_policy=read_policy,
+            stop=stop,
+            recovered=lambda: self._recovery.closed,
+        )
+        rooms: tuple[object, ...] = (
+            reader,
+            Lister(services, reader, paths),
+            Searcher(services, observer, paths),
+            Historian(services, observer, paths),
+            Writer(services, changer, effects, answers, paths),
+            Reverter(services, changer, answers),
+            Settler(services, changer, answers, gate),
+            self._granter,
+            self._stacks,
+            self.people,
+        )
+        self._rooms = rooms
+        self._handlers: dict[str, Handler] = {}
+        self._running: dict[tuple[str, str], tuple[str, anyio.Event]] = {}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Engine]:
+        """Recover, scan, then serve; background work ends before this does."""
+        async with anyio.create_task_group() as tasks:
+            self._s.tasks = tasks
+            await self._recovery.run()
+            await self.baseline.scan()
+            await self._granter.resume()
+            tasks.start_soon(self.baseline.keep)
+            async with anyio.create_task_group() as clocks:
+                clocks.start_soon(self._expire)
+                yield self
+                clocks.cancel_scope.cancel()
+        self._s.tasks = None
+
+    async def _expire(self) -> None:
+        while True:
+            moved = self._s.next_move()
+            due = await self._granter.expire()
+            wait_s = EXPIRY_CHECK_S
+            if due is not None:
+                wait_s = min(wait_s, max(0.0, (due - self._s.clock.now_ms()) / 1000))
+            with anyio.move_on_after(wait_s):
+                await moved.wait()
+
+    # --- calls ----------------------------------------------------------------------
+
+    async def call(self, caller: Caller, call: Call) -> Result:
+        """Answer one call. Raises OrchestratorError; a refusal is in the journal by then."""
+        try:
+            if call.operation.people and not caller.is_person:
+                raise NotPermitted(f"{call.operation.name} is for people", hint="Ask the person you work for.")
+            if call.request_id is None:
+                return await self._handler(call.operation.name)(caller, call, call.params)
+            return await self._once(caller, call, call.request_id)
+        except CallerError as error:
+            await self._refused(caller, call, error)
+            raise
+
+    def _handler(self, name: str) -> Handler:
+        handler = self._handlers.get(name)
+        if handler is None:
+            handler = next(getattr(room, name) for room in self._rooms if hasattr(room, name))
+            self._handlers[name] = handler
+        return handler
+
+    async def refuse(self, caller: Caller, operation: str, error: OrchestratorError) -> None:
+        """Note a call that could not even be read."""
+        event = CallRefused(operation=escaped(operation)[:200], code=error.code, message=error.message[:2000])
+        await self._s.append(caller.origin(), (f"session:{caller.session}", event))
+
+    async def _once(self, caller: Caller, call: Call, request_id: str) -> Result:
+        """Idempotence: the same again joins the call that runs, or gets its answer as it is now."""
+        key, digest = (caller.agent, request_id), call.digest
+        while (running := self._running.get(key)) is not None:
+            if running[0] != digest:
+                raise RequestIdReused(f"request_id {request_id!r} is in use for another call")
+            await running[1].wait()
+        done = anyio.Event()
+        self._running[key] = (digest, done)
+        try:
+            seen = await self._s.journal.request(caller.agent, request_id)
+            if seen is not None:
+                if seen.digest != digest:
+                    raise RequestIdReused(f"request_id {request_id!r} was used before, with other parameters")
+                earlier = await self._again(caller, seen.seq)
+                if earlier is not None:
+                    return earlier
+            return await self._handler(call.operation.name)(caller, call, call.params)
+        finally:
+            del self._running[key]
+            done.set()
+
+    async def _again(self, caller: Caller, seq: int) -> Result | None:
+        """The answer of an earlier call, as things are now; None if it may run again."""
+        recorded = await self._s.journal.event(seq)
+        if recorded is None:
+            return None
+        match recorded.event:
+            case TaskBegun(title=title):
+                return TaskAnswer(task=show(recorded.seq), title=title, ended=False)
+            case TaskEnded(task=task):
+                return TaskAnswer(task=show(task), title="", ended=True)
+            case ChangeRefused(code=code, message=message, hint=hint):
+                raise Repeated(code, message, hint)
+            case ChangeAborted():
+                return None
+            case ChangeIntended():
+                outcome = await self._answers.outcome(recorded)
+                if outcome is not None and isinstance(outcome.event, ChangeAborted):
+                    return None
+            case _:
+                pass
+        try:
+            answer: ChangeAnswer = await self._answers.of(
+                recorded.seq, readable=self._stacks.readable(caller, recorded.seq)
+            )
+        except Aborted:
+            return None
+        return answer
+
+    async def _refused(self, caller: Caller, call: Call, error: CallerError) -> None:
+        """One refusal event, and what the refusal showed of the file."""
+        claims = not isinstance(error, Repeated | RequestIdReused)
+        origin = caller.origin(call) if claims else caller.origin()
+        events: list[tuple[str, Event]] = [(f"session:{caller.session}", self._refusal(call, error))]
+        path = error.details.get("path") or getattr(call.params, "path", None)
+        if error.shown_lines and isinstance(path, str):
+            entry = self._s.state.registry.get(WorkspacePath(path))
+            if entry is not None:
+                seen = SeenLines(
+                    path=entry.path,
+                    version=entry.version,
+                    ranges=tuple(LineRange(a, b) for a, b in error.shown_lines),
+                    total_lines=max(b for _, b in error.shown_lines) + 1_000_000,
+                )
+                events.append((f"session:{caller.session}", SessionNoted(session=caller.session, seen=seen)))
+        await self._s.append(origin, *events)
+
+    def _refusal(self, call: Call, error: CallerError) -> Event:
+        name, rule = call.operation.name, error.details.get("rule")
+        paths = tuple(
+            escaped(value)
+            for field in ("path", "source", "destination")
+            if isinstance(value := getattr(call.params, field, None), str)
+        )
+        message = error.message[:2000]
+        if call.operation.writes:
+            return ChangeRefused(
+                operation=name, paths=paths, code=error.code, message=message, hint=error.hint[:2000], rule=rule
+            )
+        if paths:
+            return ReadRefused(operation=name, path=paths[0], code=error.code, message=message, rule=rule)
+        return CallRefused(operation=name, code=error.code, message=message)
+
+    # --- sessions -------------------------------------------------------------------
+
+    async def open_session(self, caller: Caller, client: str) -> None:
+        """Note that a caller came in, or came back."""
+        event = SessionOpened(
+            session=caller.session,
+            agent=caller.agent,
+            agent_class=caller.agent_class,
+            door=caller.door,
+            asserted=caller.asserted,
+            client=escaped(client)[:200],
+        )
+        await self._s.append(caller.origin(), (f"session:{caller.session}", event))
+
+    async def close_session(self, caller: Caller) -> None:
+        """Note that a caller went away."""
+        await self._s.append(caller.origin(), (f"session:{caller.session}", SessionClosed(session=caller.session)))
+
+
+class Repeated(CallerError):
+    """The refusal that the same request got before, once more."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code  # type: ignore[misc]  # the first refusal's code stands for this one

@@ -1,0 +1,232 @@
+"""file_history, get_diff and journal_query: looks at the past."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.core.content import LineRange
+from orchestrator.core.errors import (
+    BinaryFile,
+    FileNotFound,
+    NotPermitted,
+    ParameterInvalid,
+    VersionNotKept,
+    VersionUnknown,
+    escaped,
+)
+from orchestrator.core.events.catalog import EVENTS, tag_of
+from orchestrator.core.events.conflicts import ApprovalGranted
+from orchestrator.core.events.files import ChangeIntended, DiffShown, FileInspected, SeenLines
+from orchestrator.core.events.sessions import AgentAdded, ApproverSet
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.text.diff import counts, diff, unified
+from orchestrator.core.text.encoding import Document
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.observing import Observer
+from orchestrator.engine.paths import Paths
+from orchestrator.engine.services import Services
+from orchestrator.ports import EventFilter
+
+_TAGS = frozenset(map(tag_of, EVENTS))
+_EMPTY = Document((), ())
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One side of a diff; no digest: the file is absent there."""
+
+    version: Seq
+    digest: Digest | None
+
+
+class Historian:
+    """Answers from the journal; the present is brought up to date with the disk first."""
+
+    def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
+        self._s, self._observer, self._paths = services, observer, paths
+
+    async def file_history(self, caller: Caller, call: Call, params: p.FileHistory) -> r.History:
+        path = self._paths.file(params.path)
+        self._s.permit(caller, "list", path)
+        before = int(parse_seq(params.cursor, parameter="cursor")) if params.cursor else None
+        async with self._s.locks.shared(path):
+            await self._observer.look(path, content=False)
+        rows = await self._s.journal.versions(path, limit=params.limit + 1, before=before)
+        if not rows and before is None:
+            raise FileNotFound(path, "the journal knows no file of this name")
+        readable = self._s.readable(caller, path)
+        versions = [await self._version(row, readable=readable) for row in rows[: params.limit]]
+        event = FileInspected(operation=call.operation.name, path=escaped(path))
+        await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        return r.History(
+            path=path,
+            versions=tuple(versions),
+            cursor=versions[-1].version_id if len(rows) > params.limit else None,
+        )
+
+    async def _version(self, row: VersionRow, *, readable: bool) -> r.FileVersion:
+        reason = ""
+        if row.change is not None:
+            intent = await self._s.journal.event(row.change)
+            if intent is not None and isinstance(intent.event, ChangeIntended):
+                reason = intent.event.reason
+        kept = row.digest is None or await self._s.journal.has_blob(row.digest)
+        return r.FileVersion(
+            version_id=show(row.seq),
+            at=row.at,
+            kind=row.kind,
+            operation=row.operation or None,
+            agent=row.agent or ("outside" if row.kind == "outside" else None),
+            session=row.session,
+            task=show(row.task) if row.task else None,
+            size=row.size,
+            hash=row.digest if readable else None,
+            approver=await self._approver(row.approval),
+            reverts=tuple(map(show, row.reverts)),
+            change=show(row.change) if row.change else None,
+            reason=reason or None,
+            moved_from=row.moved_from,
+            undoable=kept and not (row.present and row.digest is None),
+            exists=row.present,
+        )
+
+    async def _approver(self, approval: Seq | None) -> str | None:
+        if approval is None:
+            return None
+        request = self._s.state.pending.approval(approval)
+        if request is None:
+            return None
+        stream = f"approval:{request.request.paths[0].path}"
+        wanted = EventFilter(tags=(tag_of(ApprovalGranted),), stream=stream, after=approval)
+        async for recorded in self._s.journal.events(wanted):
+            if isinstance(recorded.event, ApprovalGranted) and recorded.event.approval == approval:
+                return recorded.event.by
+        return None
+
+    async def get_diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
+        path = self._paths.file(params.path)
+        self._s.permit(caller, "read", path)
+        async with self._s.locks.shared(path):
+            present = await self._observer.look(path, content=True)
+            version = present.entry.version if present.entry else self._s.state.registry.removed_at(path)
+            now = Side(version or Seq(0), present.entry.digest if present.entry else None)
+            if version is None:
+                raise FileNotFound(path, "the journal knows no file of this name")
+            right = await self._side(path, params.to, now, parameter="to")
+            left = await self._left(path, params.from_, right, now)
+            old, new = await self._document(path, left), await self._document(path, right)
+        text = unified(
+            old.lines,
+            new.lines,
+            path_before=path if left.digest else None,
+            path_after=path if right.digest else None,
+            context=params.context_lines,
+            final_newline_before=old.final_newline or not old.lines,
+            final_newline_after=new.final_newline or not new.lines,
+        )
+        hunks = diff(old.lines, new.lines)
+        added, removed = counts(hunks)
+        near = params.context_lines
+        ranges = tuple(
+            LineRange(max(1, h.new_start + 1 - near), min(new.line_count, h.new_start + h.new_len + near))
+            for h in hunks
+        )
+        seen = SeenLines(path=path, version=right.version, ranges=ranges, total_lines=new.line_count)
+        event = DiffShown(
+            path=path,
+            from_version=left.version,
+            to_version=right.version,
+            seen=seen if right.digest and hunks else None,
+        )
+        await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        return r.Diff(
+            path=path,
+            from_version=show(left.version),
+            to_version=show(right.version),
+            diff=text,
+            added=added,
+            removed=removed,
+        )
+
+    async def _side(self, path: WorkspacePath, raw: p.Version, now: Side, *, parameter: str) -> Side:
+        if raw in ("current", "working"):
+            return now
+        at = parse_seq(raw, parameter=parameter)
+        if at > self._s.journal.head:
+            raise VersionUnknown(f"{show(at)} is ahead of the journal, which ends at {show(self._s.journal.head)}")
+        row = await self._s.journal.version_at(path, at)
+        if row is None:
+            return Side(Seq(0), None)
+        if row.present and row.digest is None:
+            raise VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
+        return Side(row.seq, row.digest)
+
+    async def _left(self, path: WorkspacePath, raw: p.Version, right: Side, now: Side) -> Side:
+        if raw != "@previous":
+            return await self._side(path, raw, now, parameter="from")
+        rows = await self._s.journal.versions(path, limit=1, before=int(right.version))
+        if not rows:
+            return Side(Seq(0), None)
+        if rows[0].present and rows[0].digest is None:
+            raise VersionNotKept(f"the content of {path} at {show(rows[0].seq)} was never hashed")
+        return Side(rows[0].seq, rows[0].digest)
+
+    async def _document(self, path: WorkspacePath, side: Side) -> Document:
+        if side.digest is None:
+            return _EMPTY
+        data = await self._s.contents.need(side.digest, f"{path} at {show(side.version)}")
+        document = self._s.contents.document(side.digest, data)
+        if document is None:
+            raise BinaryFile(path, f"its content at {show(side.version)} is not text")
+        return document
+
+    async def journal_query(self, caller: Caller, call: Call, params: p.JournalQuery) -> r.JournalPage:
+        session = params.session
+        if not caller.is_person:
+            if session not in (None, caller.session):
+                raise NotPermitted(
+                    "agents see the events of their own session", hint="Leave session out, or ask a person."
+                )
+            session = caller.session
+        if params.kind is not None and params.kind not in _TAGS:
+            raise ParameterInvalid(
+                "kind", f"{escaped(params.kind)!r} is no kind of event", hint=", ".join(sorted(_TAGS))
+            )
+        wanted = EventFilter(
+            tags=(params.kind,) if params.kind else (),
+            stream=f"file:{self._paths.file(params.path)}" if params.path else None,
+            agent=params.agent,
+            session=session,
+            until=int(parse_seq(params.cursor, parameter="cursor")) - 1 if params.cursor else None,
+        )
+        found = await self._s.journal.newest(wanted, limit=params.limit + 1)
+        page = found[: params.limit]
+        return r.JournalPage(
+            entries=tuple(
+                r.JournalEntry(
+                    seq=show(item.seq),
+                    at=item.at,
+                    kind=tag_of(item.event),
+                    stream=item.stream,
+                    agent=item.agent,
+                    session=item.session,
+                    event=_plain(item.event),
+                )
+                for item in page
+            ),
+            cursor=show(page[-1].seq) if len(found) > params.limit else None,
+        )
+
+
+def _plain(event: Any) -> dict[str, Any]:
+    """An event without what only the daemon may know."""
+    plain: dict[str, Any] = msgspec.to_builtins(event)
+    plain.pop("event", None)
+    if isinstance(event, AgentAdded | ApproverSet):
+        for secret in ("token_hash", "salt", "scrypt"):
+            plain.pop(secret, None)
+    return plain

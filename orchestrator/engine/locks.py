@@ -1,0 +1,97 @@
+"""One lock per canonical path: reads share it, changes take it alone, several are taken in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+import anyio
+
+from orchestrator.core.ids import WorkspacePath
+
+
+class _Lock:
+    """Shared or exclusive, first come first served."""
+
+    __slots__ = ("alone", "shared", "waiting")
+
+    def __init__(self) -> None:
+        self.shared = 0
+        self.alone = False
+        self.waiting: deque[tuple[bool, anyio.Event]] = deque()
+
+    @property
+    def idle(self) -> bool:
+        return not (self.shared or self.alone or self.waiting)
+
+    def free_for(self, *, alone: bool) -> bool:
+        return not self.alone and (not self.shared if alone else True)
+
+    def take(self, *, alone: bool) -> None:
+        if alone:
+            self.alone = True
+        else:
+            self.shared += 1
+
+    def give(self, *, alone: bool) -> None:
+        if alone:
+            self.alone = False
+        else:
+            self.shared -= 1
+        while self.waiting and self.free_for(alone=self.waiting[0][0]):
+            wants_alone, turn = self.waiting.popleft()
+            self.take(alone=wants_alone)
+            turn.set()
+
+
+class PathLocks:
+    """The locks that are in use now."""
+
+    def __init__(self) -> None:
+        self._locks: dict[WorkspacePath, _Lock] = {}
+
+    @asynccontextmanager
+    async def shared(self, path: WorkspacePath) -> AsyncIterator[None]:
+        """Hold a path together with other readers."""
+        await self._acquire(path, alone=False)
+        try:
+            yield
+        finally:
+            self._release(path, alone=False)
+
+    @asynccontextmanager
+    async def alone(self, paths: Iterable[WorkspacePath]) -> AsyncIterator[None]:
+        """Hold these paths against everybody; taken in sorted order, so that no two holders wait for each other."""
+        held: list[WorkspacePath] = []
+        try:
+            for path in sorted(set(paths)):
+                await self._acquire(path, alone=True)
+                held.append(path)
+            yield
+        finally:
+            for path in reversed(held):
+                self._release(path, alone=True)
+
+    async def _acquire(self, path: WorkspacePath, *, alone: bool) -> None:
+        lock = self._locks.setdefault(path, _Lock())
+        if not lock.waiting and lock.free_for(alone=alone):
+            lock.take(alone=alone)
+            return
+        turn = anyio.Event()
+        ticket = (alone, turn)
+        lock.waiting.append(ticket)
+        try:
+            await turn.wait()
+        except BaseException:
+            if turn.is_set():
+                self._release(path, alone=alone)
+            else:
+                lock.waiting.remove(ticket)
+            raise
+
+    def _release(self, path: WorkspacePath, *, alone: bool) -> None:
+        lock = self._locks[path]
+        lock.give(alone=alone)
+        if lock.idle:
+            del self._locks[path]

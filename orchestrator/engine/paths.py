@@ -1,0 +1,37 @@
+"""Paths as callers write them, to paths as the workspace knows them."""
+
+from __future__ import annotations
+
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.paths import check_new_name, parse_path
+
+
+class Paths:
+    """The one place where a raw path is read; `roots` are the spellings of the workspace's own root."""
+
+    def __init__(self, roots: tuple[str, ...]) -> None:
+        self._roots = roots
+
+    def file(self, raw: str, *, may_create: bool = False) -> WorkspacePath:
+        """The path of a file."""
+        return parse_path(raw, roots=self._roots, may_create=may_create)
+
+    def directory(self, raw: str) -> WorkspacePath:
+        """The path of a directory; `.` is the root."""
+        return parse_path(raw, roots=self._roots, directory=True)
+
+    def new_directory(self, raw: str) -> WorkspacePath:
+        """The path of a directory to make."""
+        path = parse_path(raw, roots=self._roots, directory=True, may_create=True)
+        check_new_name(path)
+        return path
+
+    def either(self, raw: str) -> WorkspacePath:
+        """A path that may be of both kinds."""
+        return parse_path(raw, roots=self._roots, directory=True)
+
+    def new(self, raw: str) -> WorkspacePath:
+        """A path that a change may create; names that other systems misread are refused."""
+        path = self.file(raw, may_create=True)
+        check_new_name(path)
+        return path

@@ -1,0 +1,254 @@
+"""Reads of one file: lines of the present or an earlier state, and facts about it."""
+
+from __future__ import annotations
+
+import re
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.core.content import IntendedPath, LineRange
+from orchestrator.core.errors import (
+    ApprovalRequired,
+    BinaryFile,
+    FileNotFound,
+    NotAFile,
+    NotARegularFile,
+    ParameterInvalid,
+    VersionNotKept,
+    escaped,
+)
+from orchestrator.core.events.conflicts import ApprovalRequested
+from orchestrator.core.events.files import FileInspected, FileRead, SeenLines
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.policy.rules import NeedApproval
+from orchestrator.core.projections.tags import tags_of
+from orchestrator.core.text import tokens
+from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.excerpt import fit, render
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.observing import Observer, Present
+from orchestrator.engine.paths import Paths
+from orchestrator.engine.services import MAX_FILE_BYTES, Services
+
+TYPES = {
+    "file": "FileEntry",
+    "directory": "DirectoryEntry",
+    "symlink": "SymbolicLinkEntry",
+    "other": "OtherEntry",
+}
+
+_PLAIN = re.compile(r"[\w./-]+\Z", re.ASCII)
+
+
+class Reader:
+    """Shows content, and notes what was shown to whom."""
+
+    def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
+        self._s, self._observer, self._paths = services, observer, paths
+
+    async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
+        return await self._read(
+            caller, call, params.path, params.start, params.end, params.at, params.line_numbers, params.max_tokens
+        )
+
+    async def read_lines(self, caller: Caller, call: Call, params: p.ReadLines) -> r.FileText:
+        end = params.end if params.end is not None else params.start + 199
+        if end < params.start:
+            raise ParameterInvalid("end", f"{end} lies before start, {params.start}")
+        start = max(1, params.start - params.context)
+        return await self._read(
+            caller, call, params.path, start, end + params.context, params.at, params.line_numbers, None
+        )
+
+    async def file_info(self, caller: Caller, call: Call, params: p.FileInfo) -> r.FileFacts:
+        path = self._paths.either(params.path)
+        self._s.permit(caller, "list", path)
+        async with self._s.locks.shared(path):
+            readable = self._s.readable(caller, path)
+            stat = self._s.workspace.stat(path)
+            small = stat is not None and stat.kind == "file" and stat.signature.size <= MAX_FILE_BYTES
+            present = await self._observer.look(path, content=readable and small)
+            facts = self._facts(caller, present, readable=readable)
+            event = FileInspected(operation=call.operation.name, path=escaped(path))
+            await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        return facts
+
+    def _facts(self, caller: Caller, present: Present, *, readable: bool) -> r.FileFacts:
+        path, stat, entry = present.path, present.stat, present.entry
+        if stat is None:
+            return r.FileFacts(path=path, exists=False)
+        digest = entry.digest if entry else None
+        document: Document | None = None
+        if present.data is not None and digest is not None:
+            document = self._s.contents.document(digest, present.data)
+        known = present.data is not None
+        return r.FileFacts(
+            path=path,
+            exists=True,
+            type=TYPES[stat.kind],
+            name=path.rpartition("/")[2],
+            size=stat.signature.size,
+            last_modified=stat.signature.mtime_ns // 1_000_000,
+            target=stat.target,
+            mode=f"{stat.mode:04o}",
+            encoding=document.encoding if document else None,
+            eol=document.eol if document else None,
+            line_count=document.line_count if document else None,
+            is_binary=(document is None) if known else None,
+            content_hash=digest if readable else None,
+            tags=tags_of(path) if stat.kind == "file" else (),
+            sensitivity=self.sensitivity(caller, path),
+            version_id=show(entry.version) if entry else None,
+            last_change=show(entry.change) if entry and entry.change else None,
+            reads=entry.reads if entry else 0,
+        )
+
+    def sensitivity(self, caller: Caller, path: WorkspacePath) -> str:
+        """`secret`: its content is not shown. `guarded`: changing it needs a person. Else `normal`."""
+        if not self._s.readable(caller, path):
+            return "secret"
+        return "guarded" if isinstance(self._s.verdict(caller, "write", path), NeedApproval) else "normal"
+
+    async def _read(
+        self,
+        caller: Caller,
+        call: Call,
+        raw_path: str,
+        start: int,
+        end: int | None,
+        at: p.Version | None,
+        numbers: bool,
+        max_tokens: int | None,
+    ) -> r.FileText:
+        path = self._paths.file(raw_path)
+        verdict = self._s.permit(caller, "read", path)
+        async with self._s.locks.shared(path):
+            if at is None:
+                version, digest, data = await self._present(path)
+            else:
+                version, digest, data = await self._past(path, parse_seq(at, parameter="at"))
+            approval = None
+            if isinstance(verdict, NeedApproval):
+                approval = await self._granted(caller, call, path, version, digest, verdict)
+            document = self._s.contents.document(digest, data)
+            if document is None:
+                raise BinaryFile(path, "it is not text", hint="file_info tells its size and kind.")
+            return await self._show(
+                caller,
+                call,
+                path,
+                version,
+                digest,
+                document,
+                start,
+                end,
+                numbers,
+                max_tokens,
+                approval,
+                past=at is not None,
+            )
+
+    async def _present(self, path: WorkspacePath) -> tuple[Seq, Digest, bytes]:
+        present = await self._observer.look(path, content=True)
+        stat, entry = present.stat, present.entry
+        if stat is None:
+            raise FileNotFound(path, "there is no such file")
+        if stat.kind == "directory":
+            raise NotAFile(path, "it is a directory", hint="Use list_files.")
+        if entry is None or present.data is None or entry.digest is None:
+            raise NotARegularFile(path, "it is not a regular file")
+        return entry.version, entry.digest, present.data
+
+    async def _past(self, path: WorkspacePath, at: Seq) -> tuple[Seq, Digest, bytes]:
+        row = await self._s.journal.version_at(path, at)
+        if row is None or not row.present:
+            raise FileNotFound(path, f"it was not there at {show(at)}", hint="file_history lists its versions.")
+        if row.digest is None:
+            raise VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
+        return row.seq, row.digest, await self._s.contents.need(row.digest, f"{path} at {show(at)}")
+
+    async def _granted(
+        self, caller: Caller, call: Call, path: WorkspacePath, version: Seq, digest: Digest, verdict: NeedApproval
+    ) -> Seq:
+        """A grant for exactly this read, or a request for one and a refusal that names it."""
+        pending = self._s.state.pending
+        granted = pending.granted_read(caller.agent, path, version)
+        if granted is not None:
+            return granted.seq
+        waiting = pending.waiting_read(caller.agent, path, version)
+        if waiting is None:
+            request = ApprovalRequested(
+                operation=call.operation.name,
+                paths=(IntendedPath(path, digest, digest),),
+                rule=f"{verdict.rule}: {verdict.reason}",
+                expires_at=self._s.clock.now_ms() + self._s.policy.limits.approval_ttl_s * 1000,
+                read_version=version,
+            )
+            recorded = await self._s.append(caller.origin(call), (f"approval:{path}", request))
+            number = recorded[0].seq
+        else:
+            number = waiting.seq
+        raise ApprovalRequired(
+            f"reading {path} needs a person's yes: {verdict.reason}",
+            hint=f"It waits as {show(number)}. Call again when it is granted; go on with other work until then.",
+            details={"approval": show(number), "path": path, "version_id": show(version)},
+        )
+
+    async def _show(
+        self,
+        caller: Caller,
+        call: Call,
+        path: WorkspacePath,
+        version: Seq,
+        digest: Digest,
+        document: Document,
+        start: int,
+        end: int | None,
+        numbers: bool,
+        max_tokens: int | None,
+        approval: Seq | None,
+        *,
+        past: bool,
+    ) -> r.FileText:
+        total = document.line_count
+        if start > max(total, 1):
+            raise ParameterInvalid("start", f"{start} lies behind the last line, {total}, of {path}")
+        wanted = total if end is None else min(end, total)
+        last = wanted if max_tokens is None else fit(document.lines, start, wanted, max_tokens, numbers=numbers)
+        text, cut = render(document.lines[start - 1 : last], start, numbers=numbers)
+        if not numbers and last == total and not document.final_newline:
+            text = text.removesuffix("\n")
+        truncated = last < wanted or bool(cut)
+        seen = SeenLines(
+            path=path,
+            version=version,
+            ranges=(LineRange(start, last),) if total else (),
+            total_lines=total,
+            cut=bool(cut),
+        )
+        event = FileRead(
+            operation=call.operation.name,
+            seen=seen,
+            bytes=len(text),
+            tokens=tokens.estimate(text),
+            approval=approval,
+        )
+        await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        follow = None
+        if last < total and (end is None or last < wanted):
+            asked = f', at="{show(version)}"' if past else ""
+            quoted = f'"{path}"' if _PLAIN.match(path) else repr(path)
+            follow = f"read_file(path={quoted}, start={last + 1}{asked})"
+        return r.FileText(
+            path=path,
+            version_id=show(version),
+            start=start if total else 0,
+            end=last if total else 0,
+            total_lines=total,
+            text=text,
+            encoding=document.encoding,
+            eol=document.eol,
+            content_hash=digest,
+            truncated=truncated,
+            next=follow,
+        )

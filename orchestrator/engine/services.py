@@ -1,0 +1,105 @@
+"""What every part of the engine works with; made once, by the composition root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import anyio
+import anyio.abc
+
+from orchestrator.core.errors import Denied, escaped
+from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.ids import AgentName, WorkspacePath
+from orchestrator.core.policy.evaluate import evaluate
+from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
+from orchestrator.core.projections.state import State
+from orchestrator.engine.caller import Caller
+from orchestrator.engine.contents import Contents
+from orchestrator.engine.locks import PathLocks
+from orchestrator.ports import ANY_VERSION, Clock, Entropy, Ignore, Journal, NewEvent, Step, Unit, Workspace
+
+MAX_FILE_BYTES = 50 * 1024 * 1024
+"""Larger files are `too_large` in this version."""
+
+
+class Services:
+    """The ports, the present state, and the few acts that all parts share."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        workspace: Workspace,
+        ignore: Ignore,
+        policy: Policy,
+        clock: Clock,
+        entropy: Entropy,
+        state: State,
+        step: Step = lambda name: None,
+    ) -> None:
+        self.journal, self.workspace, self.ignore = journal, workspace, ignore
+        self.clock, self.entropy, self.state, self.step = clock, entropy, state, step
+        self.policy = policy
+        self.contents = Contents(journal)
+        self.locks = PathLocks()
+        self.tasks: anyio.abc.TaskGroup | None = None
+        self._moved = anyio.Event()
+        journal.subscribe(self._fold)
+
+    def _fold(self, recorded: Recorded) -> None:
+        self.state.apply(recorded)
+        if recorded.stream.startswith(("approval:", "conflict:", "file:")):
+            moved, self._moved = self._moved, anyio.Event()
+            moved.set()
+
+    def next_move(self) -> anyio.Event:
+        """Set by the next event about a file, an approval or a conflict; take it before you look at the state."""
+        return self._moved
+
+    async def append(self, origin: Origin, *events: tuple[str, Event]) -> tuple[Recorded, ...]:
+        """Append facts to streams whose version does not matter to them."""
+        return await self.journal.append(
+            Unit(tuple(NewEvent(stream, event, ANY_VERSION) for stream, event in events), origin)
+        )
+
+    def in_background(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start work that the caller need not wait for; it ends before the daemon does."""
+        if self.tasks is None:
+            raise RuntimeError("the engine is not running")
+        self.tasks.start_soon(work)
+
+    def token(self, count: int = 8) -> str:
+        """Random hex."""
+        return self.entropy.bytes(count).hex()
+
+    # --- policy ---------------------------------------------------------------------
+
+    def verdict(self, caller: Caller, action: Action, path: WorkspacePath, *, others_work: bool = False) -> Verdict:
+        """What policy says of this act."""
+        request = Request(
+            agent=caller.agent, agent_class=caller.agent_class, action=action, path=path, others_work=others_work
+        )
+        return evaluate(self.policy, request)
+
+    def permit(self, caller: Caller, action: Action, path: WorkspacePath) -> Allow | NeedApproval:
+        """As `verdict`. Raises Denied."""
+        verdict = self.verdict(caller, action, path)
+        if isinstance(verdict, Deny):
+            raise denied(action, path, verdict)
+        return verdict
+
+    def readable(self, caller: Caller, path: WorkspacePath) -> bool:
+        """Whether the caller may be shown content of a path without asking anybody."""
+        return isinstance(self.verdict(caller, "read", path), Allow)
+
+    def agent_exists(self, name: AgentName) -> bool:
+        return self.state.identities.get(name) is not None
+
+
+def denied(action: Action, path: WorkspacePath, verdict: Deny) -> Denied:
+    """The refusal of an act that policy forbids."""
+    return Denied(
+        f"{action} {escaped(path)}: {verdict.reason}",
+        details={"path": escaped(path), "action": action, "rule": verdict.rule},
+    )

@@ -1,0 +1,57 @@
+"""Names in the workspace: a directory, or everything below it, without what is ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.ports import FileStat, Ignore, Workspace
+
+ROOT = WorkspacePath(".")
+
+
+class Walked(msgspec.Struct, frozen=True):
+    """One name; `valid` False breaks the name rule and is shown escaped, never opened."""
+
+    path: WorkspacePath
+    name: str
+    stat: FileStat
+    valid: bool
+
+
+def joined(directory: WorkspacePath, name: str) -> WorkspacePath:
+    """The path of a name in a directory."""
+    return WorkspacePath(name if directory == ROOT else f"{directory}/{name}")
+
+
+class Walker:
+    """Walks by directory handles; blocking, so it is run in a worker thread."""
+
+    def __init__(self, workspace: Workspace, ignore: Ignore) -> None:
+        self._workspace, self._ignore = workspace, ignore
+
+    def walk(self, start: WorkspacePath, *, depth: int | None = None, hidden: bool = True) -> Iterator[Walked]:
+        """Everything below `start`, directories before what is in them, names in order.
+
+        `depth` 1 is the directory itself. A start that is itself ignored is shown whole: who
+        names it wants it. Raises FileNotFound, NotADirectory for the start only.
+        """
+        ignoring = start == ROOT or not self._ignore.ignored(start, directory=True)
+        yield from self._below(start, depth, hidden, ignoring)
+
+    def _below(self, directory: WorkspacePath, depth: int | None, hidden: bool, ignoring: bool) -> Iterator[Walked]:
+        for listed in sorted(self._workspace.names(directory), key=lambda item: item.name):
+            if not hidden and listed.name.startswith("."):
+                continue
+            path = joined(directory, listed.name)
+            is_directory = listed.stat.kind == "directory"
+            if ignoring and listed.valid and self._ignore.ignored(path, directory=is_directory):
+                continue
+            yield Walked(path, listed.name, listed.stat, listed.valid)
+            if is_directory and listed.valid and depth != 1:
+                try:
+                    yield from self._below(path, depth - 1 if depth else None, hidden, ignoring)
+                except OSError:
+                    continue  # gone or closed to us since its parent was read

@@ -1,0 +1,105 @@
+"""Who is at the door: from a preamble and the peer's uid to a caller, or a refusal."""
+
+from __future__ import annotations
+
+import hashlib
+import pwd
+import re
+
+from orchestrator.api.framing import PROTOCOL, Preamble
+from orchestrator.core.errors import FrameInvalid, SessionNotYours, SessionUnknown, Unauthorised, escaped
+from orchestrator.core.events.base import Origin
+from orchestrator.core.events.sessions import AgentAdded, AgentClass
+from orchestrator.core.ids import AgentName, SessionId
+from orchestrator.core.projections.identities import Agent
+from orchestrator.engine.caller import Caller
+from orchestrator.engine.services import Services
+
+UNNAMED = AgentName("unnamed")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\Z")
+
+
+class Doorkeeper:
+    """Knows the identities; lets a name without a token in only for the daemon's own uid."""
+
+    def __init__(self, services: Services, *, uid: int) -> None:
+        self._s, self._uid = services, uid
+
+    async def admit(self, preamble: Preamble, peer_uid: int) -> Caller:
+        """The caller behind a preamble. Raises Unauthorised, SessionNotYours, SessionUnknown, FrameInvalid."""
+        if preamble.orchestrator != PROTOCOL:
+            raise FrameInvalid(
+                f"this daemon speaks version {PROTOCOL} of the preamble, not {preamble.orchestrator}",
+                hint="Run client and daemon from one installation.",
+            )
+        if preamble.token is not None:
+            agent, asserted = self._with_token(preamble), False
+        elif peer_uid != self._uid:
+            raise Unauthorised(
+                "a caller of another user needs a token", hint="`orchestrator agent add NAME` prints one."
+            )
+        elif preamble.agent is not None:
+            agent, asserted = await self._asserted(preamble.agent), True
+        elif preamble.person:
+            agent, asserted = self._person(peer_uid), False
+        else:
+            agent, asserted = await self._known_or_new(UNNAMED), True
+        return Caller(
+            agent=agent.name,
+            agent_class=agent.agent_class,
+            session=self._session(preamble, agent.name),
+            door=preamble.door,
+            asserted=asserted,
+            owner=_login(peer_uid),
+        )
+
+    def _with_token(self, preamble: Preamble) -> Agent:
+        hashed = hashlib.sha256((preamble.token or "").strip().encode("utf-8", "surrogatepass")).hexdigest()
+        agent = self._s.state.identities.with_token_hash(hashed)
+        if agent is None:
+            raise Unauthorised("the token is wrong or was revoked", hint="`orchestrator agent add NAME` makes a new one.")
+        if preamble.agent not in (None, agent.name):
+            raise Unauthorised(f"the token is not {escaped(preamble.agent or '')}'s")
+        return agent
+
+    async def _asserted(self, name: str) -> Agent:
+        if not _NAME.match(name) or name.startswith(("person:", "class:")) or name == "outside":
+            raise Unauthorised(f"{escaped(name)!r} can't be an agent's name", hint="Letters, digits and . _ : @ - only.")
+        agent = self._s.state.identities.get(name)
+        if agent is not None and (agent.token_hash is not None or agent.revoked):
+            raise Unauthorised(
+                f"{name} needs its token", hint="Set ORCHESTRATOR_TOKEN or --token-file, or take another name."
+            )
+        return await self._known_or_new(AgentName(name))
+
+    async def _known_or_new(self, name: AgentName) -> Agent:
+        agent = self._s.state.identities.get(name)
+        if agent is not None:
+            return agent
+        added = AgentAdded(name=name, agent_class="cloud")
+        await self._s.append(Origin(agent=name), (f"agent:{name}", added))
+        return Agent(name, added.agent_class, None)
+
+    @staticmethod
+    def _person(uid: int) -> Agent:
+        person: AgentClass = "person"
+        return Agent(AgentName(f"person:{_login(uid)}"), person, None)
+
+    def _session(self, preamble: Preamble, agent: AgentName) -> SessionId:
+        if preamble.session is None:
+            return SessionId(f"s-{self._s.token(6)}")
+        session = self._s.state.sessions.get(SessionId(preamble.session))
+        if session is None:
+            raise SessionUnknown(
+                f"there is no session {escaped(preamble.session)}", hint="Leave the session out to begin a new one."
+            )
+        if session.agent != agent:
+            raise SessionNotYours(f"the session {preamble.session} is another agent's")
+        return session.id
+
+
+def _login(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

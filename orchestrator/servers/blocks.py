@@ -1,0 +1,126 @@
+"""Answers as one text block for a model: what it is, between markers that content can't forge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from orchestrator.api import results as r
+from orchestrator.core.errors import escaped
+
+Mark = Callable[[], str]
+"""Makes a random token for one answer."""
+
+
+def text_block(result: r.Result, mark: Mark) -> str | None:
+    """The block for a read, search, listing, history or diff; None for other answers."""
+    match result:
+        case r.FileText():
+            return file_text(result, mark())
+        case r.SearchResult():
+            return search_result(result, mark())
+        case r.Listing():
+            return listing(result)
+        case r.History():
+            return history(result)
+        case r.Diff():
+            head = f"{escaped(result.path)} {result.from_version} → {result.to_version}: +{result.added} -{result.removed}"
+            return fenced(head, result.diff or "(no difference)\n", mark())
+        case _:
+            return None
+
+
+def fenced(head: str, body: str, token: str, tail: str = "") -> str:
+    """A head line, content between two markers that hold the same token, and a tail."""
+    if body and not body.endswith("\n"):
+        body += "\n"
+    end = f"\n{tail}" if tail else ""
+    return f"{head}\n<content {token}>\n{body}</content {token}>{end}"
+
+
+def file_text(result: r.FileText, token: str) -> str:
+    head = (
+        f"{escaped(result.path)} {result.version_id}, lines {result.start}-{result.end} of {result.total_lines}"
+        f" ({result.encoding}, {result.eol})"
+    )
+    tail = f"[more follows: {result.next}]" if result.next else ""
+    if result.truncated and not result.next:
+        tail = "[some long lines were shortened]"
+    return fenced(head, result.text, token, tail)
+
+
+def search_result(result: r.SearchResult, token: str) -> str:
+    """Hits by file; matching lines are marked `:`, context lines `-`."""
+    head = f"{result.total} matching lines in {result.files_searched} files searched"
+    if result.files_left_out:
+        head += f"; {result.files_left_out} files were left out by policy"
+    if result.partial:
+        head += "; some files could not be searched"
+    rows: list[str] = []
+    last_path, last_line = "", 0
+    numbers = {(hit.path, hit.line) for hit in result.hits}
+    for hit in result.hits:
+        if hit.path != last_path:
+            rows.append(f"{escaped(hit.path)} {result.versions.get(hit.path, '')}")
+            last_path, last_line = hit.path, 0
+        first = hit.line - len(hit.before)
+        around = [*zip(range(first, hit.line), hit.before, strict=False), (hit.line, hit.text)]
+        around += list(zip(range(hit.line + 1, hit.line + 1 + len(hit.after)), hit.after, strict=False))
+        if last_line and around[0][0] > last_line + 1:
+            rows.append("   --")
+        for number, line in around:
+            if number <= last_line or (number != hit.line and (hit.path, number) in numbers):
+                continue
+            rows.append(f"{number:>6}{':' if number == hit.line else '-'}\t{line}")
+            last_line = number
+    tail = f"[more follows: the same call with cursor={result.cursor!r}]" if result.cursor else ""
+    if not result.hits:
+        return head
+    return fenced(head, "\n".join(rows) + "\n", token, tail)
+
+
+def listing(result: r.Listing) -> str:
+    rows = [f"{escaped(result.path)}: {len(result.entries)} of {result.total} entries"]
+    for entry in result.entries:
+        match entry.type:
+            case "DirectoryEntry":
+                rows.append(f"{escaped(entry.path)}/")
+            case "SymbolicLinkEntry":
+                rows.append(f"{escaped(entry.path)} -> {escaped(entry.target or '?')} (link, not followed)")
+            case "OtherEntry":
+                rows.append(f"{escaped(entry.path)} (not a regular file)")
+            case _:
+                notes = [f"{entry.size} bytes", *entry.tags]
+                if entry.version_id:
+                    notes.append(entry.version_id)
+                if entry.sensitivity in ("secret", "guarded"):
+                    notes.append(entry.sensitivity)
+                rows.append(f"{escaped(entry.path)} ({', '.join(notes)})")
+    if result.cursor:
+        rows.append(f"[more follows: the same call with cursor={result.cursor!r}]")
+    return "\n".join(rows)
+
+
+def history(result: r.History) -> str:
+    rows = [f"{escaped(result.path)}: {len(result.versions)} versions, newest first"]
+    for version in result.versions:
+        when = datetime.fromtimestamp(version.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        parts = [version.version_id, when, version.agent or "-", version.operation or version.kind]
+        if not version.exists:
+            parts.append("(removed)")
+        if version.change:
+            parts.append(f"change {version.change}")
+        if version.reverts:
+            parts.append("reverts " + " ".join(version.reverts))
+        if version.moved_from:
+            parts.append(f"from {escaped(version.moved_from)}")
+        if version.approver:
+            parts.append(f"approved by {escaped(version.approver)}")
+        if not version.undoable:
+            parts.append("(content not kept)")
+        if version.reason:
+            parts.append(f"- {escaped(version.reason)}")
+        rows.append(" ".join(parts))
+    if result.cursor:
+        rows.append(f"[more follows: the same call with cursor={result.cursor!r}]")
+    return "\n".join(rows)

@@ -1,0 +1,67 @@
+"""From a JSON-RPC line to a reply line; every failure becomes a stable code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from orchestrator.api.failures import operation_named, parse_params, refusal
+from orchestrator.api.framing import ErrorReply, Reply, Request, RpcError
+from orchestrator.core.errors import FrameInvalid, InternalError, OrchestratorError
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.engine import Engine
+from orchestrator.logs import logger
+
+_REQUEST = msgspec.json.Decoder(Request)
+_ENCODER = msgspec.json.Encoder()
+
+
+class Dispatcher:
+    """Shared by all connections; keeps nothing between calls."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._log = logger("servers")
+
+    def read(self, line: bytes) -> Request:
+        """Raises FrameInvalid."""
+        try:
+            return _REQUEST.decode(line)
+        except msgspec.DecodeError as error:
+            raise FrameInvalid(
+                f"not a JSON-RPC 2.0 request: {error}",
+                hint='Send one JSON object a line: {"jsonrpc": "2.0", "id": 1, "method": …, "params": {…}}.',
+            ) from error
+
+    async def answer(self, caller: Caller, request: Request) -> bytes:
+        """One call to one reply line."""
+        try:
+            result = await self.run(caller, request.method, request.params, request.call_id)
+        except OrchestratorError as error:
+            return self.failed(request.id, error)
+        return _ENCODER.encode(Reply(id=request.id, result=result)) + b"\n"
+
+    async def run(self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None) -> Any:
+        """Read, call, and turn what nobody foresaw into `internal`. Raises OrchestratorError only."""
+        try:
+            try:
+                operation = operation_named(name)
+                parsed = parse_params(operation, params)
+            except OrchestratorError as error:
+                await self._engine.refuse(caller, name, error)
+                raise
+            return await self._engine.call(caller, Call(operation=operation, params=parsed, client_call_id=call_id))
+        except OrchestratorError:
+            raise
+        except Exception as error:
+            self._log.exception("call failed", operation=name, agent=caller.agent)
+            raise InternalError(
+                f"{name} failed inside the daemon ({type(error).__name__})",
+                hint="Nothing is lost; the daemon's log has the trace. Please report it.",
+            ) from error
+
+    def failed(self, request_id: int | str | None, error: OrchestratorError) -> bytes:
+        """A refusal as a reply line."""
+        reply = ErrorReply(id=request_id, error=RpcError(message=error.message, data=refusal(error)))
+        return _ENCODER.encode(reply) + b"\n"

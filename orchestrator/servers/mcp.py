@@ -1,0 +1,165 @@
+"""MCP on a connection that is already admitted: the SDK's low-level server over our lines, both eras."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import anyio
+import mcp_types as types
+import msgspec
+from mcp.server import Server
+from mcp.server.context import ServerRequestContext
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from orchestrator.api.failures import refusal
+from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble
+from orchestrator.api.operations import BY_NAME
+from orchestrator.api.results import ChangeAnswer
+from orchestrator.core.errors import FrameTooLarge, OrchestratorError, UnknownOperation
+from orchestrator.engine.caller import Caller
+from orchestrator.servers.blocks import fenced, text_block
+from orchestrator.servers.dispatch import Dispatcher
+from orchestrator.servers.lines import LineStream
+from orchestrator.servers.tools import INSTRUCTIONS, tools
+from orchestrator.version import VERSION
+
+_ENCODER = msgspec.json.Encoder()
+_CALL_IDS = ("claudecode/toolUseId", "callId")
+"""Where clients put their own id of a tool call."""
+
+
+async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispatcher: Dispatcher) -> None:
+    """Until the client ends its side."""
+    door = _McpDoor(caller, preamble, dispatcher)
+    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
+    outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](16)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_receive, lines, to_server)
+        tasks.start_soon(_send, lines, from_server)
+        async with incoming, outgoing:
+            await door.server.run(incoming, outgoing, door.server.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+async def _receive(lines: LineStream, to_server: Any) -> None:
+    async with to_server:
+        while True:
+            try:
+                line = await lines.receive(MAX_FRAME_BYTES)
+            except FrameTooLarge as error:
+                await lines.send(_protocol_error(-32600, error))
+                continue
+            if line is None:
+                return
+            if not line.strip():
+                continue
+            try:
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValidationError:
+                code = -32600 if _is_json(line) else -32700
+                await lines.send(_protocol_error(code, "the line is not a JSON-RPC message"))
+                continue
+            await to_server.send(SessionMessage(message))
+
+
+async def _send(lines: LineStream, from_server: Any) -> None:
+    async with from_server:
+        async for item in from_server:
+            text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+            await lines.send(text.encode() + b"\n")
+
+
+class _McpDoor:
+    """The handlers of one connection: the caller is known, the SDK's view of it is for display only."""
+
+    def __init__(self, caller: Caller, preamble: Preamble, dispatcher: Dispatcher) -> None:
+        self._caller, self._dispatcher = caller, dispatcher
+        self._toolset, self._structured = preamble.toolset, preamble.structured
+        self.server: Server[Any] = Server(
+            "orchestrator",
+            version=VERSION,
+            instructions=INSTRUCTIONS,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+        )
+
+    async def _list_tools(
+        self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=list(tools(self._toolset, structured=self._structured)))
+
+    async def _call_tool(
+        self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        name = params.name
+        try:
+            operation = BY_NAME.get(name)
+            if operation is not None and operation.people:
+                raise UnknownOperation(f"there is no tool {name}", hint="tools/list names all of them.")
+            raw = _ENCODER.encode(params.arguments or {})
+            result = await self._dispatcher.run(self._caller, name, raw, _call_id(context))
+        except OrchestratorError as error:
+            return self._refused(error)
+        return self._answered(name, result)
+
+    def _answered(self, name: str, result: Any) -> types.CallToolResult:
+        text = text_block(result, _mark)
+        if text is not None and not self._structured:
+            return types.CallToolResult(content=[types.TextContent(text=text)])
+        shown = None
+        if isinstance(result, ChangeAnswer):
+            shown, result = result.shown, msgspec.structs.replace(result, shown=None)
+        plain = msgspec.to_builtins(result)
+        plain.pop("shown", None)
+        content: list[types.ContentBlock] = [
+            types.TextContent(text=text if text is not None else _ENCODER.encode(plain).decode())
+        ]
+        if shown:
+            content.append(types.TextContent(text=_shown(shown)))
+        return types.CallToolResult(content=content, structured_content=plain)
+
+    @staticmethod
+    def _refused(error: OrchestratorError) -> types.CallToolResult:
+        told = refusal(error)
+        plain = {"code": told.code, "message": told.message, "hint": told.hint, "details": told.details}
+        content: list[types.ContentBlock] = [types.TextContent(text=_ENCODER.encode(plain).decode())]
+        if told.shown:
+            content.append(types.TextContent(text=_shown(told.shown)))
+        return types.CallToolResult(content=content, is_error=True)
+
+
+def _shown(text: str) -> str:
+    head, _, body = text.partition("\n")
+    return fenced(head, body, _mark())
+
+
+def _mark() -> str:
+    return secrets.token_hex(6)
+
+
+def _call_id(context: ServerRequestContext[Any]) -> str | None:
+    meta: Any = context.meta
+    if not isinstance(meta, dict):
+        return None
+    for key in _CALL_IDS:
+        value = meta.get(key)
+        if isinstance(value, str):
+            return value[:200]
+    return None
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _protocol_error(code: int, error: OrchestratorError | str) -> bytes:
+    text = error if isinstance(error, str) else f"{error.code}: {error.message}. {error.hint}"
+    reply = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}
+    return _ENCODER.encode(reply) + b"\n"

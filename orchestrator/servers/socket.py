@@ -1,0 +1,146 @@
+"""The Unix socket: callers are admitted by preamble and uid, then speak JSON-RPC or MCP."""
+
+from __future__ import annotations
+
+import os
+import socket as sockets
+import stat
+import struct
+from functools import partial
+
+import anyio
+import msgspec
+from anyio.abc import SocketAttribute, SocketListener, SocketStream
+
+from orchestrator.api.framing import MAX_FRAME_BYTES, MAX_PREAMBLE_BYTES, Preamble, Request, Welcome
+from orchestrator.api.failures import refusal
+from orchestrator.core.errors import FrameInvalid, FrameTooLarge, OrchestratorError
+from orchestrator.engine.caller import Caller
+from orchestrator.engine.engine import Engine
+from orchestrator.logs import logger
+from orchestrator.servers.auth import Doorkeeper
+from orchestrator.servers.dispatch import Dispatcher
+from orchestrator.servers.lines import LineStream
+
+MAX_OPEN_CALLS = 64
+"""Calls of one connection under way at once; further lines wait in the socket."""
+
+INLINE = frozenset(
+    ("read_lines", "read_file", "file_info", "session_status", "begin_task", "end_task", "status", "get_diff")
+)
+"""Short calls: answered before the next line is read, unless that line is here already."""
+
+_PREAMBLE = msgspec.json.Decoder(Preamble)
+_ENCODER = msgspec.json.Encoder()
+
+
+async def bind(path: str) -> SocketListener:
+    """A listening socket of mode 0600; a stale one of a dead daemon is replaced."""
+    if os.path.lexists(path) and stat.S_ISSOCK(os.lstat(path).st_mode):
+        os.unlink(path)
+    old_mask = os.umask(0o177)
+    try:
+        return await anyio.create_unix_listener(path, mode=0o600, backlog=256)
+    finally:
+        os.umask(old_mask)
+
+
+class SocketServer:
+    """Serves every connection of one listener."""
+
+    def __init__(self, engine: Engine, doorkeeper: Doorkeeper, dispatcher: Dispatcher, *, workspace: str) -> None:
+        self._engine, self._doorkeeper, self._dispatcher = engine, doorkeeper, dispatcher
+        self._workspace = workspace
+        self._log = logger("servers")
+
+    async def serve(self, listener: SocketListener) -> None:
+        """Until cancelled."""
+        await listener.serve(self._connection)
+
+    async def _connection(self, stream: SocketStream) -> None:
+        """One caller, from preamble to end; its failures end here."""
+        async with stream:
+            lines = LineStream(stream)
+            try:
+                admitted = await self._admit(stream, lines)
+                if admitted is None:
+                    return
+                caller, preamble = admitted
+                try:
+                    if preamble.door == "mcp":
+                        from orchestrator.servers.mcp import serve_mcp
+
+                        await serve_mcp(lines, caller, preamble, self._dispatcher)
+                    else:
+                        await self._serve_rpc(lines, caller)
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        await self._engine.close_session(caller)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return
+            except OrchestratorError as error:
+                self._log.warning("connection ended", code=error.code)
+            except Exception:
+                self._log.exception("connection failed")
+
+    async def _admit(self, stream: SocketStream, lines: LineStream) -> tuple[Caller, Preamble] | None:
+        uid = _peer_uid(stream.extra(SocketAttribute.raw_socket))
+        try:
+            line = await lines.receive(MAX_PREAMBLE_BYTES)
+            if line is None:
+                return None
+            try:
+                preamble = _PREAMBLE.decode(line)
+            except msgspec.DecodeError as error:
+                raise FrameInvalid(
+                    f"the first line must be the preamble: {error}",
+                    hint="Use the orchestrator's own clients, or `orchestrator mcp`.",
+                ) from error
+            caller = await self._doorkeeper.admit(preamble, uid)
+        except OrchestratorError as error:
+            await lines.send(_ENCODER.encode(refusal(error)) + b"\n")
+            return None
+        await self._engine.open_session(caller, preamble.client)
+        welcome = Welcome(
+            session=caller.session, agent=caller.agent, asserted=caller.asserted, workspace=self._workspace
+        )
+        await lines.send(_ENCODER.encode(welcome) + b"\n")
+        return caller, preamble
+
+    async def _serve_rpc(self, lines: LineStream, caller: Caller) -> None:
+        room = anyio.Semaphore(MAX_OPEN_CALLS)
+        async with anyio.create_task_group() as calls:
+            while True:
+                try:
+                    line = await lines.receive(MAX_FRAME_BYTES)
+                    if line is None:
+                        return
+                    request = self._dispatcher.read(line)
+                except (FrameInvalid, FrameTooLarge) as error:
+                    await self._engine.refuse(caller, "?", error)
+                    await lines.send(self._dispatcher.failed(None, error))
+                    continue
+                if request.method in INLINE and not lines.more_waiting:
+                    await lines.send(await self._dispatcher.answer(caller, request))
+                else:
+                    await room.acquire()
+                    calls.start_soon(partial(self._answer, lines, caller, request, room))
+
+    async def _answer(self, lines: LineStream, caller: Caller, request: Request, room: anyio.Semaphore) -> None:
+        try:
+            reply = await self._dispatcher.answer(caller, request)
+            await lines.send(reply)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return                      # the caller went away; what it did is in the journal
+        finally:
+            room.release()
+
+
+def _peer_uid(raw: sockets.socket) -> int:
+    """The uid at the other end, as the kernel knows it."""
+    if hasattr(sockets, "SO_PEERCRED"):
+        _, uid, _ = struct.unpack("3i", raw.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, 12))
+        return int(uid)
+    level, option = 0, 1                # SOL_LOCAL, LOCAL_PEERCRED on macOS: struct xucred
+    xucred = raw.getsockopt(level, option, 76)
+    return int(struct.unpack_from("II", xucred)[1])

@@ -1,0 +1,52 @@
+"""The policies as they are shipped, and a short way to ask them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.policy.evaluate import evaluate
+from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.policy.rules import Action, AgentClass, Allow, Answer, Deny, NeedApproval, Policy, Request
+
+POLICIES = Path(__file__).parents[3] / "policies"
+
+
+def load(name: str) -> Policy:
+    return parse_policy((POLICIES / name).read_text("utf-8"), source=name)
+
+
+DEFAULT = load("default.toml")
+READ_ONLY = load("read_only.toml")
+
+
+def policy(*rules: str, default: Answer = "deny") -> Policy:
+    """A policy of rules written `verdict action,… glob glob …`, named r1, r2 …"""
+    text = [f'name = "test"\ndefault = "{default}"']
+    for at, rule in enumerate(rules, 1):
+        verdict, actions, *globs = rule.split()
+        text.append(
+            f'[[rule]]\nname = "r{at}"\nagents = ["*"]\nverdict = "{verdict}"\n'
+            f"actions = {actions.split(',')}\npaths = {globs}"
+        )
+    return parse_policy("\n".join(text), source="test.toml")
+
+
+def answer(
+    policy: Policy,
+    action: Action,
+    path: str,
+    *,
+    agent: str = "claude",
+    agent_class: AgentClass = "cloud",
+    others_work: bool = False,
+    directory: bool = False,
+) -> Answer:
+    request = Request(agent, agent_class, action, WorkspacePath(path), others_work, directory)
+    match evaluate(policy, request):
+        case Allow():
+            return "allow"
+        case NeedApproval():
+            return "ask"
+        case Deny():
+            return "deny"

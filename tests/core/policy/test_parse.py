@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.core.errors import PolicyInvalid
+from orchestrator.core.policy.parse import check_policy, parse_policy
+from orchestrator.core.policy.positions import Positions
+from orchestrator.core.policy.rules import Limits, Policy, Rule
+from tests.core.policy.shipped import DEFAULT, POLICIES, READ_ONLY, answer
+
+GOOD = """\
+name = "good"
+default = "ask"
+
+[limits]
+approval_ttl_s = 60
+
+[[rule]]
+name = "r"
+agents = ["*", "class:cloud", "ann"]
+actions = [
+    "read",  # a comment with ] and "quotes"
+    "list",
+]
+paths = ["**", "!x"]
+verdict = "allow"
+reason = "because"
+"""
+
+
+def test_a_good_policy() -> None:
+    policy = parse_policy(GOOD, source="p.toml")
+    assert (policy.name, policy.default, policy.source) == ("good", "ask", "p.toml")
+    assert policy.limits == Limits(approval_ttl_s=60)
+    assert policy.rules == (
+        Rule(
+            name="r",
+            agents=("*", "class:cloud", "ann"),
+            actions=("list", "read"),
+            paths=("**", "!x"),
+            verdict="allow",
+            reason="because",
+        ),
+    )
+    assert policy.digest.startswith("sha256:")
+    assert policy.digest != parse_policy(GOOD + "\n", source="p.toml").digest
+    assert check_policy(GOOD, "p.toml") == []
+
+
+def test_a_policy_survives_the_journal() -> None:
+    assert msgspec.json.decode(msgspec.json.encode(DEFAULT), type=Policy) == DEFAULT
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({**msgspec.to_builtins(DEFAULT.rules[0]), "other": 1}, Rule)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "key", "says"),
+    [
+        pytest.param('"ask"', '"asks"', 2, "default", "allow | ask | deny", id="default"),
+        pytest.param('default = "ask"\n', "", 1, "default", "missing", id="default missing"),
+        pytest.param('name = "good"\n', "", 1, "name", "missing", id="no name"),
+        pytest.param("[limits]\n", "[limit]\n", 4, "limit", "'limits'", id="unknown table"),
+        pytest.param("approval_ttl_s", "approval_ttl", 5, "limits.approval_ttl", "'approval_ttl_s'", id="limit"),
+        pytest.param("= 60", "= true", 5, "limits.approval_ttl_s", "seconds", id="a limit of the wrong type"),
+        pytest.param("= 60", "= 0", 5, "limits.approval_ttl_s", "1 to", id="a limit out of range"),
+        pytest.param('"class:cloud"', '"class:clod"', 9, "rule[1].agents[2]", "'cloud'", id="class"),
+        pytest.param('"ann"', '"cl*"', 9, "rule[1].agents[3]", "no globs", id="agent glob"),
+        pytest.param('"list"', '"lits"', 12, "rule[1].actions[2]", "'list'", id="action, on its own line"),
+        pytest.param('"!x"', "'../x'", 14, "rule[1].paths[2]", "'.' or '..'", id="path upwards"),
+        pytest.param('"!x"', "'#x'", 14, "rule[1].paths[2]", "comment", id="path that is a comment"),
+        pytest.param('"!x"', "'[x'", 14, "rule[1].paths[2]", "never closed", id="open bracket"),
+        pytest.param('"!x"', "'[z-a]'", 14, "rule[1].paths[2]", "no glob", id="bad range"),
+        pytest.param('"!x"', "'[Z-a]'", 14, "rule[1].paths[2]", "case", id="range across case"),
+        pytest.param('"!x"', "'[]&&]'", 14, "rule[1].paths[2]", "bracket", id="set operation"),
+        pytest.param('"!x"', "'[[:alpha:]]'", 14, "rule[1].paths[2]", "bracket", id="character class"),
+        pytest.param('"!x"', "'x\\'", 14, "rule[1].paths[2]", "no glob", id="backslash at the end"),
+        pytest.param('"!x"', "'!'", 14, "rule[1].paths[2]", "empty", id="bare exception"),
+        pytest.param('"!x"', "'/'", 14, "rule[1].paths[2]", "empty", id="slash"),
+        pytest.param('"!x"', "'a//b'", 14, "rule[1].paths[2]", "empty", id="empty part"),
+        pytest.param('"!x"', "'x '", 14, "rule[1].paths[2]", "space", id="trailing space"),
+        pytest.param('"!x"', "'a*b*c*d*e*f'", 14, "rule[1].paths[2]", "stars", id="stars"),
+        pytest.param('"!x"', "7", 14, "rule[1].paths[2]", "text", id="number"),
+        pytest.param('"**", "!x"', '"!x", "**"', 14, "rule[1].paths[1]", "exception", id="exception first"),
+        pytest.param('["**", "!x"]', "[]", 14, "rule[1].paths", "at least one", id="empty list"),
+        pytest.param('["**", "!x"]', '"**"', 14, "rule[1].paths", "list", id="no list"),
+        pytest.param("paths =", "path =", 14, "rule[1].path", "'paths'", id="unknown key"),
+        pytest.param('"allow"', '"maybe"', 15, "rule[1].verdict", "'maybe'", id="verdict"),
+        pytest.param('verdict = "allow"\n', "", 7, "rule[1].verdict", "missing", id="verdict missing"),
+        pytest.param('"because"', '"a\\nb"', 16, "rule[1].reason", "one line", id="reason"),
+        pytest.param("reason =", "work =", 16, "rule[1].work", "own | others", id="work"),
+        pytest.param('reason = "because"', 'work = "own"', 16, "rule[1].work", "revert", id="work of other actions"),
+        pytest.param('name = "r"', 'name = "default"', 8, "rule[1].name", "kept", id="name of ours"),
+        pytest.param('name = "r"', 'name = "builtin.git"', 8, "rule[1].name", "kept", id="name like ours"),
+        pytest.param("= 60", "= = 60", 5, "", "not TOML", id="not TOML"),
+    ],
+)
+def test_a_problem_has_its_line_and_key(old: str, new: str, line: int, key: str, says: str) -> None:
+    text = GOOD.replace(old, new, 1)
+    assert text != GOOD
+    problems = check_policy(text, "p.toml")
+    assert (line, key) in [(p.line, p.key) for p in problems]
+    assert any(says in p.message for p in problems if p.key == key), problems
+    with pytest.raises(PolicyInvalid) as caught:
+        parse_policy(text, source="p.toml")
+    assert f"p.toml:{line}: {key}" in caught.value.message
+    assert caught.value.details["problems"]
+
+
+def test_all_problems_at_once_in_order() -> None:
+    text = GOOD.replace('"ask"', '"asks"').replace('"list"', '"lits"').replace('"allow"', '"maybe"')
+    assert [p.line for p in check_policy(text, "p.toml")] == [2, 12, 15]
+
+
+def test_two_rules_of_one_name() -> None:
+    text = GOOD + '\n[[rule]]\nname = "r"\nagents = ["*"]\nactions = ["run"]\npaths = ["**"]\nverdict = "deny"\n'
+    (problem,) = check_policy(text, "p.toml")
+    assert (problem.line, problem.key) == (19, "rule[2].name")
+    assert "line 7" in problem.message
+
+
+def test_rules_that_are_no_tables() -> None:
+    assert [p.key for p in check_policy('name = "x"\ndefault = "deny"\nrule = 3\n', "p")] == ["rule"]
+
+
+def test_inline_tables_are_read_too() -> None:
+    rule = '{name = "r", agents = ["*"], actions = ["read"], paths = ["a"], verdict = "no"}'
+    text = f'name = "x"\ndefault = "deny"\nrule = [{rule}]'
+    assert [(p.line, p.key) for p in check_policy(text, "p")] == [(3, "rule[1].verdict")]
+
+
+def test_positions_pass_over_long_texts() -> None:
+    text = 'a = """\n[[rule]]\nx = 1\n"""\nb = \'\'\'\n[c]\n\'\'\'\n"q.r" = 1\n[t.u]\nv = 2\n'
+    positions = Positions(text)
+    places = [("a",), ("b",), ("q.r",), ("t", "u", "v"), ("rule", "x"), ("x",)]
+    assert [positions.line(*place) for place in places] == [1, 5, 8, 10, 1, 1]
+
+
+@given(st.text(alphabet='ab="[]\n#,\'{}. \\\r', max_size=60))
+def test_any_text_is_a_policy_or_a_list_of_problems(text: str) -> None:
+    problems = check_policy(text, "p.toml")
+    assert problems
+    assert all(p.line >= 1 for p in problems)
+
+
+@given(st.text(alphabet="aB[]!^-*?\\\\/.&|~#: ", min_size=1, max_size=12))
+def test_a_glob_that_is_let_through_can_be_asked(glob: str) -> None:
+    text = msgspec.json.encode(glob).decode()
+    text = GOOD.replace('"!x"', text)
+    if not check_policy(text, "p.toml"):
+        policy = parse_policy(text, source="p.toml")
+        assert answer(policy, "read", "a/B") in ("allow", "ask")
+
+
+def test_the_readmes_example() -> None:
+    example = re.search(r"```toml\n(.*?)```", (POLICIES / "README.md").read_text("utf-8"), re.DOTALL)
+    assert example is not None
+    policy = parse_policy(example[1], source="README.md")
+    assert policy.limits.approval_ttl_s == 3600
+    assert answer(policy, "read", "customers/a") == "deny"
+    assert answer(policy, "write", "migrations/1.py") == "ask"
+    assert answer(policy, "write", "x.test.sql") == "deny"
+
+
+def test_the_shipped_ones() -> None:
+    assert (DEFAULT.name, READ_ONLY.name) == ("default", "read_only")
+    assert DEFAULT.limits.approval_ttl_s == 86_400
+
+
+def test_the_lists_of_secrets_are_one() -> None:
+    lists = [
+        {rule.name: rule.paths for rule in policy.rules} for policy in (DEFAULT, READ_ONLY)
+    ]
+    assert lists[0]["secrets-read"] == lists[0]["secrets-change"] == lists[1]["secrets-read"]

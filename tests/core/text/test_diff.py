@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.core.text import align, myers
+from orchestrator.core.text.diff import Hunk, apply, counts, cut, diff, unified
+from tests.core.text.strategies import plain_lines, quick
+from tests.core.text.strategies_git import ALPHABETS, three
+
+
+@pytest.mark.parametrize(("a", "b", "hunks"), [
+    pytest.param("", "", [], id="both empty"),
+    pytest.param("abc", "abc", [], id="equal"),
+    pytest.param("", "ab", [Hunk(0, 0, 0, 2)], id="from nothing"),
+    pytest.param("ab", "", [Hunk(0, 2, 0, 0)], id="to nothing"),
+    pytest.param("abc", "axc", [Hunk(1, 1, 1, 1)], id="replaced"),
+    pytest.param("abcde", "xbcdy", [Hunk(0, 1, 0, 1), Hunk(4, 1, 4, 1)], id="both ends"),
+    pytest.param("aab", "ab", [Hunk(1, 1, 1, 0)], id="slides down"),
+    pytest.param("a}b}c", "a}x}b}c", [Hunk(2, 0, 2, 2)], id="an inserted block slides down"),
+])  # fmt: skip
+def test_diff(a: str, b: str, hunks: list[Hunk]) -> None:
+    assert diff(a, b) == hunks
+
+
+def check(a: list[str], b: list[str]) -> None:
+    hunks = diff(a, b)
+    assert apply(a, b, hunks) == b
+    for one, other in pairwise(hunks):
+        assert other.old_start - one.old_end == other.new_start - one.new_end > 0
+    assert all(hunk.old_len or hunk.new_len for hunk in hunks)
+    added, removed = counts(hunks)
+    assert len(a) - removed == len(b) - added
+
+
+@quick
+@given(plain_lines, plain_lines)
+def test_diff_then_apply_gives_the_target(a: list[str], b: list[str]) -> None:
+    check(a, b)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rewritten_texts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond what Myers is given, rapidfuzz and the anchors must be as right."""
+    monkeypatch.setattr(myers, "MAX_COST", 2)
+    for most in (align.MAX_LINES, 3):
+        monkeypatch.setattr(align, "MAX_LINES", most)
+        r = Random(seed)
+        for _ in range(60):
+            for alphabet in ALPHABETS.values():
+                base, a, b = three(r, alphabet)
+                check(a, b)
+                check(base, a)
+
+
+@pytest.mark.parametrize("lines", [
+    pytest.param([str(n % 7) for n in range(3_000)], id="few distinct lines"),
+    pytest.param([str(n * 7_919 % 3_001) for n in range(3_000)], id="a permutation"),
+])  # fmt: skip
+def test_worst_cases(lines: list[str]) -> None:
+    check(lines, sorted(lines))
+    check(lines, lines[::-1])
+
+
+def git_diff(tmp_path: Path, a: str, b: str) -> str:
+    (tmp_path / "old.txt").write_bytes(a.encode())
+    (tmp_path / "new.txt").write_bytes(b.encode())
+    command = ["git", "diff", "--no-index", "--no-indent-heuristic", "--no-color", "old.txt", "new.txt"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode in {0, 1}
+    rows = done.stdout.decode().split("\n")
+    shown = [row for row in rows if not row.startswith(("diff ", "index "))]
+    return "\n".join(row[: row.index(" @@") + 3] if row.startswith("@@") else row for row in shown)  # no section names
+
+
+@pytest.mark.parametrize("alphabet", ALPHABETS)
+def test_unified_is_what_git_writes(alphabet: str, tmp_path: Path) -> None:
+    r = Random(alphabet)
+    for _ in range(40):
+        _, a, b = three(r, ALPHABETS[alphabet])
+        ended = [r.random() < 0.8 or not lines or not lines[-1] for lines in (a, b)]
+        texts = ["\n".join(side) + "\n" * (bool(side) and end) for side, end in zip((a, b), ended, strict=True)]
+        ours = unified(
+            a,
+            b,
+            path_before="old.txt",
+            path_after="new.txt",
+            final_newline_before=ended[0],
+            final_newline_after=ended[1],
+        )
+        assert ours == git_diff(tmp_path, *texts)
+
+
+@pytest.mark.parametrize(("before", "after", "heads"), [
+    pytest.param(None, "a.py", "--- /dev/null\n+++ b/a.py\n", id="created"),
+    pytest.param("a.py", None, "--- a/a.py\n+++ /dev/null\n", id="deleted"),
+    pytest.param("my file", "é.py", "--- a/my file\t\n+++ b/é.py\n", id="a blank, a letter"),
+    pytest.param('a"b', "a\tb\x1b", '--- "a/a\\"b"\n+++ "b/a\\tb\\033"\n', id="quoted"),
+    pytest.param("\udcff", "\u2028", '--- "a/\\377"\n+++ "b/\\342\\200\\250"\n', id="bytes and separators"),
+])  # fmt: skip
+def test_headers(before: str | None, after: str | None, heads: str) -> None:
+    text = unified(["x"], ["y"], path_before=before, path_after=after)
+    assert text == heads + "@@ -1 +1 @@\n-x\n+y\n"
+
+
+def test_a_last_newline_is_a_difference() -> None:
+    text = unified(["x"], ["x"], path_before="a", path_after="a", final_newline_after=False)
+    assert text.endswith("@@ -1 +1 @@\n-x\n+x\n\\ No newline at end of file\n")
+    assert unified(["x"], ["x"], path_before="a", path_after="a") == ""
+    with pytest.raises(ValueError, match="context"):
+        unified([], [], path_before="a", path_after="a", context=-1)
+
+
+@quick
+@given(st.integers(0, 8), st.integers(1, 8))
+def test_cut(rows: int, most: int) -> None:
+    text = "".join(f"+{n}\n" for n in range(rows))
+    shown, was_cut = cut(text, most)
+    assert was_cut == (rows > most)
+    assert shown == "".join(f"+{n}\n" for n in range(min(rows, most)))

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.core.errors import ChangesOverlap, NothingToChange, PatchInvalid, SearchAmbiguous, SearchNotFound
+from orchestrator.core.text.diff import unified
+from orchestrator.core.text.encoding import Document, decode, encode, new_document, replace_text, splice
+from orchestrator.core.text.patch import FilePatch, PatchHunk, Tag, locate_patch, parse_unified
+from tests.core.text.strategies import lf_text, quick
+from tests.core.text.strategies_git import ALPHABETS, three
+
+HUNK = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n"
+LINES: tuple[tuple[Tag, str], ...] = ((" ", "a"), ("-", "b"), ("+", "B"))
+
+
+@pytest.mark.parametrize(("text", "patch"), [
+    pytest.param(f"--- a/x.py\n+++ b/x.py\n{HUNK}", FilePatch("x.py", "x.py", (PatchHunk(0, LINES),)), id="plain"),
+    pytest.param(HUNK, FilePatch(None, None, (PatchHunk(0, LINES),), False), id="without paths"),
+    pytest.param(HUNK + "\n \n\n", FilePatch(None, None, (PatchHunk(0, LINES),), False), id="blank lines after it"),
+    pytest.param(HUNK.rstrip("\n"), FilePatch(None, None, (PatchHunk(0, LINES),), False), id="not ended"),
+    pytest.param(HUNK.replace("\n", "\r\n"), FilePatch(None, None, (PatchHunk(0, LINES),), False), id="crlf"),
+    pytest.param(
+        f"diff --git a/x b/x\nindex 1..2 100644\n--- a/x\t2026\n+++ b/x\t2026\n{HUNK}",
+        FilePatch("x", "x", (PatchHunk(0, LINES),)),
+        id="git's preamble, time stamps",
+    ),
+    pytest.param(
+        "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n",
+        FilePatch(None, "n", (PatchHunk(0, (("+", "x"),), False, True),)),
+        id="created, no final newline",
+    ),
+    pytest.param(
+        "--- a/n\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n",
+        FilePatch("n", None, (PatchHunk(0, (("-", "x"),)),)),
+        id="deleted",
+    ),
+    pytest.param(
+        '--- "a/\\303\\251\\t\\"x"\n+++ "b/\\303\\251\\t\\"x"\n' + HUNK,
+        FilePatch('é\t"x', 'é\t"x', (PatchHunk(0, LINES),)),
+        id="quoted",
+    ),
+    pytest.param(f"--- a/x\n+++ a/x\n{HUNK}", FilePatch("a/x", "a/x", (PatchHunk(0, LINES),)), id="no prefixes"),
+    pytest.param(
+        "@@ -3 +3 @@ def f():\n-a\n\\ No newline at end of file\n+a\n",
+        FilePatch(None, None, (PatchHunk(2, (("-", "a"), ("+", "a")), True, False),), False),
+        id="only the newline, with a section name",
+    ),
+    pytest.param(
+        "@@ -1,2 +1,3 @@\n a\n\n+b\n",
+        FilePatch(None, None, (PatchHunk(0, ((" ", "a"), (" ", ""), ("+", "b"))),), False),
+        id="an empty context line without its blank",
+    ),
+])  # fmt: skip
+def test_parse(text: str, patch: FilePatch) -> None:
+    assert parse_unified(text) == patch
+
+
+@pytest.mark.parametrize(("text", "line", "why"), [
+    pytest.param("", 1, "no hunk", id="empty"),
+    pytest.param("--- a/x\n+++ b/x\n", 3, "no hunk", id="paths only"),
+    pytest.param("hello\n", 1, "not a hunk header", id="prose"),
+    pytest.param("--- a/x\n@@ -1 +1 @@\n-a\n+b\n", 2, r"'\+\+\+'", id="half the paths"),
+    pytest.param("@@ -1,3 +1,2 @@\n a\n-b\n+B\n", 5, "ends within", id="counts too many"),
+    pytest.param("@@ -1 +1 @@\n-a\n-b\n+B\n", 3, "do not fit", id="counts too few"),
+    pytest.param("@@ -1 +1 @@\n-a\n+b\n c\n", 4, "more lines", id="lines left over"),
+    pytest.param("@@ -1,2 +1,2 @@\n a\n*b\n", 3, "begins with none", id="an unknown tag"),
+    pytest.param("@@ -1 +1\n-a\n+b\n", 1, "not of the form", id="half a header"),
+    pytest.param("@@ -0 +1 @@\n-a\n+b\n", 1, "from 1", id="line 0"),
+    pytest.param(f"--- a/x\n+++ b/x\n{HUNK}--- a/y\n+++ b/y\n{HUNK}", 7, "second file", id="two files"),
+    pytest.param(f"{HUNK}diff --git a/y b/y\n", 5, "second file", id="two files with a preamble"),
+    pytest.param("diff --git a/x b/y\nrename from x\n", 2, "move_file", id="a rename"),
+    pytest.param("@@ -1 +1 @@\n\\ No newline at end of file\n-a\n+b\n", 2, "must follow", id="a mark without line"),
+    pytest.param("@@ -1,2 +1 @@\n-a\n\\ No newline at end of file\n-b\n+c\n", 4, "do not fit", id="a mark too early"),
+    pytest.param("@@ -0,0 +0,0 @@\n", 2, "empty", id="an empty hunk"),
+])  # fmt: skip
+def test_parse_refuses(text: str, line: int, why: str) -> None:
+    with pytest.raises(PatchInvalid, match=why) as caught:
+        parse_unified(text)
+    assert caught.value.details["line"] == line
+
+
+@pytest.mark.parametrize(("base", "patch", "after"), [
+    pytest.param("a\nb\n", HUNK, "a\nB\n", id="at its line"),
+    pytest.param("x\ny\na\nb\n", HUNK, "x\ny\na\nB\n", id="at the one place where it fits"),
+    pytest.param("a\nb\na\nb\n", HUNK, "a\nB\na\nb\n", id="its line wins over others"),
+    pytest.param("a\nb", HUNK, "a\nB", id="no final newline stays, mark or not"),
+    pytest.param("a\n", "@@ -1,0 +2 @@\n+x\n", "a\nx\n", id="inserted after line 1"),
+    pytest.param("", "@@ -0,0 +1,2 @@\n+x\n+y\n\\ No newline at end of file\n", "x\ny", id="created"),
+    pytest.param("a", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n", "a\n", id="the newline comes"),
+    pytest.param("a\n", "@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n", "a", id="the newline goes"),
+    pytest.param("a\nb\nc\n", "@@ -1 +1 @@\n-a\n+A\n@@ -3 +3 @@\n-c\n+C\n", "A\nb\nC\n", id="two hunks"),
+])  # fmt: skip
+def test_locate(base: str, patch: str, after: str) -> None:
+    doc = new_document(base)
+    assert splice(doc, locate_patch(parse_unified(patch), doc)).text == after
+
+
+@pytest.mark.parametrize(("base", "patch", "error", "lines"), [
+    pytest.param("x\n", HUNK, SearchNotFound, None, id="nowhere"),
+    pytest.param("x\na\nb\na\nb\n", HUNK, SearchAmbiguous, [2, 4], id="twice"),
+    pytest.param("a\n", "@@ -9,0 +9 @@\n+x\n", SearchNotFound, None, id="inserted beyond the end"),
+    pytest.param("a\n", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n", SearchNotFound, None, id="a wrong mark"),
+    pytest.param("a\nb\n", "@@ -2 +2 @@\n-b\n+B\n@@ -1 +1 @@\n-a\n+A\n", ChangesOverlap, [1, 2], id="order"),
+    pytest.param("a\n", "@@ -1 +1 @@\n a\n", NothingToChange, None, id="context only"),
+])  # fmt: skip
+def test_locate_refuses(base: str, patch: str, error: type[Exception], lines: list[int] | None) -> None:
+    with pytest.raises(error) as caught:
+        locate_patch(parse_unified(patch), new_document(base))
+    assert getattr(caught.value, "details", {}).get("lines") == lines
+
+
+def patched(doc: Document, after: Document) -> Document:
+    text = unified(
+        doc.lines,
+        after.lines,
+        path_before="x",
+        path_after="x",
+        final_newline_before=doc.final_newline or not doc.lines,
+        final_newline_after=after.final_newline or not after.lines,
+    )
+    return splice(doc, locate_patch(parse_unified(text), doc)) if text else doc
+
+
+@quick
+@given(lf_text, lf_text)
+def test_a_diff_applied_gives_the_target(before: str, after: str) -> None:
+    assert patched(new_document(before), new_document(after)).text == after
+
+
+@pytest.mark.parametrize("alphabet", ALPHABETS)
+def test_larger_diffs_apply_too(alphabet: str) -> None:
+    r = Random(alphabet)
+    for _ in range(60):
+        _, a, b = three(r, ALPHABETS[alphabet])
+        before, after = (Document(tuple(side), ("\n",) * len(side)) for side in (a, b))
+        assert patched(before, after) == after
+
+
+@quick
+@given(lf_text, st.sampled_from(["\n", "\r\n"]))
+def test_a_patch_keeps_the_file_s_endings(text: str, end: str) -> None:
+    doc = decode(f"top{end}middle{end}".encode())
+    assert doc is not None
+    after = replace_text(doc, f"top\n{text}\nmiddle\n")
+    assert encode(patched(doc, after)) == f"top\n{text}\nmiddle\n".replace("\n", end).encode()
