@@ -12,4 +12,4 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     state_dir: str
     socket: str
     workspace_id: str
-    ready_fd: int | None = None     # where to say that the daemon listens, once
+    ready_fd: int | None = None  # where to say that the daemon listens, once

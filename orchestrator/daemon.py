@@ -6,10 +6,8 @@ import argparse
 import os
 import secrets
 import signal
-import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from importlib import resources
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from anyio import to_thread
 from orchestrator.api import locations
 from orchestrator.api.failures import refusal
 from orchestrator.config import Config
-from orchestrator.core.errors import OrchestratorError, WorkspaceHeld, WorkspaceNested
+from orchestrator.core.errors import OrchestratorError, WorkspaceNested
 from orchestrator.core.events.conflicts import PolicyLoaded
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
@@ -37,7 +35,6 @@ from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind
 from orchestrator.version import VERSION
 from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
-from orchestrator.workspace.ignore import IgnoreRules
 from orchestrator.workspace.local import LocalWorkspace
 
 POLICY_FILE = "policy.toml"

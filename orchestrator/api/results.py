@@ -50,7 +50,7 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     regions: tuple[ClashText, ...] = ()
     notices: tuple[Any, ...] = ()
     warnings: tuple[str, ...] = ()
-    shown: str | None = None         # current lines of a conflict; over MCP a second text block
+    shown: str | None = None  # current lines of a conflict; over MCP a second text block
 
 
 class Entry(Result, frozen=True, kw_only=True, omit_defaults=True):

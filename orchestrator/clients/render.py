@@ -162,6 +162,7 @@ def _change(answer: r.ChangeAnswer) -> Iterator[str]:
     yield from diff_lines(answer.diff or "")
     if answer.diff_truncated:
         yield "… the diff goes on; `orchestrator diff` shows all of it"
+    yield from content(answer.shown or "")
     yield from (f"warning: {escaped(warning)}" for warning in answer.warnings)
     if answer.status == "waiting" and answer.approval:
         yield f"  A person decides: orchestrator approvals show {answer.approval}"

@@ -65,6 +65,7 @@ class PathChange(msgspec.Struct, frozen=True, omit_defaults=True):
     signature: Signature | None = None
     moved_from: WorkspacePath | None = None
     directory: bool = False
+    previous: int | None = None  # the version_id that `before` had
     binary: bool = False  # no hunks, because it is not text
 
 

@@ -23,7 +23,8 @@ from orchestrator.core.events.files import (
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.text.diff import cut, unified
-from orchestrator.core.text.encoding import Document, decode
+from orchestrator.core.text.encoding import Document, decode, edits_between, splice
+from orchestrator.core.text.merge import merge_favouring_proposed
 from orchestrator.engine.services import Services
 from orchestrator.ports import EventFilter
 
@@ -121,7 +122,7 @@ class Answers:
             )
         diff, truncated = (None, False)
         if readable:
-            diff, truncated = await self.diff_of(found.path, found.current, found.proposed)
+            diff, truncated = await self.conflict_diff(conflict)
         return r.ChangeAnswer(
             status="conflict",
             success=False,
@@ -136,6 +137,30 @@ class Answers:
             ),
             regions=regions(found.regions),
         )
+
+    async def conflict_diff(self, conflict: Conflict) -> tuple[str | None, bool]:
+        """What choosing the proposed side would change."""
+        found = conflict.found
+        current = await self.document(found.current)
+        proposed = await self.proposed(conflict)
+        if current is None or (proposed is None and found.proposed is not None):
+            return None, False
+        return diff_text(found.path, current, proposed or _EMPTY, gone=found.proposed is None)
+
+    async def proposed(self, conflict: Conflict) -> Document | None:
+        """The file with the proposed side of each clash, and the current side of everything else."""
+        found = conflict.found
+        base, current = await self.document(found.base), await self.document(found.current)
+        proposed = await self.document(found.proposed)
+        if base is None or current is None or proposed is None:
+            return proposed
+        lines = merge_favouring_proposed(base.lines, current.lines, proposed.lines)
+        return splice(current, edits_between(current, lines, proposed.final_newline))
+
+    async def document(self, digest: Digest | None) -> Document | None:
+        """A kept content as text; None if it is absent, not kept, or no text."""
+        data = await self._s.contents.get(digest) if digest is not None else None
+        return self._s.contents.document(digest, data) if digest is not None and data is not None else None
 
     async def _of_change(self, seq: Seq, *, readable: bool) -> r.ChangeAnswer:
         recorded = await self._s.journal.event(seq)
@@ -199,7 +224,7 @@ class Answers:
             diff_truncated=truncated,
             version_id=show(recorded.seq),
             change=show(event.change),
-            paths=tuple(_path_of(changed, recorded.seq, base) for changed in event.paths),
+            paths=tuple(_path_of(changed, recorded.seq) for changed in event.paths),
             rung=event.rung,
             score=event.score,
             base=show(base) if base else None,
@@ -308,10 +333,10 @@ def changed_outside(recorded: Recorded) -> PathChange | None:
             return None
 
 
-def _path_of(changed: PathChange, version: Seq, base: Seq | None) -> r.ChangedPath:
+def _path_of(changed: PathChange, version: Seq) -> r.ChangedPath:
     return r.ChangedPath(
         path=changed.path,
-        before=show(base) if changed.before is not None and base else None,
+        before=show(changed.previous) if changed.previous else None,
         after=show(version) if changed.after is not None else None,
     )
 

@@ -22,6 +22,7 @@ from orchestrator.core.events.files import (
     StrayKept,
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.projections.registry import FileEntry
 from orchestrator.engine.services import Services
 from orchestrator.ports import ANY_VERSION, DiskChange, Displaced, FileStat, Landing, NewEvent, StreamMoved, Unit
 
@@ -92,7 +93,7 @@ class Effects:
         self._s.step("landed")
         applied = ChangeApplied(
             change=number,
-            paths=tuple(_changed(p, stat) for p in plan.parts),
+            paths=tuple(_changed(p, stat, self._s.state.registry.get(p.path)) for p in plan.parts),
             rung=plan.rung,
             score=plan.score,
             reverts=intent.reverts,
@@ -270,7 +271,7 @@ def _main(plan: Apply) -> Part:
     return next((p for p in plan.parts if p.moved_from is not None), plan.parts[0])
 
 
-def _changed(part: Part, stat: FileStat | None) -> PathChange:
+def _changed(part: Part, stat: FileStat | None, entry: FileEntry | None) -> PathChange:
     present = part.after is not None or part.directory
     return PathChange(
         path=part.path,
@@ -281,5 +282,6 @@ def _changed(part: Part, stat: FileStat | None) -> PathChange:
         signature=stat.signature if stat and present else None,
         moved_from=part.moved_from,
         directory=part.directory,
+        previous=entry.version if entry and part.before is not None else None,
         binary=part.binary,
     )

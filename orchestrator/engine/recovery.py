@@ -83,6 +83,7 @@ class Recovery:
         paths = []
         for item in intent.paths:
             mine = item is main and present
+            entry = self._s.state.registry.get(item.path)
             paths.append(
                 PathChange(
                     path=item.path,
@@ -93,6 +94,7 @@ class Recovery:
                     signature=stat.signature if mine and stat else None,
                     moved_from=item.moved_from,
                     directory=item.directory,
+                    previous=entry.version if entry and item.before is not None else None,
                 )
             )
         return ChangeApplied(

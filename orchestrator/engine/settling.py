@@ -7,16 +7,14 @@ from orchestrator.api import results as r
 from orchestrator.core.decisions.commands import Settle
 from orchestrator.core.errors import CallerError, NothingToChange, NotPermitted, ParameterInvalid, VersionUnknown
 from orchestrator.core.events.conflicts import ConflictFound, ConflictSettled
-from orchestrator.core.ids import Digest, Seq, parse_seq, show
+from orchestrator.core.ids import Seq, parse_seq, show
 from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.text.encoding import Document, encode, new_document, replace_text
-from orchestrator.engine.answers import Answers, diff_text, regions
+from orchestrator.core.text.encoding import encode, new_document, replace_text
+from orchestrator.engine.answers import Answers, regions
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changing import Changer, Wanted
 from orchestrator.engine.services import Services
-
-_EMPTY = Document((), ())
 
 
 class Settler:
@@ -66,9 +64,12 @@ class Settler:
         if params.choice == "proposed":
             if found.proposed is None:
                 return None
+            merged = await self._answers.proposed(conflict)
+            if merged is not None:
+                return encode(merged)
             return await self._s.contents.need(found.proposed, f"what {show(conflict.seq)} proposes")
         content = params.content or ""
-        current = await self._document(found.current)
+        current = await self._answers.document(found.current)
         return encode(replace_text(current, content) if current else new_document(content))
 
     async def _settled(
@@ -88,14 +89,12 @@ class Settler:
     async def _info(self, caller: Caller, conflict: Conflict) -> r.ConflictInfo:
         found = conflict.found
         readable = self._s.readable(caller, found.path)
-        base = await self._document(found.base) if readable else None
-        current = await self._document(found.current) if readable else None
-        proposed = await self._document(found.proposed) if readable else None
+        base = await self._answers.document(found.base) if readable else None
+        current = await self._answers.document(found.current) if readable else None
+        proposed = await self._answers.proposed(conflict) if readable else None
         recorded = await self._s.journal.event(conflict.seq)
         reason = recorded.event.reason if recorded and isinstance(recorded.event, ConflictFound) else ""
-        diff = None
-        if readable and (current or proposed):
-            diff, _ = diff_text(found.path, current or _EMPTY, proposed or _EMPTY, gone=found.proposed is None)
+        diff = (await self._answers.conflict_diff(conflict))[0] if readable else None
         return r.ConflictInfo(
             conflict=show(conflict.seq),
             path=found.path,
@@ -113,12 +112,6 @@ class Settler:
             proposed=proposed.text if proposed else None,
             diff=diff,
         )
-
-    async def _document(self, digest: Digest | None) -> Document | None:
-        if digest is None:
-            return None
-        data = await self._s.contents.get(digest)
-        return self._s.contents.document(digest, data) if data is not None else None
 
 
 class ConflictClosed(CallerError):

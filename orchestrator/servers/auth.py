@@ -57,14 +57,18 @@ class Doorkeeper:
         hashed = hashlib.sha256((preamble.token or "").strip().encode("utf-8", "surrogatepass")).hexdigest()
         agent = self._s.state.identities.with_token_hash(hashed)
         if agent is None:
-            raise Unauthorised("the token is wrong or was revoked", hint="`orchestrator agent add NAME` makes a new one.")
+            raise Unauthorised(
+                "the token is wrong or was revoked", hint="`orchestrator agent add NAME` makes a new one."
+            )
         if preamble.agent not in (None, agent.name):
             raise Unauthorised(f"the token is not {escaped(preamble.agent or '')}'s")
         return agent
 
     async def _asserted(self, name: str) -> Agent:
         if not _NAME.match(name) or name.startswith(("person:", "class:")) or name == "outside":
-            raise Unauthorised(f"{escaped(name)!r} can't be an agent's name", hint="Letters, digits and . _ : @ - only.")
+            raise Unauthorised(
+                f"{escaped(name)!r} can't be an agent's name", hint="Letters, digits and . _ : @ - only."
+            )
         agent = self._s.state.identities.get(name)
         if agent is not None and (agent.token_hash is not None or agent.revoked):
             raise Unauthorised(

@@ -24,7 +24,9 @@ def text_block(result: r.Result, mark: Mark) -> str | None:
         case r.History():
             return history(result)
         case r.Diff():
-            head = f"{escaped(result.path)} {result.from_version} → {result.to_version}: +{result.added} -{result.removed}"
+            head = (
+                f"{escaped(result.path)} {result.from_version} → {result.to_version}: +{result.added} -{result.removed}"
+            )
             return fenced(head, result.diff or "(no difference)\n", mark())
         case _:
             return None

@@ -12,8 +12,8 @@ import anyio
 import msgspec
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
-from orchestrator.api.framing import MAX_FRAME_BYTES, MAX_PREAMBLE_BYTES, Preamble, Request, Welcome
 from orchestrator.api.failures import refusal
+from orchestrator.api.framing import MAX_FRAME_BYTES, MAX_PREAMBLE_BYTES, Preamble, Request, Welcome
 from orchestrator.core.errors import FrameInvalid, FrameTooLarge, OrchestratorError
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
@@ -131,7 +131,7 @@ class SocketServer:
             reply = await self._dispatcher.answer(caller, request)
             await lines.send(reply)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return                      # the caller went away; what it did is in the journal
+            return  # the caller went away; what it did is in the journal
         finally:
             room.release()
 
@@ -141,6 +141,6 @@ def _peer_uid(raw: sockets.socket) -> int:
     if hasattr(sockets, "SO_PEERCRED"):
         _, uid, _ = struct.unpack("3i", raw.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, 12))
         return int(uid)
-    level, option = 0, 1                # SOL_LOCAL, LOCAL_PEERCRED on macOS: struct xucred
+    level, option = 0, 1  # SOL_LOCAL, LOCAL_PEERCRED on macOS: struct xucred
     xucred = raw.getsockopt(level, option, 76)
     return int(struct.unpack_from("II", xucred)[1])

@@ -127,8 +127,10 @@ class RpcDaemon:
             conversation = self._daemon.accept()
             if self._ending:
                 return
-            self._converse(conversation)
-            conversation.close()
+            try:
+                self._converse(conversation)
+            finally:
+                conversation.close()
 
     def _converse(self, conversation: Conversation) -> None:
         first = conversation.line()
@@ -143,7 +145,7 @@ class RpcDaemon:
         conversation.say({"ok": True, "session": session, "agent": "a", "asserted": True, "workspace": "/w"})
         for line in iter(conversation.line, b""):
             request = msgspec.json.decode(line, type=Request)
-            params = json.loads(request.params)
+            params = msgspec.json.decode(request.params)
             self.calls.append((request.method, params))
             answer = self._answers(request.method, params)
             match answer:

@@ -20,7 +20,7 @@ from orchestrator.api import results as r
 from orchestrator.clients import render, starting
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.cli.context import Settings, shared
-from orchestrator.clients.connection import Caller, Connection, RemoteError
+from orchestrator.clients.connection import Caller, Connection
 
 STOP_TIMEOUT_S = 30.0
 
@@ -125,12 +125,7 @@ def _new_approver_code(connection: Connection, *, may_show: bool) -> str | None:
     """Make the code if there is none yet; not where nobody would see it."""
     if not may_show:
         return None
-    try:
-        return connection.call("approver_create", p.ApproverCreate(), r.ApproverCode).approver_code
-    except RemoteError as error:
-        if error.code == "internal":
-            raise
-        return None  # there is one
+    return connection.call("approver_create", p.ApproverCreate(), r.ApproverCode).approver_code
 
 
 def _up_lines(facts: UpFacts) -> Iterator[str]:

@@ -74,7 +74,7 @@ class SessionFile(NamedTuple):
         if self.read() == session:
             return
         try:
-            for other in self.path.parent.glob("tty-*.session"):
+            for other in self.path.parent.glob("tty-*-*-*.session"):
                 _, leader, started, _ = other.name.split("-", 3)
                 if not _alive(leader, started):
                     other.unlink(missing_ok=True)
@@ -82,7 +82,7 @@ class SessionFile(NamedTuple):
             with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:  # noqa: PTH123  # a mode and flags
                 file.write(session)
             draft.replace(self.path)
-        except (OSError, ValueError):
+        except OSError:
             return
 
 

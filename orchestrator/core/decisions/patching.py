@@ -51,6 +51,9 @@ Locate = Callable[[Document], list[Edit]]
 SHOWN_AROUND = 3
 """Lines shown around each place that a refusal points to."""
 
+SHOWN_MOST = 60
+"""Lines of one such place that are shown."""
+
 
 def edit(changes: Sequence[Replacement], facts: Facts) -> Outcome:
     """Search and replace. Raises FileNotFound, BinaryFile, and what `locate_changes` raises."""
@@ -231,21 +234,29 @@ def _with_lines(error: CallerError, current: Document, path: WorkspacePath) -> C
         spans = [(line, line) for line in error.details.get("lines", ())[:5]]
     if not spans and "line" in error.details:
         spans = [(error.details["line"], error.details["line"])]
-    wide = sorted({(max(1, a - SHOWN_AROUND), min(current.line_count, b + SHOWN_AROUND)) for a, b in spans})
-    blocks = []
+    blocks: list[str] = []
     shown: list[tuple[int, int]] = []
-    for start, end in wide:
-        first = max(start, shown[-1][1] + 1) if shown else start
-        if first > end:
-            continue
-        text, cut = render(current.lines[first - 1 : min(end, first + 59)], first)
+    for start, end in _windows(spans, current.line_count):
+        text, cut = render(current.lines[start - 1 : end], start)
         blocks.append(text)
         if not cut:
-            shown.append((first, min(end, first + 59)))
+            shown.append((start, end))
     if blocks:
         error.shown = f"{path}, as it is now:\n" + "…\n".join(blocks)
         error.shown_lines = tuple(shown)
     return error
+
+
+def _windows(spans: Sequence[tuple[int, int]], line_count: int) -> list[tuple[int, int]]:
+    """The spans with some lines around each, joined where they touch, none longer than a screen."""
+    windows: list[tuple[int, int]] = []
+    for a, b in sorted(spans):
+        start, end = max(1, a - SHOWN_AROUND), min(line_count, b + SHOWN_AROUND, a + SHOWN_MOST)
+        if windows and start <= windows[-1][1] + 1:
+            windows[-1] = (windows[-1][0], max(end, windows[-1][1]))
+        elif start <= end:
+            windows.append((start, end))
+    return windows
 
 
 def _edited(facts: Facts, held: Held, document: Document, edits: list[Edit], *, seen_whole: bool) -> Apply:

@@ -72,7 +72,7 @@ class _Judge:
         found = self._found(request)
         if not found:
             return self._default
-        return self._verdicts[(found & -found).bit_length() - 1]    # the lowest bit: rules stand strictest first
+        return self._verdicts[(found & -found).bit_length() - 1]  # the lowest bit: rules stand strictest first
 
     def matching(self, request: Request) -> tuple[Rule, ...]:
         found = self._found(request)

@@ -29,7 +29,7 @@ from orchestrator.core.paths import ROOT, fold, folded_component
 from orchestrator.core.policy.rules import Rule
 
 _GLOB = re.compile(r"[*?\[\\]")
-_NOT = re.compile(r"\[\^(\]?)")        # "[!a]" is one character of a name, so never "/"
+_NOT = re.compile(r"\[\^(\]?)")  # "[!a]" is one character of a name, so never "/"
 _NEVER = re.compile(r"(?!)")
 _REMEMBERED = 50_000  # directories
 
@@ -46,9 +46,9 @@ class Pattern:
         self.only_directories = body.endswith("/")
         segments = [segment for segment in body.split("/") if segment]
         if segments[:1] == ["**"] and set(segments[1:-1]) == {"*"} and segments[-1] == "**":
-            body, segments = "*/**", ["*", "**"]    # pathspec's shortcut for it forgets where it begins
+            body, segments = "*/**", ["*", "**"]  # pathspec's shortcut for it forgets where it begins
         named = [segment for segment in segments if segment != "**"]
-        self.inside = bool(named) and segments[-1] == "**"      # "a/**": what is in it, not itself
+        self.inside = bool(named) and segments[-1] == "**"  # "a/**": what is in it, not itself
         self.universal = not named or (named == ["*"] and not self.inside and not body.startswith("/"))
         self.last = None if self.universal or self.inside else named[-1]
         pattern, _ = GitIgnoreBasicPattern.pattern_to_regex(body)
@@ -74,7 +74,7 @@ class PathRule:
     __slots__ = ("has_exceptions", "patterns", "strict")
 
     def __init__(self, patterns: Sequence[str], *, strict: bool) -> None:
-        self.patterns = tuple(Pattern(text) for text in reversed(patterns))   # the last that names a path decides
+        self.patterns = tuple(Pattern(text) for text in reversed(patterns))  # the last that names a path decides
         self.strict = strict
         self.has_exceptions = any(pattern.exception for pattern in self.patterns)
 
@@ -107,7 +107,7 @@ class _Sieve:
             for pattern in rule.patterns:
                 last = pattern.last
                 if rule.strict and pattern.exception:
-                    continue        # weakens only what another pattern has matched
+                    continue  # weakens only what another pattern has matched
                 if last is None:
                     self._always |= bit
                 elif not _GLOB.search(last):
@@ -202,9 +202,7 @@ class Matcher:
             folded_above = self._folded.down(folded_above, piece)
         exact, excepted = self._exact.step(exact_above, name, directory=directory)
         folded, folded_excepted = self._folded.step(folded_above, last, directory=directory)
-        return (exact | folded) & self._strict | (
-            exact & folded & ~(excepted | folded_excepted | self._strict)
-        )
+        return (exact | folded) & self._strict | (exact & folded & ~(excepted | folded_excepted | self._strict))
 
     def _above(self, directory: str) -> tuple[_Found, _Found]:
         """What a directory has met in both spellings; the root ("") has met nothing."""
@@ -214,7 +212,7 @@ class Matcher:
         if len(self._directories) > _REMEMBERED:
             self._directories.clear()
         ends = [at for at, c in enumerate(directory) if c == "/"] + [len(directory)]
-        for end in ends:        # a loop: a path may be deeper than the interpreter's stack
+        for end in ends:  # a loop: a path may be deeper than the interpreter's stack
             known = self._directories.get(directory[:end])
             if known is None:
                 name = directory[start:end]

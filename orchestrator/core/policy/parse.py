@@ -31,7 +31,7 @@ from orchestrator.core.policy.rules import (
 T = TypeVar("T")
 
 APPROVAL_TTL_S = range(1, 30 * 86_400 + 1)
-_MOST_STARS = 4             # in one glob: each more multiplies the cost of matching a long name
+_MOST_STARS = 4  # in one glob: each more multiplies the cost of matching a long name
 _TOML_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.\-]{0,63}\Z")
 _CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*?(?:\[|--|&&|\|\||~~)")
@@ -42,8 +42,8 @@ _KEYS = ("name", "default", "limits", "rule")
 class Problem(msgspec.Struct, frozen=True):
     """One thing that is wrong with a policy file."""
 
-    line: int               # from 1
-    key: str                # "rule[2].paths[1]", counted from 1; "" for the file as a whole
+    line: int  # from 1
+    key: str  # "rule[2].paths[1]", counted from 1; "" for the file as a whole
     message: str
 
 
@@ -231,7 +231,7 @@ def _glob_problem(glob: str) -> str | None:
         return "a bracket holds '[', '--', '&&', '||' or '~~', which mean different things to different readers"
     try:
         Pattern(glob)
-        Pattern(fold_pattern(glob))     # "[Z-a]" is a range only as long as case counts
+        Pattern(fold_pattern(glob))  # "[Z-a]" is a range only as long as case counts
     except (ValueError, re.error) as error:
         return f"is no glob, with or without regard to case: {error}"
     return None

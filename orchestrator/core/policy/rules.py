@@ -9,9 +9,7 @@ import msgspec
 
 from orchestrator.core.ids import Digest, WorkspacePath
 
-Action = Literal[
-    "list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"
-]
+Action = Literal["list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"]
 AgentClass = Literal["cloud", "local", "review", "person"]
 Answer = Literal["allow", "ask", "deny"]
 Work = Literal["own", "others", "any"]
@@ -75,7 +73,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Numbers that a policy sets."""
 
-    approval_ttl_s: int = 86_400        # how long an approval waits before it lapses
+    approval_ttl_s: int = 86_400  # how long an approval waits before it lapses
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, cache_hash=True):
@@ -85,9 +83,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     default: Answer
     rules: tuple[Rule, ...]
     limits: Limits = Limits()
-    digest: Digest                      # of the text it was read from
-    source: str                         # the file, as messages name it
-    own_state: tuple[WorkspacePath, ...] = ()   # the daemon's own files, where the workspace holds them
+    digest: Digest  # of the text it was read from
+    source: str  # the file, as messages name it
+    own_state: tuple[WorkspacePath, ...] = ()  # the daemon's own files, where the workspace holds them
 
     def guarding(self, paths: Iterable[WorkspacePath]) -> Policy:
         """The same policy, with the daemon's own files (and all under them) closed to everyone."""

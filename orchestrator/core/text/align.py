@@ -155,7 +155,7 @@ def _longest(a: list[int], b: list[int]) -> Iterator[tuple[int, int, int]]:
         i, j = x + 1, y + 1
 
 
-def _indel(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) -> Iterator[tuple[int, int, int]]:  # noqa: PLR0917  # a box's four sides, in order
+def _indel(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) -> Iterator[tuple[int, int, int]]:
     for op in Indel.opcodes(a[i:i_end], b[j:j_end]):
         if op.tag == "equal":
             yield i + op.src_start, j + op.dest_start, op.src_end - op.src_start

@@ -63,6 +63,25 @@ def merge3(base: Sequence[str], current: Sequence[str], proposed: Sequence[str])
     return Merged(tuple(lines))
 
 
+def merge_favouring_proposed(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> tuple[str, ...]:
+    """As `merge3`, but where the changes clash the proposed lines stand: `git merge-file --theirs`.
+
+    What a person gets who settles a conflict for the proposal: its side of the clash, and the
+    current side of everything else.
+    """
+    merged = merge3(base, current, proposed)
+    if isinstance(merged, Merged):
+        return merged.lines
+    resolved = list(current)
+    for region in reversed(merged.regions):
+        end = region.proposed_start + region.proposed_len
+        resolved[region.current_start : region.current_start + region.current_len] = proposed[
+            region.proposed_start : end
+        ]
+    rest = merge3(base, resolved, proposed)
+    return rest.lines if isinstance(rest, Merged) else tuple(resolved)
+
+
 def _cluster(ours: Sequence[Hunk], o: int, theirs: Sequence[Hunk], t: int) -> tuple[int, int, int, int]:
     """The next hunks that hang together, and the lines of the base that they span.
 

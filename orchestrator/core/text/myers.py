@@ -40,7 +40,7 @@ def mark(a: list[int], b: list[int], gone: bytearray, come: bytearray) -> bool:
     return True
 
 
-def _run(a: list[int], x: int, x_end: int, b: list[int], y: int, y_end: int) -> int:  # noqa: PLR0917  # a box's four sides, in order
+def _run(a: list[int], x: int, x_end: int, b: list[int], y: int, y_end: int) -> int:
     """How many pairs match from (x, y) on: one by one at first, then by growing leaps."""
     start, end = x, min(x_end, x + y_end - y)
     shift = y - x
@@ -59,7 +59,7 @@ def _run(a: list[int], x: int, x_end: int, b: list[int], y: int, y_end: int) -> 
     return x - start
 
 
-def _run_back(a: list[int], x_start: int, x: int, b: list[int], y_start: int, y: int) -> int:  # noqa: PLR0917  # a box's four sides, in order
+def _run_back(a: list[int], x_start: int, x: int, b: list[int], y_start: int, y: int) -> int:
     """How many pairs match before (x, y)."""
     end, start = x, max(x_start, x + y_start - y)
     shift = y - x
@@ -78,7 +78,7 @@ def _run_back(a: list[int], x_start: int, x: int, b: list[int], y_start: int, y:
     return end - x
 
 
-def _meet(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) -> tuple[int, int] | None:  # noqa: PLR0917  # a box's four sides, in order
+def _meet(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) -> tuple[int, int] | None:
     """Where a shortest path searched from both corners of a box meets; None beyond `MAX_COST`.
 
     `ahead[k]` is how far the forward search has come on diagonal k = x - y, counted from its own

@@ -1,0 +1,420 @@
+"""The command line against a daemon in a thread: what it sends, shows, and ends with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.api import results as r
+from orchestrator.api.framing import Refusal
+from orchestrator.clients.cli import main, terminal
+from tests.clients.fakes import RpcDaemon
+
+CODE = "blue-goat-17"
+
+
+def change(status: Any, **more: Any) -> r.ChangeAnswer:
+    return r.ChangeAnswer(status=status, success=status == "applied", message="so it is", **more)
+
+
+def file_text(text: str, *, truncated: bool = False) -> r.FileText:
+    end = text.count("\n")
+    return r.FileText(
+        path="a.py",
+        version_id="@3",
+        start=1,
+        end=end,
+        total_lines=end + 7 if truncated else end,
+        text=text,
+        encoding="utf-8",
+        eol="lf",
+        content_hash="sha256:" + "0" * 64,
+        truncated=truncated,
+    )
+
+
+STATUS = r.StatusInfo(
+    pid=4711,
+    version="0.1",
+    socket="/run/s.sock",
+    workspace="/w",
+    workspace_id="1d",
+    state_dir="/state",
+    head="@9",
+    sessions=(
+        r.SessionLine(session="s-1", agent="ev\x1bil", agent_class="cloud", asserted=True, client="x", open=True),
+    ),
+    approvals=2,
+    conflicts=0,
+    health=r.Health(state="ok", baseline="done"),
+    policy="default",
+    approver="missing",
+)
+CONFLICT = r.ConflictInfo(
+    conflict="@7",
+    path="a.py",
+    agent="a",
+    session="s-1",
+    task=None,
+    since=0,
+    operation="edit_file",
+    reason="both changed line 3",
+    base_version="@1",
+    current_version="@5",
+    diff="@@ -1 +1 @@\n-a\n+b\n",
+)
+ANSWERS: dict[str, r.Result | Refusal] = {
+    "status": STATUS,
+    "stop": r.Done(message="the daemon ends"),
+    "read_file": file_text("\tx = 1\n\x1b[2Jy\u202e\n"),
+    "edit_file": change("applied", version_id="@5", diff="@@ -1 +1 @@\n-a\n+b\n", warnings=("mind the step",)),
+    "apply_patch": change("conflict", conflict="@7", shown="3\tnow\x00\n"),
+    "write_file": change("waiting", approval="@6"),
+    "revert": change("preview", would_be="waiting"),
+    "list_conflicts": r.Conflicts(conflicts=(CONFLICT,)),
+    "resolve_conflict": change("dropped"),
+    "approve": change("applied", version_id="@8"),
+    "agent_add": r.AgentToken(name="bot", agent_class="review", token="secret"),
+    "approver_create": r.ApproverCode(approver_code=CODE),
+    "policy_check": r.PolicyReport(
+        source="p.toml", ok=False, problems=(r.PolicyProblem(line=3, key="rules", message="what?"),)
+    ),
+    "get_diff": Refusal(code="denied", message="a rule says\x07 no", hint="Ask a person."),
+    "workspace_check": r.WorkspaceReport(ok=True, files=12, differences=()),
+    "list_files": r.Listing(
+        path=".",
+        entries=(
+            r.Entry(type="DirectoryEntry", name="src", path="src", size=0, last_modified=0),
+            r.Entry(type="FileEntry", name="a", path="a", size=12345, last_modified=0),
+        ),
+        total=9,
+        truncated=True,
+        cursor="c1",
+    ),
+    "search_content": r.SearchResult(
+        hits=(
+            r.Hit(path="a", line=2, text="hit", before=("b",), after=("c",)),
+            r.Hit(path="a", line=9, text="hit", before=("d",), after=("e",)),
+        ),
+        total=2,
+        files_searched=1,
+        files_left_out=3,
+        truncated=False,
+        partial=False,
+    ),
+    "file_history": r.History(path="a", versions=(r.FileVersion(version_id="@3", at=0, kind="change", agent="a"),)),
+    "journal_query": r.JournalPage(entries=()),
+}
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def rpc(workspace: Path) -> Iterator[RpcDaemon]:
+    daemon = RpcDaemon(workspace, lambda operation, params: ANSWERS.get(operation))
+    yield daemon
+    daemon.close()
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setattr(terminal, "there_is_one", lambda: False)
+    monkeypatch.setattr(terminal.SessionFile, "of_terminal", lambda path, agent: None)
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        code = main(list(arguments))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "operation", "params"),
+    [
+        (["status"], 0, "status", {}),
+        (["files"], 0, "list_files", {}),
+        (["files", "src", "--glob", "*.py", "-r"], 0, "list_files", {"path": "src", "globs": ["*.py"]}),
+        (["open", "a.py", "--start", "3", "--at", "@2"], 0, "read_file", {"path": "a.py", "start": 3, "at": "@2"}),
+        (["search", "x", "src", "-i", "-C", "2"], 0, "search_content", {"pattern": "x", "case_sensitive": False}),
+        (["edit", "a", "--search", "x", "--replace", "y"], 0, "edit_file", {"path": "a"}),
+        (["write", "a", "new.txt"], 3, "write_file", {"path": "a", "content": "née\n", "mode": "truncate"}),
+        (["patch", "new.txt", "--base", "@2"], 3, "apply_patch", {"patch": "née\n", "base": "@2"}),
+        (["revert", "@4", "--preview"], 0, "revert", {"change": "@4", "preview": True}),
+        (["diff", "a", "--from", "@1"], 1, "get_diff", {"path": "a", "from": "@1"}),
+        (["log", "a"], 0, "file_history", {"path": "a"}),
+        (["log", "a", "--agent", "bot"], 0, "journal_query", {"path": "a", "agent": "bot"}),
+        (["log"], 0, "journal_query", {"limit": 20}),
+        (["conflicts", "resolve", "@7", "--choose", "proposed"], 1, "resolve_conflict", {"choice": "proposed"}),
+        (["conflicts", "resolve", "@7", "--file", "new.txt"], 1, "resolve_conflict", {"content": "née\n"}),
+        (["approvals", "approve", "@6"], 0, "approve", {"approval": "@6", "approver": CODE}),
+        (["agent", "add", "bot", "--class", "review"], 0, "agent_add", {"name": "bot", "class": "review"}),
+        (["policy", "check", "new.txt"], 1, "policy_check", {"text": "née\n", "source": "new.txt"}),
+        (["journal", "compare"], 0, "workspace_check", {}),
+        (["session"], 4, "session_status", {}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_is_called(
+    run: Run,
+    rpc: RpcDaemon,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    code: int,
+    operation: str,
+    params: dict[str, Any],
+) -> None:
+    monkeypatch.setenv("ORCHESTRATOR_APPROVER", CODE)
+    (workspace / "new.txt").write_text("née\n")
+    assert run(*arguments)[0] == code
+    called, sent = rpc.calls[-1]
+    assert called == operation
+    assert params.items() <= sent.items()
+    json_code, out, err = run("--json", *arguments)
+    assert (json_code, err) == (code, "")
+    assert isinstance(json.loads(out), dict)
+
+
+@pytest.mark.usefixtures("rpc")
+def test_json_is_the_typed_result_or_the_refusal(run: Run) -> None:
+    assert json.loads(run("status", "--json")[1])["socket"] == "/run/s.sock"
+    refusal = json.loads(run("diff", "a", "--json")[1])
+    assert (refusal["ok"], refusal["code"]) == (False, "denied")
+    found = json.loads(run("conflicts", "show", "7", "--json")[1])
+    assert found["conflict"] == "@7"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        pytest.param(
+            ["edit", "a", "--search", "a", "--replace", "b"],
+            "applied @5: so it is\n@@ -1 +1 @@\n-a\n+b\nwarning: mind the step\n",
+            id="a change",
+        ),
+        pytest.param(["open", "a.py"], "\tx = 1\n\\x1b[2Jy\\u202e\n", id="content keeps its tabs only"),
+        pytest.param(
+            ["files"],
+            "src/  0      1970-01-01 00:00:00\na     12345  1970-01-01 00:00:00\n… 2 of 9; go on with --cursor c1\n",
+            id="a listing",
+        ),
+        pytest.param(
+            ["search", "hit"],
+            "a-1-b\na:2:hit\na-3-c\n--\na-8-d\na:9:hit\na-10-e\n(3 files are kept out by policy)\n",
+            id="hits",
+        ),
+        pytest.param(
+            ["write", "a", "/dev/null"],
+            "waiting @6: so it is\n  A person decides: orchestrator approvals show @6\n",
+            id="what waits",
+        ),
+        pytest.param(
+            ["patch", "/dev/null"],
+            "conflict @7: so it is\n3\tnow\\x00\n  Look at it: orchestrator conflicts show @7\n",
+            id="a conflict",
+        ),
+        pytest.param(["policy", "check", "/dev/null"], "not ok: p.toml: 0 rules\n3  rules  what?\n", id="a policy"),
+    ],
+)
+@pytest.mark.usefixtures("rpc")
+def test_what_people_see(run: Run, arguments: list[str], shown: str) -> None:
+    assert run(*arguments)[1] == shown
+
+
+@pytest.mark.usefixtures("rpc")
+def test_status_makes_control_characters_visible(run: Run) -> None:
+    _, out, _ = run("status")
+    assert "ev\\x1bil (asserted)" in out
+    assert "run `orchestrator up` in a terminal" in out
+
+
+@pytest.mark.usefixtures("rpc")
+def test_refusals_go_to_stderr(run: Run) -> None:
+    assert run("diff", "a") == (1, "", "denied: a rule says\\x07 no\n  Ask a person.\n")
+
+
+@pytest.mark.usefixtures("workspace")
+def test_no_daemon(run: Run) -> None:
+    code, out, err = run("status")
+    assert (code, out) == (4, "")
+    assert "orchestrator up" in err
+    assert json.loads(run("status", "--json")[1])["code"] == "daemon_unreachable"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["open"],
+        ["revert"],
+        ["write", "a", "/absent"],
+        ["conflicts", "resolve", "@7"],
+        ["conflicts", "resolve", "@7", "--choose", "current", "--file", "x"],
+        ["journal", "rebuild"],
+        ["--token-file", "/absent", "status"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("rpc")
+def test_wrong_usage(run: Run, arguments: list[str]) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert "Error" in err
+
+
+@pytest.mark.usefixtures("rpc")
+def test_a_defect_of_ours_is_a_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> str:
+        raise LookupError("oh")
+
+    monkeypatch.setattr("orchestrator.clients.render.when", broken)
+    code, _, err = run("files")
+    assert code == 5
+    assert "LookupError: oh" in err
+
+
+def test_without_a_terminal_the_approver_code_is_not_guessed(run: Run, rpc: RpcDaemon) -> None:
+    code, _, err = run("approvals", "approve", "@6")
+    assert code == 1
+    assert "ORCHESTRATOR_APPROVER" in err
+    assert rpc.calls == []
+
+
+def test_an_agent_resolves_without_the_code(run: Run, rpc: RpcDaemon) -> None:
+    run("--agent", "reviewer", "conflicts", "resolve", "@7", "--choose", "current")
+    assert "approver" not in rpc.calls[-1][1]
+    assert rpc.preambles[-1]["agent"] == "reviewer"
+
+
+def test_paths_are_those_of_the_current_folder(
+    run: Run, rpc: RpcDaemon, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace / "src")
+    for given, sent in (("a.py", "src/a.py"), ("../b", "b"), ("/etc/passwd", "/etc/passwd"), ("../../c", "../c")):
+        run("open", given)
+        assert rpc.calls[-1][1]["path"] == sent
+    run("files")
+    assert rpc.calls[-1][1]["path"] == "src"
+    monkeypatch.chdir("/")
+    run("--workspace", str(workspace), "open", "a.py")
+    assert rpc.calls[-1][1]["path"] == "a.py"
+
+
+# --- up -----------------------------------------------------------------------------------
+
+
+def test_up_json_has_the_code(run: Run, rpc: RpcDaemon, workspace: Path) -> None:
+    code, out, _ = run("up", "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert (facts["approver_code"], facts["started"], facts["workspace"]) == (CODE, False, str(workspace))
+    assert facts["socket"] == rpc.path
+    assert rpc.preambles[-1]["person"] is True
+
+
+def test_up_shows_the_code_on_the_terminal_only(run: Run, rpc: RpcDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(terminal, "there_is_one", lambda: True)
+    monkeypatch.setattr(terminal, "tell", told.append)
+    code, out, _ = run("up")
+    assert code == 0
+    assert CODE in told[0]
+    assert CODE not in out
+    assert "claude mcp add orchestrator -- " in out
+    assert "none yet in this version" in out
+    assert [operation for operation, _ in rpc.calls] == ["approver_create", "status"]
+
+
+def test_up_makes_no_code_that_nobody_would_see(run: Run, rpc: RpcDaemon) -> None:
+    code, out, _ = run("up")
+    assert code == 0
+    assert "run `orchestrator up` in a terminal" in out
+    assert [operation for operation, _ in rpc.calls] == ["status"]
+
+
+def test_foreground_becomes_the_daemon(run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Became(Exception):
+        """Stands for the exec, which does not return."""
+
+    became: list[list[str]] = []
+
+    def execve(path: str, command: list[str], environment: dict[str, str]) -> None:
+        became.append(command)
+        assert "ORCHESTRATOR_APPROVER" not in environment
+        raise Became
+
+    monkeypatch.setenv("ORCHESTRATOR_APPROVER", CODE)
+    monkeypatch.setattr(os, "execve", execve)
+    assert run("up", "--foreground")[0] == 5
+    assert became[0][:5] == [sys.executable, "-P", "-m", "orchestrator", "daemon"]
+    assert str(workspace) in became[0]
+
+
+# --- the terminal's session ---------------------------------------------------------------
+
+
+def test_a_terminal_keeps_its_session(run: Run, rpc: RpcDaemon, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = terminal.SessionFile(home / "run" / "tty-1-1-k.session")
+    monkeypatch.setattr(terminal, "_alive", lambda leader, started: True)
+    monkeypatch.setattr(terminal.SessionFile, "of_terminal", lambda path, agent: kept)
+    run("status")
+    run("status")
+    assert [preamble.get("session") for preamble in rpc.preambles] == [None, "s-1"]
+    assert kept.path.stat().st_mode & 0o777 == 0o600
+
+    rpc.refuse_session = Refusal(code="session_unknown", message="no such session")
+    assert run("status")[0] == 0
+    assert kept.read() == "s-4"
+
+    monkeypatch.setenv("ORCHESTRATOR_SESSION", "mine")
+    assert run("status")[0] == 1, "a session that was asked for is not replaced in silence"
+
+
+def test_sessions_of_logins_that_are_over_go(home: Path) -> None:
+    folder = home / "run"
+    (folder / "tty-999999999-5-k.session").write_text("s-1")
+    (folder / "tty-odd.session").write_text("s-1")
+    leader = os.getpid()
+    started = Path(f"/proc/{leader}/stat").read_text().rpartition(")")[2].split()[19]
+    terminal.SessionFile(folder / f"tty-{leader}-{started}-k.session").write("s-2")
+    assert not (folder / "tty-999999999-5-k.session").exists()
+    assert (folder / f"tty-{leader}-{started}-k.session").read_text() == "s-2"
+
+
+def test_no_terminal_no_session() -> None:
+    script = "from orchestrator.clients.cli.terminal import SessionFile; print(SessionFile.of_terminal('s', 'a'))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, start_new_session=True
+    )
+    assert done.stdout == "None\n"
+
+
+# --- start-up -----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("workspace")
+def test_status_imports_nothing_heavy() -> None:
+    script = "import sys; from orchestrator.clients.cli import main; main(['status']); print(sorted(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    for heavy in ("anyio", "mcp", "asyncio", "rapidfuzz", "structlog", "orchestrator.engine", "orchestrator.servers"):
+        assert f"'{heavy}'" not in out
+
+
+def test_help_lists_mcp_and_completion_works() -> None:
+    def out(*arguments: str) -> str:
+        command = [sys.executable, "-m", "orchestrator", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert "  mcp " in out("--help")
+    assert "_ORCHESTRATOR_COMPLETE" in out("completion", "bash")
