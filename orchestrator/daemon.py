@@ -19,6 +19,7 @@ from orchestrator.api import locations
 from orchestrator.api.failures import refusal
 from orchestrator.config import Config
 from orchestrator.core.errors import OrchestratorError, WorkspaceNested
+from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import PolicyLoaded
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
@@ -35,6 +36,7 @@ from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind
 from orchestrator.version import VERSION
 from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
+from orchestrator.workspace.holding import hold_root, hold_state
 from orchestrator.workspace.local import LocalWorkspace
 
 POLICY_FILE = "policy.toml"
@@ -61,6 +63,7 @@ class Daemon:
         self._config, self._step = config, step
         self._log = logger("daemon")
         self._stopping = anyio.Event()
+        self._notes: tuple[str, ...] = ()
 
     async def run(self) -> None:
         """Serve. Raises OrchestratorError when the workspace can't be served."""
@@ -80,7 +83,7 @@ class Daemon:
                 await self._stopping.wait()
                 self._publish("stopped")
                 await listener.aclose()
-                Path(self._config.socket).unlink(missing_ok=True)
+                os.unlink(self._config.socket)  # noqa: PTH108  # no blocking pathlib in async code
                 tasks.cancel_scope.cancel()
         self._log.info("stopped")
 
@@ -98,6 +101,7 @@ class Daemon:
                 f"a daemon serves {inner.workspace}, which is inside or around {self._config.workspace}",
                 hint="Stop that one, or use it.",
             )
+        locations.socket_path(self._config.workspace_id, self._config.socket)
         state_dir = Path(self._config.state_dir)
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         state_dir.chmod(0o700)
@@ -112,7 +116,10 @@ class Daemon:
         async for recorded in journal.events(EventFilter()):
             state.apply(recorded)
         disk = KernelDisk()
-        workspace = LocalWorkspace(config.workspace, disk=disk, step=self._step)
+        workspace = LocalWorkspace(
+            config.workspace, disk=disk, hidden=_identities(config.state_dir), is_own=self._is_own, step=self._step
+        )
+        self._notes = workspace.features
         stack.callback(workspace.close)
         text, source = read_policy(config)
         policy = parse_policy(text, source=source).guarding(self._own_paths())
@@ -135,6 +142,14 @@ class Daemon:
         own = (Path(self._config.state_dir).resolve(), Path(self._config.socket).resolve())
         return tuple(WorkspacePath(str(path.relative_to(root))) for path in own if path.is_relative_to(root))
 
+    def _is_own(self, identity: tuple[int, int]) -> bool:
+        """Whether a file with several names is one of the state directory's."""
+        for folder, _, names in os.walk(self._config.state_dir):
+            for name in names:
+                if identity in _identities(os.path.join(folder, name)):  # noqa: PTH118  # os.walk gives strings
+                    return True
+        return False
+
     def _engine(self, services: Services) -> Engine:
         config = self._config
         facts = DaemonFacts(
@@ -143,7 +158,7 @@ class Daemon:
             socket=config.socket,
             workspace_id=config.workspace_id,
             state_dir=config.state_dir,
-            notes=(),
+            notes=self._notes,
         )
         roots = (config.workspace,)
         return Engine(services, roots=roots, facts=facts, read_policy=lambda: read_policy(config), stop=self.stop)
@@ -180,6 +195,15 @@ class Daemon:
                 "state_dir": config.state_dir,
             },
         )
+
+
+def _identities(path: str) -> frozenset[tuple[int, int]]:
+    """(device, inode) of a path; empty if it is not there."""
+    try:
+        found = os.stat(path, follow_symlinks=False)  # noqa: PTH116  # as in os.walk above
+    except FileNotFoundError:
+        return frozenset()
+    return frozenset(((found.st_dev, found.st_ino),))
 
 
 def read_policy(config: Config) -> tuple[str, str]:
@@ -229,11 +253,12 @@ def parse(argv: list[str]) -> Config:
     parser.add_argument("--ready-fd", type=int)
     given = parser.parse_args(argv)
     root = os.path.realpath(given.workspace)
+    identity = locations.workspace_id(root)
     return Config(
         workspace=root,
         state_dir=os.path.abspath(given.state_dir),  # noqa: PTH100  # links in it are kept
         socket=given.socket,
-        workspace_id=locations.workspace_id(root),
+        workspace_id=identity,
         ready_fd=given.ready_fd,
     )
 

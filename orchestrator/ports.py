@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable
 from typing import Literal, Protocol
 
@@ -147,6 +148,66 @@ class Journal(Protocol):
     async def close(self) -> None: ...
 
 
+# --- disk ------------------------------------------------------------------------------
+
+
+class Disk(Protocol):
+    """Every call on a workspace file, at the level of the kernel; descriptors in, OSError out.
+
+    The one port under which a test can count, fail or lose any of them.
+    """
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What this kernel lacks, as sentences for a person; empty where nothing is degraded."""
+
+    def open_root(self, path: str) -> int:
+        """A handle of the workspace's root; the path may lead through links."""
+
+    def open_beneath(self, root: int, path: str, flags: int) -> int:
+        """Open below a root, without following any link or leaving its file system.
+
+        ELOOP: a link. EXDEV: out of the root or into another file system.
+        """
+
+    def open_at(self, directory: int, name: str, flags: int, mode: int = 0) -> int: ...
+
+    def close(self, handle: int) -> None: ...
+
+    def stat(self, handle: int) -> os.stat_result: ...
+
+    def stat_at(self, directory: int, name: str) -> os.stat_result:
+        """Of the name itself, if it is a link too."""
+
+    def read_link(self, directory: int, name: str) -> str: ...
+
+    def names(self, directory: int) -> list[str]: ...
+
+    def read(self, handle: int, count: int, offset: int) -> bytes: ...
+
+    def write(self, handle: int, data: memoryview) -> int: ...
+
+    def sync(self, handle: int) -> None: ...
+
+    def rename(self, from_dir: int, old: str, to_dir: int, new: str, how: Rename) -> None:
+        """`noreplace` fails with EEXIST, `exchange` swaps; EINVAL or ENOSYS where there is no such thing."""
+
+    def unlink_at(self, directory: int, name: str) -> None: ...
+
+    def make_directory(self, directory: int, name: str) -> None: ...
+
+    def copy_attributes(self, source: int, target: int) -> tuple[str, ...]:
+        """Owner, group, permission bits without setuid and setgid, extended attributes; warnings for what failed."""
+
+    def set_mode(self, handle: int, mode: int) -> None: ...
+
+    def take_lease(self, handle: int) -> bool:
+        """A read lease, which ends with the handle. False: leases can't be had here. EAGAIN: somebody writes."""
+
+
+Rename = Literal["replace", "noreplace", "exchange"]
+
+
 # --- workspace -------------------------------------------------------------------------
 
 
@@ -197,11 +258,15 @@ class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Displaced(Exception):
-    """What came out (or stood there) was not `before`; it is back in its place, nothing was changed."""
+    """What came out (or stood there) was not `before`: somebody else's content.
 
-    def __init__(self, path: WorkspacePath) -> None:
+    It is back in its place and nothing was changed; or, with `diverged`, it could not be put
+    back, and `foreign` holds every content that is now in nobody's place: keep them.
+    """
+
+    def __init__(self, path: WorkspacePath, *, diverged: bool = False, foreign: tuple[bytes, ...] = ()) -> None:
         super().__init__(path)
-        self.path = path
+        self.path, self.diverged, self.foreign = path, diverged, foreign
 
 
 class Landing(Protocol):

@@ -68,7 +68,7 @@ class Effects:
             raise WritesStopped(self.stopped, hint="Reads go on. Mend the disk, then restart the daemon.")
         with anyio.CancelScope(shield=True):
             applied = await self._carry_out(plan, intent)
-        return applied
+        return applied  # noqa: RET504  # inside the block the type checker sees a scope that may swallow
 
     async def _carry_out(self, plan: Apply, intent: Intent) -> Applied:
         part = _main(plan)
@@ -188,10 +188,11 @@ class Effects:
 
     async def _finish(self, landing: Landing, path: WorkspacePath, number: Seq) -> None:
         """Unlink what was swapped out; bytes that nobody knew are kept first."""
-        strays = await to_thread.run_sync(landing.finish)
-        if strays:
+        for _ in range(FINISH_TRIES):
+            strays = await to_thread.run_sync(landing.finish)
+            if not strays:
+                return
             await self.keep_strays(path, strays, number)
-            await to_thread.run_sync(landing.finish)
 
     async def keep_strays(self, path: WorkspacePath, strays: tuple[bytes, ...], change: Seq | None) -> None:
         """Make blobs of bytes that stood in a temporary file and that no event explains."""
@@ -261,6 +262,9 @@ class Effects:
     def _version(self, plan: Apply) -> int:
         return self._s.journal.stream_version(self._stream(plan)) if plan.parts else ANY_VERSION
 
+
+FINISH_TRIES = 5
+"""What a writer keeps changing after that is swept at the next start."""
 
 TEMP_PREFIX = ".orchestrator-"
 TEMP_SUFFIX = ".tmp"

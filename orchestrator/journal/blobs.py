@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import msgspec
 
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import JournalCorrupt
-from orchestrator.core.ids import Digest
+from orchestrator.core.ids import Digest, parse_digest
+from orchestrator.journal.schema import sync_directory
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
+FOLDER_NAME = "blobs"
 IN_DATABASE_BYTES = 256 * 1024
 LEVEL = 1
-"""Of zstd: the bytes are on the way of every write."""
+"""Of zstd; the bytes are on the way of every write.
+
+Source: 700 KB of Python took 1.8 ms at level 1 (28 % left) and 2.5 ms at level 3 (26 % left).
+"""
+
+_INCOMING = "incoming"
+_HEADER_BYTES = 18  # of a zstd frame, at most
 
 
 class StoredBlob(msgspec.Struct, frozen=True):
@@ -30,61 +40,92 @@ class StoredBlob(msgspec.Struct, frozen=True):
     data: bytes | None
 
 
-class BlobFiles:
-    """The large contents: one file each, named by digest, never changed once it is there."""
+class Blobs:
+    """The contents' bytes: packed for their row, or published as files that never change.
 
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
+    All calls are blocking and thread-safe.
+    """
 
-    def prepare(self, contents: Iterable[tuple[Digest, bytes]]) -> tuple[StoredBlob, ...]:
-        """Compress; publish the large ones durably, before any row names them. Blocking. Raises OSError."""
-        return tuple(self._prepared(digest, data) for digest, data in contents)
+    def __init__(self, state_dir: Path) -> None:
+        self._root = state_dir / FOLDER_NAME
+        self._numbers = itertools.count()
+
+    def sweep(self) -> None:
+        """Remove what a crash left half written; nothing names it."""
+        incoming = self._root / _INCOMING
+        if incoming.is_dir():
+            for leftover in incoming.iterdir():
+                leftover.unlink()
+
+    def prepare(
+        self, contents: Iterable[tuple[Digest, bytes]], *, kept: Callable[[Digest], bool]
+    ) -> tuple[StoredBlob, ...]:
+        """Pack those that are not `kept` yet; the large ones are on disk, synced, when this returns. Raises OSError.
+
+        700 KB: about 2 ms to pack and 1 ms to publish; 0.02 ms when kept.
+        """
+        return tuple(self._prepared(digest, data) for digest, data in contents if not kept(digest))
 
     def _prepared(self, digest: Digest, data: bytes) -> StoredBlob:
+        packed = None
         if len(data) <= IN_DATABASE_BYTES:
-            return StoredBlob(digest, len(data), zstd.compress(data, LEVEL))
-        self._publish(digest, data)
-        return StoredBlob(digest, len(data), None)
+            packed = zstd.compress(data, LEVEL)
+        else:
+            self._publish(digest, data)
+        return StoredBlob(digest, len(data), packed)
 
     def _publish(self, digest: Digest, data: bytes) -> None:
-        folder, path = self._place(digest)
-        if os.path.exists(path):
+        path, incoming = self._place(digest), self._root / _INCOMING
+        if not path.parent.is_dir() or not incoming.is_dir():
+            incoming.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            sync_directory(self._root)
+            sync_directory(self._root.parent)
+        if self._published(path, len(data)):
+            # No row says so yet: whoever put it there may have crashed before the name was synced.
+            sync_directory(path.parent)
             return
-        if not os.path.isdir(folder):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            _sync_directory(self._directory)
-            _sync_directory(os.path.dirname(self._directory))
-        temp = f"{path}.{os.getpid()}.{id(data):x}.tmp"
-        with open(os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(zstd.compress(data, LEVEL))
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(temp, path)
-        _sync_directory(folder)
+        temp = incoming / f"{os.getpid()}.{next(self._numbers)}"
+        handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            with open(handle, "wb") as file:  # a descriptor has no path
+                file.write(zstd.compress(data, LEVEL))
+                file.flush()
+                os.fsync(file.fileno())
+            temp.rename(path)
+        except BaseException:
+            temp.unlink(missing_ok=True)
+            raise
+        sync_directory(path.parent)
+
+    @staticmethod
+    def _published(path: Path, size: int) -> bool:
+        try:
+            with path.open("rb") as file:
+                return zstd.get_frame_info(file.read(_HEADER_BYTES)).decompressed_size == size
+        except (FileNotFoundError, zstd.ZstdError):
+            return False
 
     def read(self, digest: Digest, size: int, data: bytes | None) -> bytes:
-        """The plain bytes, proven. Raises JournalCorrupt when they are not there or not those."""
+        """The plain bytes, proven by their hash; never more than `size` of them are unpacked.
+
+        Raises JournalCorrupt when they are not there or not those.
+        """
         try:
-            if data is None:
-                with open(self._place(digest)[1], "rb") as file:
-                    data = file.read()
-            decompressor = zstd.ZstdDecompressor()
-            plain = decompressor.decompress(data, max_length=size + 1)
-        except (OSError, zstd.ZstdError) as error:
+            packed = self._packed(digest, size) if data is None else data
+            plain = zstd.ZstdDecompressor().decompress(packed, max_length=size + 1)
+        except (OSError, zstd.ZstdError, EOFError) as error:
             raise JournalCorrupt(f"the content {digest} can't be read: {error}") from error
         if len(plain) != size or digest_of(plain) != digest:
             raise JournalCorrupt(f"the content {digest} is not what its name says")
         return plain
 
-    def _place(self, digest: Digest) -> tuple[str, str]:
+    def _packed(self, digest: Digest, size: int) -> bytes:
+        with self._place(digest).open("rb") as file:
+            return file.read(size + size // 128 + 1024)
+
+    def _place(self, digest: Digest) -> Path:
+        if parse_digest(digest) is None:
+            raise JournalCorrupt(f"{digest!r} is no digest")
         name = digest.removeprefix("sha256:")
-        folder = os.path.join(self._directory, name[:2])
-        return folder, os.path.join(folder, name[2:])
-
-
-def _sync_directory(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        return self._root / name[:2] / name[2:]

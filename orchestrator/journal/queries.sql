@@ -3,11 +3,26 @@ INSERT INTO events (seq, at, stream, stream_version, tag, session, agent, owner,
                     trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
--- name: set_stream
-INSERT INTO streams (stream, version) VALUES (?, ?) ON CONFLICT (stream) DO UPDATE SET version = excluded.version;
+-- name: last_event
+SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1;
 
--- name: streams
-SELECT stream, version FROM streams;
+-- name: event
+SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
+       trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash
+FROM events WHERE seq = ?;
+
+-- name: all_events
+SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
+       trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash
+FROM events ORDER BY seq;
+
+-- name: tail
+SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
+       trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash
+FROM events ORDER BY seq DESC LIMIT ?;
+
+-- name: stream_version
+SELECT stream_version FROM events WHERE stream = ? AND seq <= ? ORDER BY seq DESC LIMIT 1;
 
 -- name: request
 SELECT digest, seq FROM requests WHERE agent = ? AND request_id = ?;
@@ -15,6 +30,9 @@ SELECT digest, seq FROM requests WHERE agent = ? AND request_id = ?;
 -- name: set_request
 INSERT INTO requests (agent, request_id, digest, seq) VALUES (?, ?, ?, ?)
 ON CONFLICT (agent, request_id) DO UPDATE SET seq = excluded.seq;
+
+-- name: all_requests
+SELECT agent, request_id, digest, seq FROM requests;
 
 -- name: add_blob
 INSERT INTO blobs (digest, size, data) VALUES (?, ?, ?) ON CONFLICT (digest) DO NOTHING;
@@ -26,16 +44,15 @@ SELECT size, data FROM blobs WHERE digest = ?;
 SELECT 1 FROM blobs WHERE digest = ?;
 
 -- name: all_blobs
-SELECT digest FROM blobs ORDER BY digest;
+SELECT digest, size, data FROM blobs;
 
 -- name: add_version
-INSERT INTO file_versions (path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent,
-                           session, task, approval, reverts, moved_from)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (path, seq) DO NOTHING;
+INSERT OR REPLACE INTO file_versions (path, seq, effective, at, kind, operation, digest, present, size, mode, change,
+                                      agent, session, task, approval, reverts, moved_from)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: learn_digest
-UPDATE file_versions SET digest = ?, size = ? WHERE path = ? AND seq = ? AND digest IS NULL;
+UPDATE file_versions SET digest = ?, size = ? WHERE path = ? AND seq = ? AND present AND digest IS NULL;
 
 -- name: versions
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
@@ -45,7 +62,7 @@ FROM file_versions WHERE path = ? AND seq < ? ORDER BY seq DESC LIMIT ?;
 -- name: version_at
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
        reverts, moved_from
-FROM file_versions WHERE path = ? AND effective <= ? ORDER BY seq DESC LIMIT 1;
+FROM file_versions WHERE path = ? AND effective <= ? ORDER BY effective DESC, seq DESC LIMIT 1;
 
 -- name: version_with
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
@@ -55,13 +72,10 @@ FROM file_versions WHERE path = ? AND digest = ? ORDER BY seq DESC LIMIT 1;
 -- name: all_versions
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
        reverts, moved_from
-FROM file_versions ORDER BY seq, path;
+FROM file_versions;
 
--- name: last_event
-SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1;
+-- name: epoch
+SELECT value FROM meta WHERE key = 'epoch';
 
--- name: get_meta
-SELECT value FROM meta WHERE key = ?;
-
--- name: set_meta
-INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+-- name: next_epoch
+UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'epoch' RETURNING value;

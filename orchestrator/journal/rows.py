@@ -1,15 +1,13 @@
-"""Rows of the database to values and back."""
+"""Rows of the events table as values."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
+from orchestrator.core.events import chain
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.codec import decode
-from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.ids import AgentName, Seq, SessionId
 
 EVENT_COLUMNS = (
     "seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause, trace_id, "
@@ -19,13 +17,18 @@ EVENT_COLUMNS = (
 
 def recorded_of(row: Any) -> Recorded:
     """A row of EVENT_COLUMNS. Raises JournalTooNew, JournalCorrupt."""
+    return recorded_with(row, event_of(row), origin_of(row))
+
+
+def recorded_with(row: Any, event: Event, origin: Origin) -> Recorded:
+    """As `recorded_of`, for whoever has the two parts already."""
     return Recorded(
         seq=Seq(row[0]),
         at=row[1],
         stream=row[2],
         stream_version=row[3],
-        origin=origin_of(row),
-        event=event_of(row),
+        origin=origin,
+        event=event,
         payload_hash=row[15],
         prev_hash=row[16],
         hash=row[17],
@@ -51,51 +54,20 @@ def event_of(row: Any) -> Event:
     return decode(row[13], tag=row[4], seq=row[0])
 
 
-def version_of(row: Any) -> VersionRow:
-    """A row of file_versions, in the table's order of columns."""
-    return VersionRow(
-        path=WorkspacePath(row[0]),
-        seq=Seq(row[1]),
-        effective=Seq(row[2]),
-        at=row[3],
-        kind=row[4],
-        operation=row[5],
-        digest=Digest(row[6]) if row[6] is not None else None,
-        present=bool(row[7]),
-        size=row[8],
-        mode=row[9],
-        change=_seq(row[10]),
-        agent=AgentName(row[11]) if row[11] is not None else None,
-        session=row[12],
-        task=_seq(row[13]),
-        approval=_seq(row[14]),
-        reverts=tuple(msgspec.json.decode(row[15], type=list[Seq])),
-        moved_from=WorkspacePath(row[16]) if row[16] is not None else None,
-    )
+def link_problem(row: Any, origin: Origin, before: tuple[int, bytes] | None) -> str | None:
+    """What is wrong with an event's place in the chain; `before` is the position and hash it must follow.
 
-
-def version_values(row: VersionRow) -> tuple[Any, ...]:
-    """The other way."""
-    return (
-        row.path,
-        row.seq,
-        row.effective,
-        row.at,
-        row.kind,
-        row.operation,
-        row.digest,
-        int(row.present),
-        row.size,
-        row.mode,
-        row.change,
-        row.agent,
-        row.session,
-        row.task,
-        row.approval,
-        msgspec.json.encode(row.reverts).decode(),
-        row.moved_from,
-    )
-
-
-def _seq(value: int | None) -> Seq | None:
-    return Seq(value) if value is not None else None
+    With None only the event itself is checked, not what it hangs on.
+    """
+    seq = row[0]
+    if before is not None and seq != before[0] + 1:
+        missing = f"@{before[0] + 1}" if seq == before[0] + 2 else f"@{before[0] + 1} to @{seq - 1}"
+        return f"missing before event @{seq}: {missing}"
+    if before is not None and row[16] != before[1]:
+        return f"event @{seq} does not follow @{before[0]}: the chain is broken"
+    if chain.payload_hash(row[14], row[13]) != row[15]:
+        return f"the payload of event @{seq} was altered"
+    header = chain.header(seq=seq, at=row[1], stream=row[2], stream_version=row[3], tag=row[4], origin=origin)
+    if chain.link(row[16], header, row[15]) != row[17]:
+        return f"the envelope of event @{seq} was altered"
+    return None

@@ -1,16 +1,25 @@
-"""The database file: its identity, its numbered migrations, its named SQL."""
+"""The database file: its identity, its numbered migrations, its named SQL, and how it is opened."""
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import resources
+from pathlib import Path
+from urllib.parse import quote
 
-from orchestrator.core.errors import JournalCorrupt, JournalTooNew
+from orchestrator.core.errors import JournalCorrupt, JournalTooNew, WorkspaceHeld
 
+FILE_NAME = "journal.db"
 APPLICATION_ID = 0x0C4E57A7
 """Marks the file as ours."""
+
+BUSY_TIMEOUT_S = 5.0
+CACHE_KIB = 16 * 1024
 
 _NAMED = re.compile(r"^-- name: (\w+)\n(.*?);\s*$", re.MULTILINE | re.DOTALL)
 
@@ -35,53 +44,120 @@ def migrations() -> tuple[str, ...]:
     return tuple(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
 
 
-def open_writer(path: str) -> sqlite3.Connection:
+def open_writer(path: Path, *, factory: type[sqlite3.Connection] = sqlite3.Connection) -> sqlite3.Connection:
     """The one connection that writes and checkpoints; the schema is brought up to date.
 
-    Raises JournalCorrupt for a file that is not ours or not a database, JournalTooNew.
+    FULL: a committed event outlives a power loss. SQLite's automatic checkpoint runs on this
+    connection only, since no other commits. Raises JournalCorrupt for a file that is not ours
+    or not a database, JournalTooNew, WorkspaceHeld.
     """
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
-    try:
+    _make_private(path)
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_S, factory=factory
+    )
+    with _closed_on_error(connection), naming_trouble(path):
         _check_identity(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         _migrate(connection)
-    except sqlite3.DatabaseError as error:
-        connection.close()
-        raise JournalCorrupt(
-            f"{path} can't be used as a journal: {error}", hint="Restore it from a backup, or move it away."
-        ) from error
-    except JournalCorrupt:
-        connection.close()
-        raise
     return connection
 
 
-def reader_uri(path: str) -> str:
-    """For a connection that can only read; it never checkpoints, since it never commits."""
-    quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    return f"file:{quoted}?mode=ro"
+def open_reader(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write and never checkpoints. Raises as `open_writer`."""
+    with naming_trouble(path):
+        connection = sqlite3.connect(
+            reader_uri(path), uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_S
+        )
+    with _closed_on_error(connection), naming_trouble(path):
+        if _check_identity(connection, path) == 0:
+            raise JournalCorrupt(f"{path} holds no journal yet", hint="Start the daemon on this workspace first.")
+        for pragma in READER_PRAGMAS:
+            connection.execute(pragma)
+    return connection
 
 
-def _check_identity(connection: sqlite3.Connection, path: str) -> None:
+READER_PRAGMAS = ("PRAGMA query_only = ON", "PRAGMA wal_autocheckpoint = 0", "PRAGMA trusted_schema = OFF")
+
+
+def reader_uri(path: Path) -> str:
+    """For a connection that can only read."""
+    return f"file:{quote(str(path))}?mode=ro"
+
+
+@contextmanager
+def naming_trouble(path: Path | str) -> Iterator[None]:
+    """The driver's errors as ours, with the file's name."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            raise WorkspaceHeld(
+                f"another process is writing to {path}", hint="One daemon serves a workspace; end one of the two."
+            ) from error
+        raise JournalCorrupt(
+            f"{path} can't be used as a journal: {error}", hint="Restore it from a backup, or move it away."
+        ) from error
+
+
+@contextmanager
+def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _make_private(path: Path) -> None:
+    """The file 0600 in a 0700 directory, its name synced; SQLite gives its own side files the same mode."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.parent.chmod(0o700)
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        path.chmod(0o600)  # by name: closing any descriptor of the file would drop SQLite's own locks on it
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _check_identity(connection: sqlite3.Connection, path: Path) -> int:
+    """The schema's version, 0 for an empty file."""
     (found,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    if tables and found != APPLICATION_ID:
-        raise JournalCorrupt(f"{path} is a database of another program")
+    if (tables or found) and found != APPLICATION_ID:
+        raise JournalCorrupt(
+            f"{path} is a database of another program", hint="Move it away, or name another state directory."
+        )
     if version > len(migrations()):
         raise JournalTooNew(
             f"{path} has schema {version}; this program knows up to {len(migrations())}",
             hint="Run the newer version of the program that wrote it.",
         )
+    return int(version)
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     for number, script in enumerate(migrations()[version:], version + 1):
-        connection.executescript(
-            f"BEGIN IMMEDIATE;\n{script}\nPRAGMA application_id = {APPLICATION_ID};\n"
-            f"PRAGMA user_version = {number};\nCOMMIT;"
-        )
+        try:
+            connection.executescript(
+                f"BEGIN IMMEDIATE;\n{script}\nPRAGMA application_id = {APPLICATION_ID};\n"
+                f"PRAGMA user_version = {number};\nCOMMIT;"
+            )
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise

@@ -3,191 +3,208 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
-from collections.abc import AsyncIterator, Callable
-from functools import partial
-from typing import Any, Self
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Self
 
-import aiosqlite
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 
+from orchestrator.core.errors import DiskFull, JournalCorrupt, WritesStopped
 from orchestrator.core.events.base import Recorded
-from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.core.projections.history import VersionRow
-from orchestrator.journal.blobs import BlobFiles, StoredBlob
-from orchestrator.journal.rows import EVENT_COLUMNS, recorded_of, version_of
-from orchestrator.journal.schema import open_writer, reader_uri, sql
-from orchestrator.journal.verify import check_tail, verify
+from orchestrator.core.ids import Digest
+from orchestrator.journal.reading import INLINE_BYTES, Reading
+from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, open_writer, sql
+from orchestrator.journal.verify import check_tail
 from orchestrator.journal.writer import Job, Outcome, Writer
-from orchestrator.ports import EVERYTHING, Clock, Entropy, EventFilter, RequestSeen, Step, Unit, VerifyReport
-
-FILE_NAME = "journal.db"
-INLINE_BYTES = 16 * 1024
-"""Contents up to this are compressed on the event loop; larger ones in a worker thread."""
+from orchestrator.ports import Clock, Entropy, Step, Unit
 
 KNOWN_BLOBS = 20_000
-_END = 2**62
+KNOWN_STREAMS = 50_000
+PACKERS = 2
+"""Threads that compress and publish contents."""
 
 
-class SqliteJournal:
-    """See `ports.Journal`."""
+class SqliteJournal(Reading):
+    """See `ports.Journal`. Made by `open`."""
 
-    def __init__(self, state_dir: str, writer: Writer, reader: aiosqlite.Connection, blobs: BlobFiles) -> None:
-        self._state_dir, self._writer, self._reader, self._blobs = state_dir, writer, reader, blobs
+    def __init__(self, state_dir: Path) -> None:
+        super().__init__(state_dir)
+        self._writer: Writer | None = None
         self._folds: list[Callable[[Recorded], None]] = []
-        self._head = writer.head
-        self._versions = dict(writer.streams)
-        self._known: dict[Digest, None] = {}
+        self._streams: dict[str, int] = {}
+        self._kept: dict[Digest, None] = {}
+        self._packers = ThreadPoolExecutor(PACKERS, "journal-packer")
 
     @classmethod
-    async def open(cls, state_dir: str, *, clock: Clock, entropy: Entropy, step: Step = lambda name: None) -> Self:
-        """Open or create the journal of a state directory.
+    async def open(
+        cls,
+        state_dir: str | os.PathLike[str],
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        step: Step = lambda name: None,
+        readonly: bool = False,
+    ) -> Self:
+        """Open or create the journal of a state directory; `readonly`: never create, never append.
 
-        The chain's last events are checked, not all of them: `verify` does that. Raises
-        JournalCorrupt, naming the place, and JournalTooNew.
+        The cost does not grow with the journal: the schema and the chain of the last 1,000
+        events are checked, `verify` checks all. Raises JournalCorrupt, naming the place,
+        JournalTooNew, WorkspaceHeld.
         """
-        path = os.path.join(state_dir, FILE_NAME)
-        old_mask = os.umask(0o077)
+        journal = cls(Path(state_dir))
         try:
-            connection = await to_thread.run_sync(open_writer, path)
-        finally:
-            os.umask(old_mask)
-        try:
-            await to_thread.run_sync(check_tail, connection)
-            reader = await aiosqlite.connect(reader_uri(path), uri=True, isolation_level=None)
+            await journal._open(clock, entropy, step, readonly=readonly)
         except BaseException:
-            connection.close()
+            await journal.close()
             raise
-        await reader.execute("PRAGMA query_only = ON")
-        writer = Writer(connection, clock=clock, entropy=entropy, step=step, loop=asyncio.get_running_loop())
-        journal = cls(state_dir, writer, reader, BlobFiles(os.path.join(state_dir, "blobs")))
-        writer.start(journal._deliver)
         return journal
 
-    @property
-    def head(self) -> Seq:
-        return Seq(self._head)
+    async def _open(self, clock: Clock, entropy: Entropy, step: Step, *, readonly: bool) -> None:
+        self._loop = asyncio.get_running_loop()
+        if not readonly:
+            connection = await to_thread.run_sync(open_writer, self._path)
+            try:
+                await to_thread.run_sync(check_tail, connection)
+                await to_thread.run_sync(self._blobs.sweep)
+                writer = Writer(connection, clock=clock, entropy=entropy, step=step, deliver=self._hand_over)
+            except BaseException:
+                connection.close()
+                raise
+            self._writer, self._head = writer, writer.head
+        elif not self._path.exists():
+            raise JournalCorrupt(
+                f"there is no {FILE_NAME} in {self._state_dir}", hint="Start the daemon on this workspace first."
+            )
+        # One for the loop's thread, one for the packers; both only for lookups of microseconds.
+        self._lookup = open_reader(self._path)
+        self._reads.callback(self._lookup.close)
+        self._packers_lookup = open_reader(self._path)
+        self._reads.callback(self._packers_lookup.close)
+        if readonly:
+            check_tail(self._lookup)
+            last = self._lookup.execute(sql("last_event")).fetchone()
+            self._head = last[0] if last else 0
+        await self._open_readers()
+        if self._writer is not None:
+            self._writer.start()
+
+    async def close(self) -> None:
+        """Finish what is under way, then close; later appends are refused."""
+        with CancelScope(shield=True):
+            writer, self._writer = self._writer, None
+            await to_thread.run_sync(self._packers.shutdown)
+            await self._reads.aclose()
+            if writer is not None:
+                await to_thread.run_sync(writer.close)  # last, so that SQLite folds the log into the database
+
+    # --- appending ----------------------------------------------------------------------
 
     def stream_version(self, stream: str) -> int:
-        return self._versions.get(stream, 0)
+        found = self._streams.get(stream)
+        if found is None:
+            with naming_trouble(self._path):
+                row = self._lookup.execute(sql("stream_version"), (stream, self._head)).fetchone()
+            found = self._streams[stream] = row[0] if row else 0
+            self._trim()
+        return found
 
     def subscribe(self, fold: Callable[[Recorded], None]) -> None:
         self._folds.append(fold)
 
     async def append(self, unit: Unit) -> tuple[Recorded, ...]:
-        blobs = await self._prepared(unit)
-        done: asyncio.Future[tuple[Recorded, ...]] = asyncio.get_running_loop().create_future()
-        self._writer.submit(Job(unit, blobs, done))
-        return await asyncio.shield(done)
-
-    async def _prepared(self, unit: Unit) -> tuple[StoredBlob, ...]:
-        new = tuple((digest, data) for digest, data in unit.blobs if digest not in self._known)
+        writer = self._writer
+        if writer is None:
+            raise WritesStopped("the journal is not open for writing")
+        # Nothing is awaited before the unit is on its way: whoever is cancelled from here on gives up
+        # the answer, not the append.
+        job = Job(unit, (), self._loop.create_future())
+        new = tuple(blob for blob in unit.blobs if blob[0] not in self._kept) if unit.blobs else ()
         if not new:
-            return ()
-        if sum(len(data) for _, data in new) <= INLINE_BYTES:
-            return self._blobs.prepare(new)
-        return await to_thread.run_sync(partial(self._blobs.prepare, new))
+            writer.submit(job)
+        elif sum(len(data) for _, data in new) <= INLINE_BYTES:
+            job.blobs = self._blobs.prepare(new, kept=lambda digest: False)
+            writer.submit(job)
+        else:
+            self._packers.submit(self._pack, writer, job, new)
+        return await job.done
+
+    def _pack(self, writer: Writer, job: Job, contents: tuple[tuple[Digest, bytes], ...]) -> None:
+        """On a packer's thread: the contents first, durably, then the unit that names them."""
+        try:
+            job.blobs = self._blobs.prepare(contents, kept=self._is_kept)
+        except Exception as error:  # noqa: BLE001  # whatever it is, it goes to who awaits the append
+            self._loop.call_soon_threadsafe(_resolve, job, _refusal(writer, error))
+        else:
+            writer.submit(job)
+
+    def _is_kept(self, digest: Digest) -> bool:
+        return self._packers_lookup.execute(sql("has_blob"), (digest,)).fetchone() is not None
+
+    def _hand_over(self, batch: list[tuple[Job, Outcome]]) -> None:
+        """On the writer's thread."""
+        try:
+            self._loop.call_soon_threadsafe(self._deliver, batch)
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
 
     def _deliver(self, batch: list[tuple[Job, Outcome]]) -> None:
         """On the loop, after a commit: first the folds see every event, then the callers go on."""
+        folds, streams = self._folds, self._streams
+        trouble: WritesStopped | None = None
         for job, outcome in batch:
-            if isinstance(outcome, Exception):
+            if not isinstance(outcome, tuple):
                 continue
+            for blob in job.blobs:
+                self._kept[blob.digest] = None
             for recorded in outcome:
                 self._head = recorded.seq
-                self._versions[recorded.stream] = recorded.stream_version
-                for fold in self._folds:
-                    fold(recorded)
-            for blob in job.blobs:
-                self._known[blob.digest] = None
-        while len(self._known) > KNOWN_BLOBS:
-            del self._known[next(iter(self._known))]
+                streams[recorded.stream] = recorded.stream_version
+                try:
+                    for fold in folds:
+                        fold(recorded)
+                except Exception as error:  # noqa: BLE001  # the event is committed; what can't follow it may not decide
+                    trouble = trouble or self._fold_failed(recorded, error)
+        self._trim()
         for job, outcome in batch:
-            if job.done.cancelled():
-                continue
-            if isinstance(outcome, Exception):
-                job.done.set_exception(outcome)
-            else:
-                job.done.set_result(outcome)
+            _resolve(job, trouble or outcome)
 
-    # --- reading ----------------------------------------------------------------------
+    def _fold_failed(self, recorded: Recorded, error: Exception) -> WritesStopped:
+        message = f"a projection could not take event @{recorded.seq}: {error}"
+        if self._writer is not None:
+            self._writer.stop(message)
+        stopped = WritesStopped(message, hint="The event is kept. Restart the daemon, and report this.")
+        stopped.__cause__ = error
+        return stopped
 
-    async def request(self, agent: str, request_id: str) -> RequestSeen | None:
-        row = await self._one(sql("request"), (agent, request_id))
-        return RequestSeen(row[0], Seq(row[1])) if row else None
-
-    async def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
-        after = wanted.after
-        while True:
-            statement, values = _select(wanted, after=after, newest=False)
-            rows = await self._all(f"{statement} LIMIT ?", (*values, batch))
-            for row in rows:
-                yield recorded_of(row)
-            if len(rows) < batch:
-                return
-            after = rows[-1][0]
-
-    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int) -> list[Recorded]:
-        statement, values = _select(wanted, after=wanted.after, newest=True)
-        return [recorded_of(row) for row in await self._all(f"{statement} LIMIT ?", (*values, limit))]
-
-    async def event(self, seq: int) -> Recorded | None:
-        row = await self._one(f"SELECT {EVENT_COLUMNS} FROM events WHERE seq = ?", (seq,))
-        return recorded_of(row) if row else None
-
-    async def blob(self, digest: Digest) -> bytes | None:
-        row = await self._one(sql("blob"), (digest,))
-        if row is None:
-            return None
-        size, data = row
-        if size <= INLINE_BYTES:
-            return self._blobs.read(digest, size, data)
-        return await to_thread.run_sync(self._blobs.read, digest, size, data)
-
-    async def has_blob(self, digest: Digest) -> bool:
-        return digest in self._known or await self._one(sql("has_blob"), (digest,)) is not None
-
-    async def versions(self, path: WorkspacePath, *, limit: int, before: int | None = None) -> list[VersionRow]:
-        rows = await self._all(sql("versions"), (path, _END if before is None else before, limit))
-        return [version_of(row) for row in rows]
-
-    async def version_at(self, path: WorkspacePath, at: int) -> VersionRow | None:
-        row = await self._one(sql("version_at"), (path, at))
-        return version_of(row) if row else None
-
-    async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
-        row = await self._one(sql("version_with"), (path, digest))
-        return version_of(row) if row else None
-
-    async def verify(self) -> VerifyReport:
-        return await to_thread.run_sync(verify, os.path.join(self._state_dir, FILE_NAME), self._blobs)
-
-    async def close(self) -> None:
-        await self._reader.close()
-        await to_thread.run_sync(self._writer.close)
-
-    async def _one(self, statement: str, values: tuple[Any, ...]) -> Any:
-        rows = await self._all(statement, values)
-        return rows[0] if rows else None
-
-    async def _all(self, statement: str, values: tuple[Any, ...]) -> list[Any]:
-        return list(await self._reader.execute_fetchall(statement, values))
+    def _trim(self) -> None:
+        while len(self._streams) > KNOWN_STREAMS:
+            del self._streams[next(iter(self._streams))]
+        while len(self._kept) > KNOWN_BLOBS:
+            del self._kept[next(iter(self._kept))]
 
 
-def _select(wanted: EventFilter, *, after: int, newest: bool) -> tuple[str, tuple[Any, ...]]:
-    """A query for the events that fit, without its limit."""
-    clauses, parts = ["seq > ?"], list[Any]([after])
-    for column, value in (("stream", wanted.stream), ("agent", wanted.agent), ("session", wanted.session)):
-        if value is not None:
-            clauses.append(f"{column} = ?")
-            parts.append(value)
-    if wanted.until is not None:
-        clauses.append("seq <= ?")
-        parts.append(wanted.until)
-    if wanted.tags:
-        clauses.append(f"tag IN ({', '.join('?' * len(wanted.tags))})")
-        parts += wanted.tags
-    order = "stream_version" if wanted.stream is not None else "seq"
-    direction = "DESC" if newest else "ASC"
-    where = " AND ".join(clauses)
-    return f"SELECT {EVENT_COLUMNS} FROM events WHERE {where} ORDER BY {order} {direction}", tuple(parts)
+def _resolve(job: Job, outcome: Outcome) -> None:
+    if job.done.done():
+        return  # its caller was cancelled
+    if isinstance(outcome, tuple):
+        job.done.set_result(outcome)
+    else:
+        job.done.set_exception(outcome)
+
+
+def _refusal(writer: Writer, error: Exception) -> Exception:
+    """What a content that could not be kept means for the append that needs it."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull("the disk that holds the journal is full; nothing was changed")
+    if isinstance(error, OSError | sqlite3.Error):
+        message = f"a content can't be written beside the journal: {error}"
+        writer.stop(message)
+        stopped = WritesStopped(message, hint="Mend the disk, then restart the daemon.")
+        stopped.__cause__ = error
+        return stopped
+    return error

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from orchestrator.core.errors import JournalCorrupt, OrchestratorError
 from orchestrator.core.events import chain
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.history import VersionRow, history
-from orchestrator.journal.blobs import BlobFiles
-from orchestrator.journal.rows import EVENT_COLUMNS, event_of, origin_of, recorded_of, version_values
-from orchestrator.journal.schema import reader_uri, sql
+from orchestrator.journal.blobs import Blobs
+from orchestrator.journal.history import Versions, version_of
+from orchestrator.journal.rows import event_of, link_problem, origin_of, recorded_with
+from orchestrator.journal.schema import naming_trouble, open_reader, sql
 from orchestrator.ports import VerifyReport
 
 TAIL = 1000
@@ -20,130 +23,111 @@ TAIL = 1000
 
 MOST_PROBLEMS = 50
 
+UNCHECKED = (
+    "whoever can rewrite all of the journal can rewrite the chain: compare the head with a copy kept elsewhere",
+)
+
 
 def check_tail(connection: sqlite3.Connection) -> None:
     """Check the last events' chain. Raises JournalCorrupt, naming the first position that does not hold."""
-    try:
-        rows = connection.execute(f"SELECT {EVENT_COLUMNS} FROM events ORDER BY seq DESC LIMIT {TAIL}").fetchall()
-    except sqlite3.DatabaseError as error:
-        raise JournalCorrupt(f"the journal can't be read: {error}", hint="Restore it from a backup.") from error
-    rows.reverse()
-    before: Any = None
-    for row in rows:
-        wrong = _link_problem(row, before)
-        if wrong:
-            raise JournalCorrupt(wrong, hint="`orchestrator journal verify` says more; restore a backup.")
-        before = row
+    with naming_trouble("the journal"):
+        rows = connection.execute(sql("tail"), (TAIL + 1,)).fetchall()[::-1]
+    whole = len(rows) <= TAIL
+    if rows and whole:
+        _demand(link_problem(rows[0], origin_of(rows[0]), (0, chain.GENESIS)))
+    for before, row in pairwise(rows):
+        _demand(link_problem(row, origin_of(row), (before[0], before[17])))
 
 
-def verify(path: str, blobs: BlobFiles) -> VerifyReport:
-    """Walk over everything. Blocking; reads from one snapshot."""
-    connection = sqlite3.connect(reader_uri(path), uri=True, isolation_level=None)
+def _demand(problem: str | None) -> None:
+    if problem is not None:
+        raise JournalCorrupt(problem, hint="`orchestrator journal verify` says more; restore a backup.")
+
+
+def verify(path: Path, blobs: Blobs) -> VerifyReport:
+    """Walk over everything, in one snapshot. Blocking.
+
+    Cost: O(events + contents' bytes) time, O(streams + versions of files) memory.
+    """
+    connection = open_reader(path)
     try:
-        connection.execute("BEGIN")
-        return _verify(connection, blobs)
+        with naming_trouble(path):
+            connection.execute("BEGIN")
+            return _Walk(connection, blobs).report()
     finally:
         connection.close()
 
 
-def _verify(connection: sqlite3.Connection, blobs: BlobFiles) -> VerifyReport:
-    problems: list[str] = []
-    before: Any = None
-    streams: dict[str, int] = {}
-    versions: dict[tuple[str, int], tuple[Any, ...]] = {}
-    count = 0
-    for row in connection.execute(f"SELECT {EVENT_COLUMNS} FROM events ORDER BY seq"):
-        count += 1
-        problems += filter(None, (_link_problem(row, before), _stream_problem(row, streams), _payload_problem(row)))
-        before = row
-        if len(problems) >= MOST_PROBLEMS:
-            break
-        _fold_versions(row, versions)
-    checked = 0
-    for problem in _blob_problems(connection, blobs):
-        checked += 1
-        if problem:
-            problems.append(problem)
-    problems += _version_problems(connection, versions)
-    head = before[0] if before else 0
-    return VerifyReport(
-        events=count,
-        head=Seq(head),
-        head_hash=(before[17] if before else chain.GENESIS).hex(),
-        blobs=checked,
-        problems=tuple(problems[:MOST_PROBLEMS]),
-        unchecked=(
-            "who can rewrite the whole journal can rewrite the chain: compare head_hash with a copy kept elsewhere",
-        ),
-    )
+class _Walk:
+    """One pass over a snapshot."""
 
+    def __init__(self, connection: sqlite3.Connection, blobs: Blobs) -> None:
+        self._db, self._blobs = connection, blobs
+        self._problems: list[str] = []
+        self._streams: dict[str, int] = {}
+        self._versions = Versions()
+        self._end: tuple[int, bytes] = (0, chain.GENESIS)
+        self._more = 0
 
-def _link_problem(row: Any, before: Any) -> str | None:
-    seq = row[0]
-    if before is not None and seq != before[0] + 1:
-        return f"events @{before[0] + 1} to @{seq - 1} are missing"
-    if before is None and seq == 1 and row[16] != chain.GENESIS:
-        return "event @1 does not begin the chain"
-    if before is not None and row[16] != before[17]:
-        return f"event @{seq} does not follow @{before[0]}: the chain is broken"
-    if chain.payload_hash(row[14], row[13]) != row[15]:
-        return f"the payload of event @{seq} was altered"
-    header = chain.header(seq=seq, at=row[1], stream=row[2], stream_version=row[3], tag=row[4], origin=origin_of(row))
-    if chain.link(row[16], header, row[15]) != row[17]:
-        return f"the envelope of event @{seq} was altered"
-    return None
+    def report(self) -> VerifyReport:
+        events = sum(1 for _ in map(self._event, self._db.execute(sql("all_events"))))
+        contents = self._contents()
+        for problem in self._table_problems():
+            self._note(problem)
+        for table, *_ in self._db.execute("PRAGMA foreign_key_check"):
+            self._note(f"a row of {table} names an event that is not there")
+        unchecked = (*UNCHECKED, f"{self._more} more problems") if self._more else UNCHECKED
+        return VerifyReport(
+            events=events,
+            head=Seq(self._end[0]),
+            head_hash=self._end[1].hex(),
+            blobs=contents,
+            problems=tuple(self._problems),
+            unchecked=unchecked,
+        )
 
-
-def _stream_problem(row: Any, streams: dict[str, int]) -> str | None:
-    expected = streams.get(row[2], 0) + 1
-    streams[row[2]] = row[3]
-    if row[3] != expected:
-        return f"event @{row[0]} is number {row[3]} of {row[2]}, where {expected} should be"
-    return None
-
-
-def _payload_problem(row: Any) -> str | None:
-    try:
-        event_of(row)
-    except OrchestratorError as error:
-        return error.message
-    return None
-
-
-def _fold_versions(row: Any, versions: dict[tuple[str, int], tuple[Any, ...]]) -> None:
-    try:
-        recorded = recorded_of(row)
-    except OrchestratorError:
-        return  # named by _payload_problem
-    for item in history(recorded):
-        if isinstance(item, VersionRow):
-            versions.setdefault((item.path, item.seq), version_values(item))
-            continue
-        known = versions.get((item.path, item.version))
-        if known is not None and known[6] is None:
-            versions[item.path, item.version] = (*known[:6], item.digest, known[7], item.size, *known[9:])
-
-
-def _blob_problems(connection: sqlite3.Connection, blobs: BlobFiles) -> Iterator[str | None]:
-    digests = [Digest(digest) for (digest,) in connection.execute(sql("all_blobs"))]
-    for digest in digests:
-        size, data = connection.execute(sql("blob"), (digest,)).fetchone()
-        try:
-            blobs.read(digest, size, data)
-        except JournalCorrupt as error:
-            yield error.message
+    def _note(self, problem: str) -> None:
+        if len(self._problems) < MOST_PROBLEMS:
+            self._problems.append(problem)
         else:
-            yield None
+            self._more += 1
 
+    def _event(self, row: Any) -> None:
+        origin = origin_of(row)
+        problem = link_problem(row, origin, self._end)
+        if problem is not None:
+            self._note(problem)
+        self._end = row[0], row[17]
+        stream, version = row[2], row[3]
+        expected = self._streams.get(stream, 0) + 1
+        self._streams[stream] = version
+        if version != expected:
+            self._note(f"event @{row[0]} is number {version} of {stream}, where {expected} should be")
+        try:
+            recorded = recorded_with(row, event_of(row), origin)
+        except OrchestratorError as error:
+            self._note(error.message)
+            return
+        for item in history(recorded):
+            self._versions.add(item)
 
-def _version_problems(
-    connection: sqlite3.Connection, versions: dict[tuple[str, int], tuple[Any, ...]]
-) -> Iterator[str]:
-    """The table against its rebuild from the events."""
-    left = dict(versions)
-    for row in connection.execute(sql("all_versions")):
-        expected = left.pop((row[0], row[1]), None)
-        if expected != tuple(row):
-            yield f"the version @{row[1]} of {row[0]} in the table is not what the events say"
-    for path, seq in left:
-        yield f"the version @{seq} of {path} is missing in the table"
+    def _contents(self) -> int:
+        count = 0
+        for digest, size, data in self._db.execute(sql("all_blobs")):
+            count += 1
+            try:
+                self._blobs.read(Digest(digest), size, data)
+            except JournalCorrupt as error:
+                self._note(error.message)
+        return count
+
+    def _table_problems(self) -> Iterator[str]:
+        """The table of versions against its rebuild from the events."""
+        left: dict[tuple[str, int], VersionRow] = {
+            (path, seq): row for path, rows in self._versions.by_path.items() for seq, row in rows.items()
+        }
+        for row in self._db.execute(sql("all_versions")):
+            if left.pop((row[0], row[1]), None) != version_of(row):
+                yield f"version @{row[1]} of {row[0]} in the table is not what the events say"
+        for path, seq in left:
+            yield f"version @{seq} of {path} is missing in the table"

@@ -12,22 +12,19 @@ from orchestrator.core.errors import DiskFull, OrchestratorError, RequestIdReuse
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.codec import encode
 from orchestrator.core.ids import Seq
 from orchestrator.core.projections.history import DigestLearned, VersionRow, history
 from orchestrator.journal.blobs import StoredBlob
-from orchestrator.journal.rows import version_values
-from orchestrator.journal.schema import sql
-from orchestrator.ports import ANY_VERSION, Clock, Entropy, NewEvent, Step, StreamMoved, Unit
+from orchestrator.journal.history import add_versions
+from orchestrator.journal.ledger import Ledger, Row
+from orchestrator.journal.schema import naming_trouble, sql
+from orchestrator.ports import Clock, Entropy, RequestSeen, Step, StreamMoved, Unit
 
 Outcome = tuple[Recorded, ...] | Exception
 Deliver = Callable[[list[tuple["Job", Outcome]]], None]
 
 MOST_PER_COMMIT = 512
-
-
-def _nobody(batch: list[tuple[Job, Outcome]]) -> None:
-    raise RuntimeError("the writer was not started")
+"""Units; a longer queue waits for the next commit."""
 
 
 class Job:
@@ -40,215 +37,171 @@ class Job:
 
 
 class Writer:
-    """Owns the write connection, the chain's end, and the versions of all streams."""
+    """Owns the write connection and the chain's end.
+
+    `deliver` gets each transaction's jobs and outcomes, in order, after its commit; it is
+    called on the writer's thread. A unit that does not fit (StreamMoved, RequestIdReused, an
+    event that can't be stored) is found out before anything of it is written, so the others
+    of its transaction stay. `step` is called with `txn_open:<tag>` for each kind of event in
+    a transaction when its rows are in and it is not committed, and with `txn_committed:<tag>`.
+    """
 
     def __init__(
-        self,
-        connection: sqlite3.Connection,
-        *,
-        clock: Clock,
-        entropy: Entropy,
-        step: Step,
-        loop: asyncio.AbstractEventLoop,
+        self, connection: sqlite3.Connection, *, clock: Clock, entropy: Entropy, step: Step, deliver: Deliver
     ) -> None:
-        self._db, self._clock, self._entropy, self._step = connection, clock, entropy, step
-        self._loop = loop
-        self._deliver: Deliver = _nobody
+        self._db, self._step, self._deliver = connection, step, deliver
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        last = connection.execute(sql("last_event")).fetchone()
-        self._head: int = last[0] if last else 0
-        self._hash: bytes = last[1] if last else chain.GENESIS
-        self.streams: dict[str, int] = dict(connection.execute(sql("streams")).fetchall())
         self._broken: str | None = None
-        self._epoch = self._take_epoch()
+        with naming_trouble("the journal"):
+            (self._epoch,) = connection.execute(sql("next_epoch")).fetchone()
+            last = connection.execute(sql("last_event")).fetchone()
+        head, tip = last or (0, chain.GENESIS)
+        self._ledger = Ledger(
+            clock=clock, entropy=entropy, version_of=self._version_of, claim_of=self._claim_of, head=head, tip=tip
+        )
+        self.head: int = head
         self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
 
-    @property
-    def head(self) -> int:
-        return self._head
-
-    def start(self, deliver: Deliver) -> None:
-        """Begin to write; `deliver` is called on the event loop, once per commit, with the jobs in order."""
-        self._deliver = deliver
+    def start(self) -> None:
+        """Begin to write."""
         self._thread.start()
 
     def submit(self, job: Job) -> None:
         """Hand a job over; never blocks."""
         self._queue.put(job)
 
+    def stop(self, why: str) -> None:
+        """Refuse every later job."""
+        self._broken = self._broken or why
+
     def close(self) -> None:
         """Finish what is queued, fold the write-ahead log into the database, and close. Blocking."""
-        self._queue.put(None)
-        self._thread.join()
-        try:
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        finally:
-            self._db.close()
+        if self._thread.ident is not None:
+            self._queue.put(None)
+            self._thread.join()
+        self._db.close()  # SQLite's last connection checkpoints and removes the log
 
     # --- the thread -------------------------------------------------------------------
 
     def _run(self) -> None:
+        waiting = self._queue
         ending = False
         while not ending:
-            job = self._queue.get()
             jobs: list[Job] = []
+            job = waiting.get()
             while job is not None:
                 jobs.append(job)
-                if len(jobs) >= MOST_PER_COMMIT:
+                if len(jobs) >= MOST_PER_COMMIT or waiting.empty():
                     break
-                try:
-                    job = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-            else:
-                ending = True
+                job = waiting.get()  # does not block: nobody else takes from it
+            ending = job is None
             if jobs:
-                outcomes = self._commit(jobs)
-                self._loop.call_soon_threadsafe(self._deliver, list(zip(jobs, outcomes, strict=True)))
+                self._deliver(list(zip(jobs, self._outcomes(jobs), strict=True)))
 
-    def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """One transaction for all; a unit that does not fit is left out of it, the others stay."""
+    def _outcomes(self, jobs: Sequence[Job]) -> list[Outcome]:
         if self._broken is not None:
             return [WritesStopped(self._broken) for _ in jobs]
-        before = self._head, self._hash
-        moved: dict[str, int] = {}
+        try:
+            outcomes = self._commit(jobs)
+        except OrchestratorError as error:
+            return [error for _ in jobs]
+        except Exception as error:  # noqa: BLE001  # one unit that SQLite can't take must not fail the rest
+            if len(jobs) == 1:
+                return [error]
+            return [outcome for job in jobs for outcome in self._outcomes((job,))]
+        self._step_each("txn_committed", outcomes)
+        return outcomes
+
+    def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """One transaction for all. Raises DiskFull, WritesStopped, WorkspaceHeld; then none of them happened."""
         outcomes: list[Outcome] = []
+        rows: list[Row] = []
+        blobs: list[StoredBlob] = []
+        versions: list[VersionRow | DigestLearned] = []
         try:
             self._db.execute("BEGIN IMMEDIATE")
             self._check_epoch()
             for job in jobs:
-                outcomes.append(self._append(job, moved))
-            self._step_each("txn_open", jobs)
-            for stream in moved:
-                self._db.execute(sql("set_stream"), (stream, self.streams[stream]))
+                outcomes.append(self._admitted(job, rows, blobs, versions))
+            self._write(rows, blobs, versions)
+            self._step_each("txn_open", outcomes)
             self._db.execute("COMMIT")
-        except (sqlite3.Error, OrchestratorError) as error:
-            self._undo(before, moved)
-            failure = self._failure(error)
-            return [failure for _ in jobs]
-        self._step_each("txn_committed", jobs)
+        except sqlite3.Error as error:
+            self._undo()
+            raise self._failure(error) from error
+        except BaseException:
+            self._undo()
+            raise
+        self._ledger.keep()
         return outcomes
 
-    def _append(self, job: Job, moved: dict[str, int]) -> Outcome:
-        """One unit, whole or not at all."""
-        head, tip = self._head, self._hash
-        touched: dict[str, int] = {}
-        self._db.execute("SAVEPOINT unit")
+    def _admitted(
+        self, job: Job, rows: list[Row], blobs: list[StoredBlob], versions: list[VersionRow | DigestLearned]
+    ) -> Outcome:
         try:
-            recorded = self._append_unit(job, touched)
-        except (StreamMoved, RequestIdReused) as error:
-            self._db.execute("ROLLBACK TO unit")
-            self._db.execute("RELEASE unit")
-            self._head, self._hash = head, tip
-            self.streams.update(touched)
+            recorded, new_rows = self._ledger.admit(job.unit)
+        except (StreamMoved, RequestIdReused, TypeError, ValueError) as error:
             return error
-        self._db.execute("RELEASE unit")
-        for stream, version in touched.items():
-            moved.setdefault(stream, version)
+        rows += new_rows
+        blobs += job.blobs
+        for event in recorded:
+            versions += history(event)
         return recorded
 
-    def _append_unit(self, job: Job, touched: dict[str, int]) -> tuple[Recorded, ...]:
-        unit, origin = job.unit, job.unit.origin
-        if origin.request_id is not None and origin.agent is not None:
-            known = self._db.execute(sql("request"), (origin.agent, origin.request_id)).fetchone()
-            if known is not None and known[0] != origin.request_digest:
-                raise RequestIdReused(f"request_id {origin.request_id!r} was used before, with other parameters")
-            digest = origin.request_digest or ""
-            self._db.execute(sql("set_request"), (origin.agent, origin.request_id, digest, self._head + 1))
-        for blob in job.blobs:
-            self._db.execute(sql("add_blob"), (blob.digest, blob.size, blob.data))
-        at = self._clock.now_ms()
-        return tuple(self._append_event(new, unit, at, touched) for new in unit.events)
-
-    def _append_event(self, new: NewEvent, unit: Unit, at: int, touched: dict[str, int]) -> Recorded:
-        stream, origin = new.stream, unit.origin
-        found = self.streams.get(stream, 0)
-        if new.expected not in (ANY_VERSION, found):
-            raise StreamMoved(stream, new.expected, found)
-        touched.setdefault(stream, found)
-        version = self.streams[stream] = found + 1
-        seq, tag, payload = self._head + 1, tag_of(new.event), encode(new.event)
-        salt = self._entropy.bytes(chain.SALT_BYTES)
-        digest = chain.payload_hash(salt, payload)
-        head = chain.header(seq=seq, at=at, stream=stream, stream_version=version, tag=tag, origin=origin)
-        prev, self._hash = self._hash, chain.link(self._hash, head, digest)
-        self._head = seq
-        self._db.execute(
-            sql("append_event"),
-            (
-                seq,
-                at,
-                stream,
-                version,
-                tag,
-                origin.session,
-                origin.agent,
-                origin.owner,
-                origin.request_id,
-                origin.request_digest,
-                origin.cause,
-                origin.trace_id,
-                origin.client_call_id,
-                payload,
-                salt,
-                digest,
-                prev,
-                self._hash,
-            ),
-        )
-        recorded = Recorded(
-            seq=Seq(seq),
-            at=at,
-            stream=stream,
-            stream_version=version,
-            origin=origin,
-            event=new.event,
-            payload_hash=digest,
-            prev_hash=prev,
-            hash=self._hash,
-        )
-        for row in history(recorded):
-            self._add_history(row)
-        return recorded
-
-    def _add_history(self, row: VersionRow | DigestLearned) -> None:
-        if isinstance(row, VersionRow):
-            self._db.execute(sql("add_version"), version_values(row))
-        else:
-            self._db.execute(sql("learn_digest"), (row.digest, row.size, row.path, row.version))
+    def _write(self, rows: list[Row], blobs: list[StoredBlob], versions: list[VersionRow | DigestLearned]) -> None:
+        """Whole batches: each statement is one turn with the interpreter lock."""
+        self._db.executemany(sql("append_event"), rows)
+        if self._ledger.claims:
+            self._db.executemany(
+                sql("set_request"), [(*key, seen.digest, seen.seq) for key, seen in self._ledger.claims.items()]
+            )
+        if blobs:
+            self._db.executemany(sql("add_blob"), [(blob.digest, blob.size, blob.data) for blob in blobs])
+        if versions:
+            add_versions(self._db, versions)
 
     # --- small things -------------------------------------------------------------------
 
-    def _undo(self, before: tuple[int, bytes], moved: dict[str, int]) -> None:
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
-        self._head, self._hash = before
-        self.streams.update(moved)
+    def _undo(self) -> None:
+        self._ledger.drop()
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            self.stop(f"the journal can't be written: {error}")
 
-    def _failure(self, error: sqlite3.Error | OrchestratorError) -> OrchestratorError:
-        if isinstance(error, OrchestratorError):
-            self._broken = error.message
-            return error
-        if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
+    def _failure(self, error: sqlite3.Error) -> OrchestratorError | sqlite3.Error:
+        """What a failed transaction means for its callers, and for all later ones."""
+        name = getattr(error, "sqlite_errorname", "")
+        if name == "SQLITE_FULL":
             return DiskFull("the disk that holds the journal is full; nothing was changed")
-        self._broken = f"the journal can't be written: {error}"
-        return WritesStopped(self._broken, hint="See the daemon's log, mend the disk, then restart the daemon.")
-
-    def _take_epoch(self) -> str:
-        """Every opening of the journal for writing gets a number; who holds an older one may not write."""
-        row = self._db.execute(sql("get_meta"), ("epoch",)).fetchone()
-        epoch = str(int(row[0]) + 1 if row else 1)
-        self._db.execute(sql("set_meta"), ("epoch", epoch))
-        return epoch
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return WorkspaceHeld(
+                "another process is writing to this journal",
+                hint="One daemon serves a workspace; end one of the two.",
+            )
+        if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
+            return error  # a value that doesn't fit the schema: a defect of the unit, not of the disk
+        self.stop(f"the journal can't be written: {error}")
+        return WritesStopped(self._broken or "", hint="Mend the disk, then restart the daemon.")
 
     def _check_epoch(self) -> None:
-        row = self._db.execute(sql("get_meta"), ("epoch",)).fetchone()
-        if row is None or row[0] != self._epoch:
+        (epoch,) = self._db.execute(sql("epoch")).fetchone()
+        if epoch != self._epoch:
             raise WorkspaceHeld(
                 "another daemon has opened this journal for writing",
                 hint="One daemon serves a workspace; end one of the two.",
             )
 
-    def _step_each(self, name: str, jobs: Sequence[Job]) -> None:
-        for tag in dict.fromkeys(tag_of(new.event) for job in jobs for new in job.unit.events):
+    def _version_of(self, stream: str) -> int:
+        row = self._db.execute(sql("stream_version"), (stream, self._ledger.head)).fetchone()
+        return int(row[0]) if row else 0
+
+    def _claim_of(self, agent: str, request_id: str) -> RequestSeen | None:
+        row = self._db.execute(sql("request"), (agent, request_id)).fetchone()
+        return RequestSeen(row[0], Seq(row[1])) if row else None
+
+    def _step_each(self, name: str, outcomes: Sequence[Outcome]) -> None:
+        appended = (recorded.event for outcome in outcomes if isinstance(outcome, tuple) for recorded in outcome)
+        for tag in dict.fromkeys(map(tag_of, appended)):
             self._step(f"{name}:{tag}")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import socket as sockets
-import stat
 import struct
 from functools import partial
+from pathlib import Path
 
 import anyio
 import msgspec
+from anyio import to_thread
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from orchestrator.api.failures import refusal
@@ -36,13 +37,19 @@ _ENCODER = msgspec.json.Encoder()
 
 async def bind(path: str) -> SocketListener:
     """A listening socket of mode 0600; a stale one of a dead daemon is replaced."""
-    if os.path.lexists(path) and stat.S_ISSOCK(os.lstat(path).st_mode):
-        os.unlink(path)
+    await to_thread.run_sync(_clear, path)
     old_mask = os.umask(0o177)
     try:
         return await anyio.create_unix_listener(path, mode=0o600, backlog=256)
     finally:
         os.umask(old_mask)
+
+
+def _clear(path: str) -> None:
+    """Take away the socket of a daemon that is gone; nothing else is touched."""
+    stale = Path(path)
+    if stale.is_socket():
+        stale.unlink()
 
 
 class SocketServer:
@@ -80,7 +87,7 @@ class SocketServer:
                 return
             except OrchestratorError as error:
                 self._log.warning("connection ended", code=error.code)
-            except Exception:
+            except Exception:  # noqa: BLE001  # one connection's defect must not end the others
                 self._log.exception("connection failed")
 
     async def _admit(self, stream: SocketStream, lines: LineStream) -> tuple[Caller, Preamble] | None:

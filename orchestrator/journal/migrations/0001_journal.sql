@@ -4,6 +4,8 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+INSERT INTO meta (key, value) VALUES ('journal', lower(hex(randomblob(16)))), ('epoch', '0');
+
 CREATE TABLE events (
     seq            INTEGER PRIMARY KEY,
     at             INTEGER NOT NULL,   -- ms since the epoch
@@ -22,22 +24,20 @@ CREATE TABLE events (
     salt           BLOB    NOT NULL,
     payload_hash   BLOB    NOT NULL,
     prev_hash      BLOB    NOT NULL,
-    hash           BLOB    NOT NULL,
-    UNIQUE (stream, stream_version)
+    hash           BLOB    NOT NULL
 ) STRICT;
-CREATE INDEX events_by_session ON events (session, seq);
-CREATE INDEX events_by_tag ON events (tag, seq);
-
-CREATE TABLE streams (
-    stream  TEXT PRIMARY KEY,
-    version INTEGER NOT NULL           -- how many events it has
-) STRICT, WITHOUT ROWID;
+-- Each ends in the rowid, which is seq: equal keys come in the journal's order.
+-- A stream's version is the stream_version of its last event, found by the first of them.
+CREATE INDEX events_by_stream ON events (stream);
+CREATE INDEX events_by_tag ON events (tag);
+CREATE INDEX events_by_agent ON events (agent) WHERE agent IS NOT NULL;
+CREATE INDEX events_by_session ON events (session) WHERE session IS NOT NULL;
 
 CREATE TABLE requests (
     agent      TEXT NOT NULL,
     request_id TEXT NOT NULL,
     digest     TEXT NOT NULL,
-    seq        INTEGER NOT NULL,       -- first event of the last unit that carried it
+    seq        INTEGER NOT NULL REFERENCES events (seq),   -- first event of the last unit that carried it
     PRIMARY KEY (agent, request_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -49,7 +49,7 @@ CREATE TABLE blobs (
 
 CREATE TABLE file_versions (
     path       TEXT    NOT NULL,
-    seq        INTEGER NOT NULL,
+    seq        INTEGER NOT NULL REFERENCES events (seq),
     effective  INTEGER NOT NULL,
     at         INTEGER NOT NULL,
     kind       TEXT    NOT NULL,
@@ -67,3 +67,4 @@ CREATE TABLE file_versions (
     moved_from TEXT,
     PRIMARY KEY (path, seq)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX file_versions_by_effect ON file_versions (path, effective);

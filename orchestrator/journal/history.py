@@ -1,0 +1,94 @@
+"""The table of file versions: its SQL, kept in the transaction of the events that it comes from."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
+from orchestrator.core.projections.history import DigestLearned, VersionRow
+from orchestrator.journal.schema import sql
+
+
+class Versions:
+    """The same rows in memory: what the table must hold after these events."""
+
+    def __init__(self) -> None:
+        self.by_path: dict[WorkspacePath, dict[int, VersionRow]] = {}
+
+    def add(self, item: VersionRow | DigestLearned) -> None:
+        """One row, or what became known about an earlier one."""
+        rows = self.by_path.setdefault(item.path, {})
+        if isinstance(item, VersionRow):
+            rows[item.seq] = item
+            return
+        known = rows.get(item.version)
+        if known is not None and known.present and known.digest is None:
+            rows[item.version] = msgspec.structs.replace(known, digest=item.digest, size=item.size)
+
+
+def add_versions(connection: sqlite3.Connection, items: Iterable[VersionRow | DigestLearned]) -> None:
+    """Write them, in their order. Blocking."""
+    waiting: list[tuple[Any, ...]] = []
+    for item in items:
+        if isinstance(item, VersionRow):
+            waiting.append(version_values(item))
+            continue
+        connection.executemany(sql("add_version"), waiting)
+        waiting.clear()
+        connection.execute(sql("learn_digest"), (item.digest, item.size, item.path, item.version))
+    if waiting:
+        connection.executemany(sql("add_version"), waiting)
+
+
+def version_of(row: Any) -> VersionRow:
+    """A row of file_versions, in the table's order of columns."""
+    return VersionRow(
+        path=WorkspacePath(row[0]),
+        seq=Seq(row[1]),
+        effective=Seq(row[2]),
+        at=row[3],
+        kind=row[4],
+        operation=row[5],
+        digest=Digest(row[6]) if row[6] is not None else None,
+        present=bool(row[7]),
+        size=row[8],
+        mode=row[9],
+        change=_seq(row[10]),
+        agent=AgentName(row[11]) if row[11] is not None else None,
+        session=row[12],
+        task=_seq(row[13]),
+        approval=_seq(row[14]),
+        reverts=msgspec.json.decode(row[15], type=tuple[Seq, ...]),
+        moved_from=WorkspacePath(row[16]) if row[16] is not None else None,
+    )
+
+
+def version_values(row: VersionRow) -> tuple[Any, ...]:
+    """The other way."""
+    return (
+        row.path,
+        row.seq,
+        row.effective,
+        row.at,
+        row.kind,
+        row.operation,
+        row.digest,
+        int(row.present),
+        row.size,
+        row.mode,
+        row.change,
+        row.agent,
+        row.session,
+        row.task,
+        row.approval,
+        msgspec.json.encode(row.reverts).decode(),
+        row.moved_from,
+    )
+
+
+def _seq(value: int | None) -> Seq | None:
+    return Seq(value) if value is not None else None

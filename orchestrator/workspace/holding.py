@@ -1,0 +1,52 @@
+"""What keeps a second daemon away: a lock on the workspace's root itself, and one in the state directory."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from contextlib import suppress
+
+from orchestrator.core.errors import WorkspaceHeld
+
+LOCK_FILE = "daemon.lock"
+
+
+class Held:
+    """A lock, held until it is closed or the process ends."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def close(self) -> None:
+        with suppress(OSError):
+            os.close(self._handle)
+
+
+def hold_root(root: str) -> Held:
+    """Lock the workspace's root directory. Raises WorkspaceHeld."""
+    return _hold(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), root)
+
+
+def hold_state(state_dir: str) -> Held:
+    """Lock the state directory, by a file in it that names the holder. Raises WorkspaceHeld."""
+    path = os.path.join(state_dir, LOCK_FILE)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    held = _hold(handle, state_dir, holder=os.pread(handle, 32, 0).decode("ascii", "replace").strip())
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+    return held
+
+
+def _hold(handle: int, what: str, *, holder: str = "") -> Held:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        if error.errno not in (errno.EAGAIN, errno.EACCES):
+            raise
+        who = f" (process {holder})" if holder else ""
+        raise WorkspaceHeld(
+            f"another daemon{who} serves {what}", hint="`orchestrator status` shows it; `orchestrator stop` ends it."
+        ) from error
+    return Held(handle)

@@ -1,0 +1,394 @@
+"""What every journal promises; see `ports.Journal`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+from orchestrator.core.errors import RequestIdReused, WritesStopped
+from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.sessions import TaskBegun
+from orchestrator.core.ids import Seq, SessionId, WorkspacePath
+from orchestrator.core.projections.history import VersionRow
+from orchestrator.journal.memory import MemoryJournal
+from orchestrator.journal.sqlite import SqliteJournal
+from orchestrator.ports import ANY_VERSION, EventFilter, Journal, NewEvent, RequestSeen, StreamMoved, Unit
+from tests.journal.given import (
+    PATH,
+    STREAM,
+    SeededEntropy,
+    SteppingClock,
+    aborted,
+    applied,
+    by,
+    digest,
+    found,
+    intended,
+    looked,
+    seqs,
+    unit,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+async def journal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Journal]:
+    clock, entropy = SteppingClock(), SeededEntropy()
+    made: Journal
+    if request.param == "sqlite":
+        made = await SqliteJournal.open(tmp_path / "state", clock=clock, entropy=entropy)
+    else:
+        made = MemoryJournal(clock=clock, entropy=entropy)
+    yield made
+    report = await made.verify()
+    await made.close()
+    assert report.problems == ()
+
+
+async def all_of(journal: Journal, wanted: EventFilter | None = None, *, batch: int = 1000) -> list[Recorded]:
+    return [recorded async for recorded in journal.events(wanted or EventFilter(), batch=batch)]
+
+
+# --- appending --------------------------------------------------------------------------
+
+
+async def test_an_empty_journal(journal: Journal) -> None:
+    assert journal.head == 0
+    assert journal.stream_version("session:s") == 0
+    assert await all_of(journal) == []
+    assert await journal.newest(limit=3) == []
+    assert await journal.event(1) is None
+    assert (await journal.verify()).events == 0
+
+
+async def test_an_append_gives_positions_and_versions(journal: Journal) -> None:
+    one, two = await journal.append(unit(looked("a"), looked("b"), stream="x", origin=by()))
+    (three,) = await journal.append(unit(looked("c"), stream="y"))
+    assert seqs((one, two, three)) == [1, 2, 3]
+    assert [one.stream_version, two.stream_version, three.stream_version] == [1, 2, 1]
+    assert (journal.head, journal.stream_version("x"), journal.stream_version("y")) == (3, 2, 1)
+    assert (one.origin, one.event) == (by(), looked("a"))
+    assert one.at == two.at < three.at
+    assert (two.prev_hash, three.prev_hash) == (one.hash, two.hash)
+    assert await all_of(journal) == [one, two, three]
+    assert await journal.event(2) == two
+
+
+async def test_expected_versions_count_within_the_unit(journal: Journal) -> None:
+    await journal.append(unit(looked(), looked(), stream="x", expected=0))
+    await journal.append(unit(looked(), stream="x", expected=2))
+    assert journal.stream_version("x") == 3
+
+
+async def test_a_stream_that_moved_takes_nothing(journal: Journal) -> None:
+    await journal.append(unit(looked(), stream="x", expected=0))
+    late = Unit(
+        (NewEvent("y", looked(), ANY_VERSION), NewEvent("x", looked(), 0)),
+        by(request="r"),
+        ((digest(b"late"), b"late"),),
+    )
+    with pytest.raises(StreamMoved) as moved:
+        await journal.append(late)
+    assert (moved.value.stream, moved.value.expected, moved.value.found) == ("x", 0, 1)
+    assert (journal.head, journal.stream_version("y")) == (1, 0)
+    assert await journal.blob(digest(b"late")) is None
+    assert await journal.request("bot", "r") is None
+    (after,) = await journal.append(unit(looked(), stream="x", expected=1))
+    assert after.seq == 2
+
+
+async def test_an_event_that_cannot_be_stored_takes_nothing(journal: Journal) -> None:
+    with pytest.raises(UnicodeEncodeError):
+        await journal.append(unit(looked("ok"), looked("\ud800")))
+    assert await all_of(journal) == []
+    await journal.append(unit(looked()))
+    assert journal.head == 1
+
+
+async def test_one_of_many_that_compete_for_a_version_wins(journal: Journal) -> None:
+    won: list[int] = []
+    lost: list[int] = []
+
+    async def compete(number: int) -> None:
+        try:
+            await journal.append(unit(looked(str(number)), stream="x", expected=0))
+        except StreamMoved:
+            lost.append(number)
+        else:
+            won.append(number)
+
+    async with anyio.create_task_group() as group:
+        for number in range(20):
+            group.start_soon(compete, number)
+    assert (len(won), len(lost)) == (1, 19)
+    assert seqs(await all_of(journal)) == [1]
+
+
+# --- requests ---------------------------------------------------------------------------
+
+
+async def test_a_request_is_known_by_its_agent_and_id(journal: Journal) -> None:
+    await journal.append(unit(looked()))
+    await journal.append(unit(looked(), looked(), origin=by("bot", request="r", digest="d1")))
+    assert await journal.request("bot", "r") == RequestSeen("d1", Seq(2))
+    assert await journal.request("bot", "other") is None
+    assert await journal.request("other", "r") is None
+
+
+async def test_a_later_unit_of_the_same_request_is_what_it_led_to(journal: Journal) -> None:
+    """So a retry after an aborted change is not run a third time."""
+    origin = by(request="r")
+    for event in (intended(b"a", b"b"), aborted(Seq(1)), intended(b"a", b"b"), applied(Seq(3), b"a", b"b")):
+        await journal.append(unit(event, stream=STREAM, origin=origin))
+    seen = await journal.request("bot", "r")
+    assert seen is not None
+    assert seen.seq == 4
+
+
+async def test_a_request_id_with_another_digest_takes_nothing(journal: Journal) -> None:
+    await journal.append(unit(looked(), origin=by(request="r", digest="d1")))
+    with pytest.raises(RequestIdReused):
+        await journal.append(unit(looked(), origin=by(request="r", digest="d2")))
+    assert journal.head == 1
+    assert await journal.request("bot", "r") == RequestSeen("d1", Seq(1))
+
+
+async def test_two_digests_of_one_request_id_at_once(journal: Journal) -> None:
+    refused: list[str] = []
+
+    async def ask(name: str) -> None:
+        try:
+            await journal.append(unit(looked(name), origin=by(request="r", digest=name)))
+        except RequestIdReused:
+            refused.append(name)
+
+    async with anyio.create_task_group() as group:
+        for name in "abcd":
+            group.start_soon(ask, name)
+    assert len(refused) == 3
+    assert journal.head == 1
+
+
+# --- contents ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [0, 1, 16 * 1024 + 1, 256 * 1024, 256 * 1024 + 1, 700_000])
+async def test_contents_come_with_their_events(journal: Journal, size: int) -> None:
+    data = (b"0123456789abcdef" * (size // 16 + 1))[:size]
+    assert await journal.blob(digest(data)) is None
+    assert not await journal.has_blob(digest(data))
+    for _ in range(2):
+        await journal.append(unit(looked(), blobs=(data, data)))
+    assert await journal.has_blob(digest(data))
+    assert await journal.blob(digest(data)) == data
+    assert (await journal.verify()).blobs == 1
+
+
+async def test_contents_may_come_alone(journal: Journal) -> None:
+    assert await journal.append(unit(origin=by(request="r"), blobs=[b"alone"])) == ()
+    assert await journal.blob(digest(b"alone")) == b"alone"
+    assert (journal.head, await journal.request("bot", "r")) == (0, None)
+
+
+# --- folds ------------------------------------------------------------------------------
+
+
+async def test_folds_see_events_in_order_before_the_caller_goes_on(journal: Journal) -> None:
+    folded: list[int] = []
+    heads: list[int] = []
+
+    def fold(recorded: Recorded) -> None:
+        folded.append(recorded.seq)
+        heads.append(journal.head)
+
+    journal.subscribe(fold)
+    behind: list[int] = []
+
+    async def append(number: int) -> None:
+        recorded = await journal.append(unit(looked(), looked(), stream=f"s{number % 3}"))
+        behind.extend(seq for seq in seqs(recorded) if seq not in folded)
+
+    async with anyio.create_task_group() as group:
+        for number in range(50):
+            group.start_soon(append, number)
+    assert folded == list(range(1, 101))
+    assert all(head >= seq for head, seq in zip(heads, folded, strict=True))
+    assert behind == []
+
+
+@pytest.mark.parametrize("size", [10, 300_000], ids=["small", "large content"])
+async def test_a_cancelled_append_still_happens_and_is_folded(journal: Journal, size: int) -> None:
+    folded: list[Event] = []
+    journal.subscribe(lambda recorded: folded.append(recorded.event))
+    data = b"x" * size
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await journal.append(unit(looked("cancelled"), blobs=[data]))
+        pytest.fail("nobody was cancelled")
+    await settled(journal, 1)
+    await journal.append(unit(looked("later")))
+    assert folded == [looked("cancelled"), looked("later")]
+    assert await journal.blob(digest(data)) == data
+
+
+async def settled(journal: Journal, head: int) -> None:
+    with anyio.fail_after(5):
+        while journal.head < head:
+            await checkpoint()
+
+
+async def test_nothing_is_appended_after_the_end(journal: Journal, tmp_path: Path) -> None:
+    other: Journal
+    if isinstance(journal, SqliteJournal):
+        other = await SqliteJournal.open(tmp_path / "other", clock=SteppingClock(), entropy=SeededEntropy())
+    else:
+        other = MemoryJournal(clock=SteppingClock(), entropy=SeededEntropy())
+    await other.close()
+    with pytest.raises(WritesStopped):
+        await other.append(unit(looked()))
+
+
+# --- versions of files ------------------------------------------------------------------
+
+
+async def version_seqs(journal: Journal, *ats: int) -> list[int | None]:
+    rows: list[VersionRow | None] = [await journal.version_at(PATH, at) for at in ats]
+    return [row and row.seq for row in rows]
+
+
+async def test_a_change_is_the_content_from_its_intent_on(journal: Journal) -> None:
+    await journal.append(unit(looked()))
+    await journal.append(unit(found(b"one"), stream="workspace"))  # @2
+    (intent,) = await journal.append(unit(intended(b"one", b"two"), stream=STREAM))  # @3
+    await journal.append(unit(looked()))  # @4
+    assert await version_seqs(journal, 1, 2, 3, 4) == [None, 2, 2, 2]
+    (outcome,) = await journal.append(unit(applied(intent.seq, b"one", b"two"), stream=STREAM, origin=by()))  # @5
+    assert await version_seqs(journal, 1, 2, 3, 4, 5, 99) == [None, 2, 5, 5, 5, 5]
+    rows = await journal.versions(PATH, limit=10)
+    assert rows[0] == VersionRow(
+        path=PATH,
+        seq=outcome.seq,
+        effective=intent.seq,
+        at=outcome.at,
+        kind="change",
+        operation="edit_file",
+        digest=digest(b"two"),
+        size=3,
+        mode=0o644,
+        change=intent.seq,
+        agent=by().agent,
+        session="s",
+        reverts=(Seq(1),),
+    )
+    assert [row.seq for row in rows] == [5, 2]
+    assert await journal.versions(WorkspacePath("other"), limit=10) == []
+
+
+async def test_versions_come_in_pages(journal: Journal) -> None:
+    for number in range(5):
+        await journal.append(unit(found(b"%d" % number), stream="workspace"))
+    assert [row.seq for row in await journal.versions(PATH, limit=2)] == [5, 4]
+    assert [row.seq for row in await journal.versions(PATH, limit=2, before=4)] == [3, 2]
+    assert [row.seq for row in await journal.versions(PATH, limit=9, before=2)] == [1]
+
+
+async def test_a_digest_learned_later_leaves_the_version(journal: Journal) -> None:
+    await journal.append(unit(found(None), stream="workspace"))
+    before = await journal.version_at(PATH, 1)
+    assert before is not None
+    assert before.digest is None
+    await journal.append(unit(found(b"one", version=1), stream="workspace"))
+    (row,) = await journal.versions(PATH, limit=10)
+    assert (row.seq, row.digest, row.at) == (1, digest(b"one"), before.at)
+    await journal.append(unit(found(b"two", version=1), stream="workspace"))
+    assert await journal.version_at(PATH, 3) == row
+
+
+async def test_the_newest_version_with_a_content(journal: Journal) -> None:
+    for data in (b"one", b"two", b"one", b"three"):
+        await journal.append(unit(found(data), stream="workspace"))
+    row = await journal.version_with(PATH, digest(b"one"))
+    assert row is not None
+    assert row.seq == 3
+    assert await journal.version_with(PATH, digest(b"four")) is None
+
+
+# --- reading events ---------------------------------------------------------------------
+
+TASK = TaskBegun(session=SessionId("s"), title="t")
+
+
+async def write_mixed(journal: Journal) -> None:
+    for number in range(1, 31):
+        await journal.append(
+            unit(
+                TASK if number % 3 == 0 else found(None) if number % 3 == 1 else looked(),
+                stream=f"stream:{number % 4}",
+                origin=by("ab"[number % 2], session=f"s{number % 5}") if number % 7 else Origin(),
+            )
+        )
+
+
+def fits(number: int, wanted: EventFilter) -> bool:
+    tag = ("task_begun", "files_found", "file_inspected")[number % 3]
+    agent, session = ("ab"[number % 2], f"s{number % 5}") if number % 7 else (None, None)
+    return (
+        (not wanted.tags or tag in wanted.tags)
+        and wanted.stream in (None, f"stream:{number % 4}")
+        and wanted.agent in (None, agent)
+        and wanted.session in (None, session)
+        and number > wanted.after
+        and (wanted.until is None or number <= wanted.until)
+    )
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param(EventFilter(), id="all"),
+        pytest.param(EventFilter(after=10, until=20), id="between"),
+        pytest.param(EventFilter(after=30), id="after the end"),
+        pytest.param(EventFilter(tags=("task_begun",)), id="tag"),
+        pytest.param(EventFilter(tags=("task_begun", "files_found"), after=3), id="tags"),
+        pytest.param(EventFilter(tags=("task_begun", "task_begun")), id="a tag twice"),
+        pytest.param(EventFilter(tags=("no_such",)), id="unknown tag"),
+        pytest.param(EventFilter(stream="stream:2"), id="stream"),
+        pytest.param(
+            EventFilter(stream="stream:2", tags=("task_begun", "files_found"), until=22), id="stream and tags"
+        ),
+        pytest.param(EventFilter(agent="a"), id="agent"),
+        pytest.param(EventFilter(session="s3", agent="b"), id="session and agent"),
+        pytest.param(
+            EventFilter(
+                tags=("task_begun", "file_inspected"), stream="stream:1", agent="b", session="s4", after=1, until=29
+            ),
+            id="everything",
+        ),
+    ],
+)
+async def test_a_filter_lets_through_what_fits(journal: Journal, wanted: EventFilter) -> None:
+    await write_mixed(journal)
+    expected = [number for number in range(1, 31) if fits(number, wanted)]
+    assert seqs(await all_of(journal, wanted)) == expected
+    assert seqs(await all_of(journal, wanted, batch=3)) == expected
+    assert seqs(await journal.newest(wanted, limit=4)) == expected[::-1][:4]
+
+
+async def test_a_page_is_not_disturbed_by_what_comes_in_between(journal: Journal) -> None:
+    await write_mixed(journal)
+    read: list[int] = []
+    async for recorded in journal.events(EventFilter(tags=("task_begun",)), batch=2):
+        read.append(recorded.seq)
+        if recorded.seq == 3:
+            await journal.append(unit(TASK))
+    assert read == [3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 31]

@@ -1,0 +1,143 @@
+"""One sample of every event, with a value in every field; what `tests/golden/events` holds as stored bytes."""
+
+from __future__ import annotations
+
+from orchestrator.core.content import FoundFile, IntendedPath, LineHunk, LineRange, PathChange, Signature
+from orchestrator.core.events import conflicts as c
+from orchestrator.core.events import files as f
+from orchestrator.core.events import sessions as s
+from orchestrator.core.events.base import Event
+from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
+
+A = Digest("sha256:" + "a" * 64)
+B = Digest("sha256:" + "b" * 64)
+C = Digest("sha256:" + "c" * 64)
+PATH = WorkspacePath("src/größe.py")
+OLD = WorkspacePath("src/old.py")
+SESSION = SessionId("s-1f")
+AGENT = AgentName("claude")
+SIGNATURE = Signature(120, 1_700_000_000_000_000_001, 1_700_000_000_000_000_002, 77)
+SEEN = f.SeenLines(path=PATH, version=Seq(3), ranges=(LineRange(1, 20), LineRange(31, 40)), total_lines=90, cut=True)
+INTENDED = IntendedPath(path=PATH, before=A, after=B, mode=0o644, temp=".orchestrator-1.tmp", moved_from=OLD)
+CHANGED = PathChange(
+    path=PATH,
+    before=A,
+    after=B,
+    hunks=(LineHunk(3, 1, 3, 2),),
+    mode=0o644,
+    signature=SIGNATURE,
+    moved_from=OLD,
+    previous=3,
+)
+
+SAMPLES: tuple[Event, ...] = (
+    s.AgentAdded(name=AGENT, agent_class="cloud", token_hash="0f" * 32),
+    s.AgentRevoked(name=AGENT),
+    s.ApproverSet(salt="01" * 16, scrypt="02" * 32, by="first_up"),
+    s.SessionOpened(session=SESSION, agent=AGENT, agent_class="cloud", door="mcp", asserted=True, client="code 2.1"),
+    s.SessionClosed(session=SESSION),
+    s.TaskBegun(session=SESSION, title="mend the parser"),
+    s.TaskEnded(session=SESSION, task=Seq(6), outcome="done"),
+    f.FileRead(operation="read_file", seen=SEEN, bytes=1200, tokens=300, approval=Seq(5)),
+    f.FileInspected(operation="file_info", path="src/a.py"),
+    f.DirectoryListed(operation="list_files", path=WorkspacePath("src"), globs=("*.py",), entries=12),
+    f.ContentSearched(
+        pattern="def (\\w+)",
+        path=WorkspacePath("."),
+        globs=("*.py",),
+        seen=(SEEN,),
+        total=9,
+        files_searched=4,
+        left_out=1,
+        tokens=80,
+    ),
+    f.DiffShown(path=PATH, from_version=Seq(3), to_version=Seq(9), seen=SEEN),
+    f.ReadRefused(operation="read_file", path=".env", code="denied", message="no", rule="secrets"),
+    f.CallRefused(operation="read\\x1bfile", code="unknown_operation", message="no such operation"),
+    f.SessionNoted(session=SESSION, seen=SEEN),
+    f.ChangeIntended(
+        operation="edit_file",
+        paths=(INTENDED, IntendedPath(path=WorkspacePath("new"), before=None, after=None, directory=True)),
+        rung="shifted",
+        score=0.975,
+        base=Seq(3),
+        on_seen_whole=True,
+        parents=(WorkspacePath("src/deep"),),
+        reverts=(Seq(2),),
+        supersedes=Seq(4),
+        approval=Seq(5),
+        settles=Seq(7),
+        task=Seq(6),
+        reason="the tests fail",
+        warnings=("setuid dropped",),
+    ),
+    f.ChangeApplied(
+        change=Seq(16),
+        paths=(CHANGED, PathChange(path=OLD, before=A, after=None, binary=True)),
+        rung="merged",
+        score=0.5,
+        reverts=(Seq(2),),
+        approval=Seq(5),
+        supersedes=Seq(4),
+        on_seen_whole=True,
+        task=Seq(6),
+        operation="edit_file",
+        recovered=True,
+    ),
+    f.ChangeAborted(change=Seq(16), cause="file_busy"),
+    f.ChangeDiverged(change=Seq(16), paths=(f.DivergedPath(path=PATH, found=C, temp_found=B),)),
+    f.ChangeRefused(
+        operation="edit_file",
+        paths=("src/a.py",),
+        code="search_ambiguous",
+        message="three times",
+        hint="add a line",
+        rule="default",
+    ),
+    f.FilesFound(
+        entries=(
+            FoundFile(path=PATH, signature=SIGNATURE, mode=0o644),
+            FoundFile(path=OLD, signature=SIGNATURE, mode=0o755, digest=A, kept=True, version=3),
+        )
+    ),
+    f.FileChangedOutside(path=PATH, before=A, after=C, signature=SIGNATURE, mode=0o644, kept=True),
+    f.FileCreatedOutside(path=PATH, after=C, signature=SIGNATURE, mode=0o644, kept=False),
+    f.FileRemovedOutside(path=PATH, before=A),
+    f.StrayKept(path=PATH, digest=C, size=11, change=Seq(16)),
+    c.ConflictFound(
+        path=PATH,
+        base=A,
+        base_version=Seq(3),
+        current=C,
+        current_version=Seq(22),
+        proposed=B,
+        regions=(c.ClashRegion(1, 2, 3, 4, 5, 6),),
+        mode=0o644,
+        operation="edit_file",
+        reason="the tests fail",
+        task=Seq(6),
+        approval=Seq(5),
+        reverts=(Seq(2),),
+    ),
+    c.ConflictSettled(conflict=Seq(26), choice="proposed", by="ada", change=Seq(16), reason="newer"),
+    c.ConflictSuperseded(conflict=Seq(26), change=Seq(16)),
+    c.ApprovalRequested(
+        operation="edit_file",
+        paths=(INTENDED,),
+        rule="ci: files that run code",
+        expires_at=1_700_000_900_000,
+        base=Seq(3),
+        read_version=Seq(3),
+        renews=Seq(5),
+        reverts=(Seq(2),),
+        supersedes=Seq(4),
+        settles=Seq(26),
+        on_seen_whole=True,
+        task=Seq(6),
+        reason="the build needs it",
+    ),
+    c.ApprovalGranted(approval=Seq(29), by="ada"),
+    c.ApprovalDenied(approval=Seq(29), by="ada", reason="not now"),
+    c.ApprovalLapsed(approval=Seq(29), cause="base_changed", message="the file moved on"),
+    c.PolicyLoaded(digest=A, source="policies/default.toml", rules=14),
+)

@@ -1,0 +1,85 @@
+"""Every event that was ever released can still be read, and its stored bytes never change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.catalog import EVENTS, tag_of
+from orchestrator.core.events.codec import decode, encode
+from orchestrator.core.ids import AgentName, Seq, SessionId
+from orchestrator.journal.ledger import Ledger
+from orchestrator.ports import NewEvent, Unit
+from tests.golden.samples import SAMPLES
+
+HERE = Path(__file__).parent
+EVENT_FILES = HERE / "events"
+CHAIN_FILE = HERE / "chain.v1.txt"
+
+ORIGIN = Origin(
+    session=SessionId("s-1f"),
+    agent=AgentName("claude"),
+    owner="ada",
+    request_id="r-1",
+    request_digest="00ff",
+    cause=Seq(1),
+    trace_id="4bf92f35",
+    client_call_id="toolu_01",
+)
+
+
+class FixedClock:
+    def now_ms(self) -> int:
+        return 1_700_000_000_000
+
+
+class CountingEntropy:
+    """Salts 1, 2, 3 …"""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def bytes(self, count: int) -> bytes:
+        self.count += 1
+        return self.count.to_bytes(count, "big")
+
+
+def test_every_event_has_a_sample() -> None:
+    missing = {tag_of(event) for event in EVENTS} - {tag_of(event) for event in SAMPLES}
+    assert not missing, f"add one of each to tests/golden/samples.py, with a value in every field: {sorted(missing)}"
+
+
+def test_every_stored_sample_is_still_looked_at() -> None:
+    assert {path.name for path in EVENT_FILES.iterdir()} == {f"{tag_of(event)}.v1.json" for event in SAMPLES}
+
+
+@pytest.mark.parametrize("event", [pytest.param(event, id=tag_of(event)) for event in SAMPLES])
+def test_a_sample_reads_and_writes_as_it_was_released(event: Event) -> None:
+    path = EVENT_FILES / f"{tag_of(event)}.v1.json"
+    if not path.exists():
+        pytest.fail(f"store this line as {path.relative_to(HERE.parent.parent)}:\n{encode(event).decode()}")
+    stored = path.read_bytes().removesuffix(b"\n")
+    assert decode(stored, tag=tag_of(event), seq=1) == event
+    assert encode(event) == stored
+
+
+@pytest.mark.parametrize("event", [pytest.param(event, id=tag_of(event)) for event in SAMPLES])
+def test_a_sample_fills_every_field_that_is_stored(event: Event) -> None:
+    """A field left at its default isn't in the bytes, so the sample would not notice its renaming."""
+    stored = encode(event).decode()
+    assert [name for name in event.__struct_fields__ if f'"{name}":' not in stored] == []
+
+
+def test_the_chain_over_all_samples_is_as_it_was_released() -> None:
+    """Format of header, salt and link. A new event goes to the end of SAMPLES, and its line to the end of the file."""
+    ledger = Ledger(
+        clock=FixedClock(), entropy=CountingEntropy(), version_of=lambda stream: 0, claim_of=lambda agent, request: None
+    )
+    recorded, _ = ledger.admit(Unit(tuple(NewEvent("file:größe", event) for event in SAMPLES), ORIGIN))
+    lines = [f"{tag_of(event.event)} {event.hash.hex()}" for event in recorded]
+    stored = CHAIN_FILE.read_text(encoding="utf-8").splitlines() if CHAIN_FILE.exists() else []
+    assert lines[: len(stored)] == stored, "a released event's place in the chain has changed"
+    if lines != stored:
+        pytest.fail("add these lines to tests/golden/chain.v1.txt:\n" + "\n".join(lines[len(stored) :]))
