@@ -105,7 +105,7 @@ class Daemon:
         state_dir = Path(self._config.state_dir)
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         state_dir.chmod(0o700)
-        stack.callback(hold_state(state_dir).close)
+        stack.callback(hold_state(str(state_dir)).close)
         stack.callback(hold_root(self._config.workspace).close)
 
     async def _services(self, stack: AsyncExitStack) -> Services:

@@ -51,9 +51,9 @@ class SqliteJournal(Reading):
     ) -> Self:
         """Open or create the journal of a state directory; `readonly`: never create, never append.
 
-        The cost does not grow with the journal: the schema and the chain of the last 1,000
-        events are checked, `verify` checks all. Raises JournalCorrupt, naming the place,
-        JournalTooNew, WorkspaceHeld.
+        The cost does not grow with the journal: for writing, the schema and the chain of the
+        last 1,000 events are checked; a reader's `verify` checks all. Raises JournalCorrupt,
+        naming the place, JournalTooNew, WorkspaceHeld.
         """
         journal = cls(Path(state_dir))
         try:
@@ -85,7 +85,6 @@ class SqliteJournal(Reading):
         self._packers_lookup = open_reader(self._path)
         self._reads.callback(self._packers_lookup.close)
         if readonly:
-            check_tail(self._lookup)
             last = self._lookup.execute(sql("last_event")).fetchone()
             self._head = last[0] if last else 0
         await self._open_readers()

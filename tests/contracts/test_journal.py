@@ -263,7 +263,7 @@ async def test_nothing_is_appended_after_the_end(journal: Journal, tmp_path: Pat
 
 async def version_seqs(journal: Journal, *ats: int) -> list[int | None]:
     rows: list[VersionRow | None] = [await journal.version_at(PATH, at) for at in ats]
-    return [row and row.seq for row in rows]
+    return [row.seq if row else None for row in rows]
 
 
 async def test_a_change_is_the_content_from_its_intent_on(journal: Journal) -> None:

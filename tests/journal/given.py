@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from orchestrator.core.content import FoundFile, IntendedPath, PathChange, Signature, digest_of
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeIntended, FileInspected, FilesFound
+from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.ports import ANY_VERSION, NewEvent, Unit
 
@@ -103,3 +104,6 @@ def seqs(events: Iterable[Recorded]) -> list[int]:
 
 def digest(data: bytes) -> Digest:
     return digest_of(data)
+
+
+TASK = TaskBegun(session=SessionId("s"), title="t")

@@ -1,0 +1,164 @@
+"""The writer thread: many units in one commit, each on its own feet; and what a failing disk means."""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from orchestrator.core.content import FoundFile
+from orchestrator.core.errors import DiskFull, OrchestratorError, WritesStopped
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.files import FilesFound
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.journal import sqlite as sqlite_module
+from orchestrator.journal.schema import FILE_NAME, open_reader, open_writer
+from orchestrator.ports import StreamMoved, Unit
+from tests.journal.conftest import Open
+from tests.journal.given import TASK, looked, signature, unit
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_concurrent_appends_share_commits(opened: Open) -> None:
+    steps: list[str] = []
+    journal = await opened(step=steps.append)
+
+    async def append() -> None:
+        for _ in range(5):
+            await journal.append(unit(looked()))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(64):
+            group.start_soon(append)
+    commits = steps.count("txn_committed:file_inspected")
+    assert journal.head == 320
+    assert commits == steps.count("txn_open:file_inspected")
+    assert commits <= 100
+
+
+async def test_steps_stand_on_both_sides_of_the_commit(state_dir: Path, opened: Open) -> None:
+    seen: list[tuple[str, int]] = []
+
+    def step(name: str) -> None:
+        reader = open_reader(state_dir / FILE_NAME)
+        seen.append((name, reader.execute("SELECT count(*) FROM events").fetchone()[0]))
+        reader.close()
+
+    journal = await opened(step=step)
+    await journal.append(unit(looked(), TASK, looked()))
+    assert seen == [
+        ("txn_open:file_inspected", 0),
+        ("txn_open:task_begun", 0),
+        ("txn_committed:file_inspected", 3),
+        ("txn_committed:task_begun", 3),
+    ]
+
+
+async def outcomes(journal: sqlite_module.SqliteJournal, *units: Unit) -> list[Any]:
+    """What came of each, all sent at once."""
+    results: list[Any] = [None] * len(units)
+
+    async def append(number: int, one: Unit) -> None:
+        try:
+            results[number] = [recorded.seq for recorded in await journal.append(one)]
+        except (StreamMoved, OrchestratorError, OverflowError) as error:
+            results[number] = type(error)
+
+    async with anyio.create_task_group() as group:
+        for number, one in enumerate(units):
+            group.start_soon(append, number, one)
+    return results
+
+
+async def test_a_unit_that_does_not_fit_leaves_its_neighbours_alone(opened: Open) -> None:
+    journal = await opened()
+    found = await outcomes(
+        journal,
+        unit(looked(), looked(), stream="x", expected=0),
+        unit(looked(), looked(), stream="x", expected=1),
+        unit(looked(), stream="x", expected=2),
+        unit(looked(), stream="x", expected=2),
+    )
+    assert found == [[1, 2], StreamMoved, [3], StreamMoved]
+    assert (await journal.verify()).problems == ()
+
+
+async def test_a_value_that_no_column_holds_leaves_its_neighbours_alone(opened: Open) -> None:
+    journal = await opened()
+    entry = FoundFile(path=WorkspacePath("a"), signature=signature(1), mode=2**63)
+    found = await outcomes(journal, unit(looked()), unit(FilesFound(entries=(entry,))), unit(looked()))
+    assert found == [[1], OverflowError, [2]]
+    assert (await journal.verify()).problems == ()
+
+
+# --- a failing disk ---------------------------------------------------------------------
+
+
+async def test_a_full_disk_refuses_and_goes_on_when_there_is_space(
+    monkeypatch: pytest.MonkeyPatch, opened: Open
+) -> None:
+    held: list[sqlite3.Connection] = []
+
+    def limited(path: Path) -> sqlite3.Connection:
+        held.append(open_writer(path))
+        return held[0]
+
+    monkeypatch.setattr(sqlite_module, "open_writer", limited)
+    journal = await opened()
+    await journal.append(unit(looked()))
+    (pages,) = held[0].execute("PRAGMA page_count").fetchone()
+    held[0].execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(DiskFull):
+        await journal.append(unit(*[looked("x" * 1000)] * 50, stream="x"))
+    assert (journal.head, journal.stream_version("x")) == (1, 0)
+    held[0].execute(f"PRAGMA max_page_count = {pages + 1000}")
+    await journal.append(unit(looked("x" * 1000), stream="x", expected=0))
+    assert journal.head == 2
+    assert (await journal.verify()).problems == ()
+
+
+class Failing(sqlite3.Connection):
+    """Its commits fail while `broken` is set, as after a failed fsync."""
+
+    broken = False
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        if statement == "COMMIT" and Failing.broken:
+            raise sqlite3.OperationalError("disk I/O error")
+        return super().execute(statement, *values)
+
+
+async def test_a_failed_sync_stops_writing_for_good(monkeypatch: pytest.MonkeyPatch, opened: Open) -> None:
+    monkeypatch.setattr(sqlite_module, "open_writer", partial(open_writer, factory=Failing))
+    journal = await opened()
+    await journal.append(unit(looked()))
+    monkeypatch.setattr(Failing, "broken", True)
+    assert await outcomes(journal, unit(looked()), unit(looked())) == [WritesStopped] * 2
+    monkeypatch.setattr(Failing, "broken", False)
+    with pytest.raises(WritesStopped, match="disk I/O error"):
+        await journal.append(unit(looked()))
+    assert [recorded.seq async for recorded in journal.events()] == [1]
+    assert journal.head == 1
+    await journal.close()
+    again = await opened()
+    await again.append(unit(looked()))
+    assert (await again.verify()).problems == ()
+
+
+async def test_a_fold_that_fails_stops_writing_and_hangs_nobody(opened: Open) -> None:
+    def fold(recorded: Recorded) -> None:
+        raise KeyError(recorded.seq)
+
+    journal = await opened()
+    journal.subscribe(fold)
+    with pytest.raises(WritesStopped, match="event @1") as stopped:
+        await journal.append(unit(looked()))
+    assert isinstance(stopped.value.__cause__, KeyError)
+    with pytest.raises(WritesStopped):
+        await journal.append(unit(looked()))
+    assert journal.head == 1
