@@ -76,12 +76,15 @@ class FileAccess(AgentCalls, PeopleCalls):
         agent: str | None = None,
         token: str | None = None,
         session: str | None = None,
+        socket: str | None = None,
     ) -> AsyncIterator[Self]:
         """Connect to the workspace's running daemon; without agent and token as the person who runs this.
 
+        `socket` skips the look-up of the workspace's location.
+
         Raises DaemonUnreachable, WorkspaceUnknown, RemoteError.
         """
-        path = socket_of(workspace)
+        path = socket if socket is not None else socket_of(workspace)
         try:
             locations.check_socket_directory(path.rpartition("/")[0])
             stream = await anyio.connect_unix(path)

@@ -1,0 +1,133 @@
+"""A real daemon process on a folder of its own, for tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+
+from orchestrator.api.locations import workspace_id
+from orchestrator.clients.python import FileAccess
+
+READY_S = 60
+
+
+class RunningDaemon:
+    """One daemon; `home` stands for the user's home folder, so that nothing of the machine is touched."""
+
+    def __init__(self, base: Path, *, module: tuple[str, ...] = ("-m", "orchestrator", "daemon")) -> None:
+        self.base, self._module = base, module
+        self.workspace = base / "work"
+        self.home = base / "home"
+        self.state_dir = base / "state"
+        self.runtime = base / "run"
+        for folder in (self.workspace, self.home, self.state_dir, self.runtime):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        self.socket = self.runtime / "s"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.approver = ""
+
+    @property
+    def env(self) -> dict[str, str]:
+        """For every process of the test: nothing of the caller's but the path."""
+        return {
+            "HOME": str(self.home),
+            "PATH": os.environ["PATH"],
+            "XDG_RUNTIME_DIR": str(self.runtime),
+            "LANG": "C.UTF-8",
+        }
+
+    @property
+    def id(self) -> str:
+        return workspace_id(os.path.realpath(self.workspace))
+
+    def start(self, *more: str) -> dict[str, object]:
+        """Start it and wait until it says that it is ready; what it said."""
+        read, write = os.pipe()
+        log = (self.base / "daemon.log").open("ab")
+        try:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    *self._module,
+                    *("--workspace", str(self.workspace)),
+                    *("--state-dir", str(self.state_dir)),
+                    *("--socket", str(self.socket)),
+                    *("--ready-fd", str(write)),
+                    *more,
+                ],
+                pass_fds=(write,),
+                env={**self.env, "PYTHONPATH": os.getcwd()},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        finally:
+            os.close(write)
+            log.close()
+        with open(read, "rb") as ready:
+            line = ready.readline()
+        if not line:
+            self.process.wait(READY_S)
+            raise AssertionError(f"the daemon ended with {self.process.returncode}:\n{self.log[-4000:]}")
+        said: dict[str, object] = json.loads(line)
+        return said
+
+    @property
+    def log(self) -> str:
+        return (self.base / "daemon.log").read_text(encoding="utf-8", errors="replace")
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(READY_S)
+
+    def wait(self) -> int:
+        """Until it ends by itself; its exit code."""
+        assert self.process is not None
+        return self.process.wait(READY_S)
+
+    def stop(self) -> int:
+        """SIGTERM, and its exit code."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(READY_S)
+
+    @asynccontextmanager
+    async def client(
+        self, agent: str | None = None, *, token: str | None = None, session: str | None = None
+    ) -> AsyncIterator[FileAccess]:
+        """The Python client, as an agent, or as a person without a name."""
+        async with FileAccess.connect(
+            str(self.workspace), agent=agent, token=token, session=session, socket=str(self.socket)
+        ) as files:
+            yield files
+
+    async def make_approver(self) -> str:
+        """The approver code; made at the first call."""
+        if not self.approver:
+            async with self.client() as person:
+                self.approver = (await person.approver_create()).approver_code or ""
+        return self.approver
+
+
+@contextmanager
+def running(base: Path) -> Iterator[RunningDaemon]:
+    """A daemon that is started now and stopped after; its log is shown when it failed inside."""
+    daemon = RunningDaemon(base)
+    said = daemon.start()
+    assert said.get("ok") is True, said
+    try:
+        yield daemon
+    finally:
+        code = daemon.stop()
+        problems = [line for line in daemon.log.splitlines() if '"level": "error"' in line or "Traceback" in line]
+        assert code == 0, daemon.log[-4000:]
+        assert not problems, "\n".join(problems[:5])
