@@ -41,6 +41,9 @@ from orchestrator.workspace.local import LocalWorkspace
 
 POLICY_FILE = "policy.toml"
 
+LAST_CALLS_S = 3.0
+"""How long calls that are open get when the daemon is told to stop."""
+
 
 class SystemClock:
     """Wall time."""
@@ -73,7 +76,8 @@ class Daemon:
             engine = await stack.enter_async_context(self._engine(services).running())
             listener = await bind(self._config.socket)
             doorkeeper = Doorkeeper(services, uid=os.getuid())
-            server = SocketServer(engine, doorkeeper, Dispatcher(engine), workspace=self._config.workspace)
+            dispatcher = Dispatcher(engine)
+            server = SocketServer(engine, doorkeeper, dispatcher, workspace=self._config.workspace)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._watch_signals)
                 tasks.start_soon(server.serve, listener)
@@ -83,6 +87,8 @@ class Daemon:
                 await self._stopping.wait()
                 self._publish("stopped")
                 await listener.aclose()
+                with anyio.move_on_after(LAST_CALLS_S):
+                    await dispatcher.idle()
                 os.unlink(self._config.socket)  # noqa: PTH108  # no blocking pathlib in async code
                 tasks.cancel_scope.cancel()
         self._log.info("stopped")

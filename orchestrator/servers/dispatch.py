@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import msgspec
 
 from orchestrator.api.failures import operation_named, parse_params, refusal
@@ -22,6 +23,8 @@ class Dispatcher:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._running = 0
+        self._idle = anyio.Event()
         self._log = logger("servers")
 
     def read(self, line: bytes) -> Request:
@@ -34,6 +37,12 @@ class Dispatcher:
                 hint='Send one JSON object a line: {"jsonrpc": "2.0", "id": 1, "method": …, "params": {…}}.',
             ) from error
 
+    async def idle(self) -> None:
+        """Return as soon as no call is under way."""
+        while self._running:
+            self._idle = anyio.Event()
+            await self._idle.wait()
+
     async def answer(self, caller: Caller, request: Request) -> bytes:
         """One call to one reply line."""
         try:
@@ -44,6 +53,7 @@ class Dispatcher:
 
     async def run(self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None) -> Any:
         """Read, call, and turn what nobody foresaw into `internal`. Raises OrchestratorError only."""
+        self._running += 1
         try:
             try:
                 operation = operation_named(name)
@@ -60,6 +70,10 @@ class Dispatcher:
                 f"{name} failed inside the daemon ({type(error).__name__})",
                 hint="Nothing is lost; the daemon's log has the trace. Please report it.",
             ) from error
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
 
     def failed(self, request_id: int | str | None, error: OrchestratorError) -> bytes:
         """A refusal as a reply line."""

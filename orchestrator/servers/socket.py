@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket as sockets
 import struct
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -61,8 +62,10 @@ class SocketServer:
         self._log = logger("servers")
 
     async def serve(self, listener: SocketListener) -> None:
-        """Until cancelled."""
-        await listener.serve(self._connection)
+        """Until the listener is closed and every caller is gone, or until cancelled."""
+        async with anyio.create_task_group() as connections:
+            with suppress(anyio.ClosedResourceError):
+                await listener.serve(self._connection, connections)
 
     async def _connection(self, stream: SocketStream) -> None:
         """One caller, from preamble to end; its failures end here."""

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-
 from orchestrator.api.locations import workspace_id
 from orchestrator.clients.python import FileAccess
 
