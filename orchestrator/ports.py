@@ -58,8 +58,8 @@ class Unit(msgspec.Struct, frozen=True):
     """What is appended together or not at all.
 
     `blobs` are kept in the same transaction. `origin.request_id`, if set, is claimed for
-    (agent, request_id) by the first unit that carries it; later units of the same request
-    (same digest) are appended without another claim.
+    (agent, request_id); each later unit of the same request (same digest) moves the claim to
+    its own first event, so that a retry after an aborted change finds what the retry led to.
     """
 
     events: tuple[NewEvent, ...]
@@ -68,7 +68,7 @@ class Unit(msgspec.Struct, frozen=True):
 
 
 class RequestSeen(msgspec.Struct, frozen=True):
-    """A request id that the journal knows: its digest, and the first event it led to."""
+    """A request id that the journal knows: its digest, and the first event of the last unit it led to."""
 
     digest: str
     seq: Seq
@@ -104,7 +104,8 @@ class Journal(Protocol):
 
     `append` returns after the commit is synced and after every `subscribe`d fold has seen
     the events. A cancelled append still completes. Raises StreamMoved (nothing appended),
-    RequestIdReused, WritesStopped (after a failed sync), DiskFull.
+    RequestIdReused, WritesStopped (after a failed sync or fold), DiskFull, WorkspaceHeld
+    (another daemon opened it). Events after `head` are not shown by any read.
     """
 
     @property

@@ -77,8 +77,8 @@ class Blobs:
     def _publish(self, digest: Digest, data: bytes) -> None:
         path, incoming = self._place(digest), self._root / _INCOMING
         if not path.parent.is_dir() or not incoming.is_dir():
-            incoming.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.parent.mkdir(mode=0o700, exist_ok=True)
+            for folder in (self._root, incoming, path.parent):
+                folder.mkdir(mode=0o700, exist_ok=True)
             sync_directory(self._root)
             sync_directory(self._root.parent)
         if self._published(path, len(data)):

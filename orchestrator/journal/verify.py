@@ -70,12 +70,10 @@ class _Walk:
         self._more = 0
 
     def report(self) -> VerifyReport:
-        events = sum(1 for _ in map(self._event, self._db.execute(sql("all_events"))))
-        contents = self._contents()
-        for problem in self._table_problems():
-            self._note(problem)
-        for table, *_ in self._db.execute("PRAGMA foreign_key_check"):
-            self._note(f"a row of {table} names an event that is not there")
+        events = self._counted(self._events())
+        contents = self._counted(self._contents())
+        self._counted(self._table_problems())
+        self._counted(self._file_problems())
         unchecked = (*UNCHECKED, f"{self._more} more problems") if self._more else UNCHECKED
         return VerifyReport(
             events=events,
@@ -86,11 +84,26 @@ class _Walk:
             unchecked=unchecked,
         )
 
+    def _counted(self, walk: Iterator[None]) -> int:
+        """How many steps a walk took; a page that can't be read ends it."""
+        steps = 0
+        try:
+            for _ in walk:
+                steps += 1
+        except sqlite3.DatabaseError as error:
+            self._note(f"the database can't be read further: {error}")
+        return steps
+
     def _note(self, problem: str) -> None:
         if len(self._problems) < MOST_PROBLEMS:
             self._problems.append(problem)
         else:
             self._more += 1
+
+    def _events(self) -> Iterator[None]:
+        for row in self._db.execute(sql("all_events")):
+            self._event(row)
+            yield
 
     def _event(self, row: Any) -> None:
         origin = origin_of(row)
@@ -111,23 +124,32 @@ class _Walk:
         for item in history(recorded):
             self._versions.add(item)
 
-    def _contents(self) -> int:
-        count = 0
+    def _contents(self) -> Iterator[None]:
         for digest, size, data in self._db.execute(sql("all_blobs")):
-            count += 1
             try:
                 self._blobs.read(Digest(digest), size, data)
             except JournalCorrupt as error:
                 self._note(error.message)
-        return count
+            yield
 
-    def _table_problems(self) -> Iterator[str]:
+    def _table_problems(self) -> Iterator[None]:
         """The table of versions against its rebuild from the events."""
         left: dict[tuple[str, int], VersionRow] = {
             (path, seq): row for path, rows in self._versions.by_path.items() for seq, row in rows.items()
         }
         for row in self._db.execute(sql("all_versions")):
             if left.pop((row[0], row[1]), None) != version_of(row):
-                yield f"version @{row[1]} of {row[0]} in the table is not what the events say"
+                self._note(f"version @{row[1]} of {row[0]} in the table is not what the events say")
+            yield
         for path, seq in left:
-            yield f"version @{seq} of {path} is missing in the table"
+            self._note(f"version @{seq} of {path} is missing in the table")
+
+    def _file_problems(self) -> Iterator[None]:
+        """SQLite's own view: pages, indexes, rows that name events."""
+        for (finding,) in self._db.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})"):
+            if finding != "ok":
+                self._note(f"the database: {finding}")
+            yield
+        for table, *_ in self._db.execute("PRAGMA foreign_key_check"):
+            self._note(f"a row of {table} names an event that is not there")
+            yield
