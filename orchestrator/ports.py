@@ -105,7 +105,7 @@ class Journal(Protocol):
     `append` returns after the commit is synced and after every `subscribe`d fold has seen
     the events. A cancelled append still completes. Raises StreamMoved (nothing appended),
     RequestIdReused, WritesStopped (after a failed sync or fold), DiskFull, WorkspaceHeld
-    (another daemon opened it). Events after `head` are not shown by any read.
+    (another daemon opened it). `events`, `newest` and `event` show nothing after `head`.
     """
 
     @property
@@ -369,3 +369,6 @@ class Ignore(Protocol):
     """What listings, searches and scans leave out; never who may read or write what."""
 
     def ignored(self, path: WorkspacePath, *, directory: bool) -> bool: ...
+
+    def refresh(self) -> None:
+        """Look at the rule files again from now on."""

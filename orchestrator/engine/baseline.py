@@ -66,6 +66,12 @@ class Baseline:
 
     async def keep(self) -> None:
         """In the background: hash what is not hashed, and keep contents up to KEEP_MAX_BYTES."""
+        try:
+            await self._keep()
+        finally:
+            self.done.set()
+
+    async def _keep(self) -> None:
         wanted = [
             entry.path
             for entry in self._s.state.registry.files()
@@ -85,7 +91,6 @@ class Baseline:
                 batch, size = [], 0
         if batch:
             await self._append(batch)
-        self.done.set()
 
     async def _read(self, path: WorkspacePath) -> tuple[FoundFile, FileBytes] | None:
         """A file that is still what the registry says; one that is not is looked at instead."""

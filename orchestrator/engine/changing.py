@@ -17,11 +17,8 @@ from orchestrator.core.decisions.decision import Apply, Base, Clash, Facts, Held
 from orchestrator.core.errors import (
     CallerError,
     Denied,
-    NotAFile,
-    NotARegularFile,
     ParameterInvalid,
     StaleBase,
-    SymlinkRefused,
     VersionNotKept,
 )
 from orchestrator.core.events.base import Event, Origin
@@ -34,7 +31,7 @@ from orchestrator.core.text.excerpt import render
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.effects import Applied, Effects, Intent
-from orchestrator.engine.observing import Observer, Present
+from orchestrator.engine.observing import Observer, Present, required
 from orchestrator.engine.services import Services, denied
 from orchestrator.ports import Displaced, NewEvent, Unit
 
@@ -342,16 +339,10 @@ class CallerBusy(CallerError):
 
 
 def _held(present: Present) -> Held | None:
-    stat, entry = present.stat, present.entry
-    if stat is None:
+    if present.stat is None:
         return None
-    if stat.kind == "directory":
-        raise NotAFile(present.path, "it is a directory")
-    if stat.kind == "symlink":
-        raise SymlinkRefused(present.path, "it is a symbolic link")
-    if entry is None or entry.digest is None or present.data is None:
-        raise NotARegularFile(present.path, "it is not a regular file")
-    return Held(present.data, entry.digest, stat.mode)
+    _, digest, data = required(present)
+    return Held(data, digest, present.stat.mode)
 
 
 def _covers(conflict: Conflict, hunks: tuple[LineHunk, ...]) -> bool:

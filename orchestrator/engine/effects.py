@@ -282,7 +282,7 @@ def _changed(part: Part, stat: FileStat | None, entry: FileEntry | None) -> Path
         before=part.before,
         after=part.after,
         hunks=part.hunks,
-        mode=stat.mode if stat and present else None,
+        mode=stat.mode if stat and present else part.mode,
         signature=stat.signature if stat and present else None,
         moved_from=part.moved_from,
         directory=part.directory,

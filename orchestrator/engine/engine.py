@@ -12,13 +12,14 @@ from orchestrator.api.results import ChangeAnswer, Result, TaskAnswer
 from orchestrator.core.content import LineRange
 from orchestrator.core.errors import (
     Aborted,
+    ApproverError,
     CallerError,
     NotPermitted,
     OrchestratorError,
     RequestIdReused,
     escaped,
 )
-from orchestrator.core.events.base import Event
+from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import (
     CallRefused,
     ChangeAborted,
@@ -50,6 +51,7 @@ from orchestrator.engine.services import Services
 from orchestrator.engine.settling import Settler
 from orchestrator.engine.stacks import Stacks
 from orchestrator.engine.writing import Writer
+from orchestrator.logs import logger
 
 Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
 
@@ -104,6 +106,7 @@ class Engine:
         )
         self._rooms = rooms
         self._handlers: dict[str, Handler] = {}
+        self._log = logger("engine")
         self._running: dict[tuple[str, str], tuple[str, anyio.Event]] = {}
 
     @asynccontextmanager
@@ -111,10 +114,11 @@ class Engine:
         """Recover, scan, then serve; background work ends before this does."""
         async with anyio.create_task_group() as tasks:
             self._s.tasks = tasks
+            await self._close_sessions()
             await self._recovery.run()
             await self.baseline.scan()
             await self._granter.resume()
-            tasks.start_soon(self.baseline.keep)
+            self._s.in_background(self.baseline.keep)
             async with anyio.create_task_group() as clocks:
                 clocks.start_soon(self._expire)
                 yield self
@@ -124,7 +128,11 @@ class Engine:
     async def _expire(self) -> None:
         while True:
             moved = self._s.next_move()
-            due = await self._granter.expire()
+            try:
+                due = await self._granter.expire()
+            except OrchestratorError as error:
+                self._log.error("approvals could not be checked for their end", error=error.message)
+                due = None
             wait_s = EXPIRY_CHECK_S
             if due is not None:
                 wait_s = min(wait_s, max(0.0, (due - self._s.clock.now_ms()) / 1000))
@@ -138,10 +146,12 @@ class Engine:
         try:
             if call.operation.people and not caller.is_person:
                 raise NotPermitted(f"{call.operation.name} is for people", hint="Ask the person you work for.")
-            if call.request_id is None:
-                return await self._handler(call.operation.name)(caller, call, call.params)
-            return await self._once(caller, call, call.request_id)
-        except CallerError as error:
+            if call.request_id is not None:
+                return await self._once(caller, call, call.request_id)
+            return await self._handler(call.operation.name)(caller, call, call.params)
+        except Refused as refused:
+            raise refused.error from refused.error.__cause__
+        except (CallerError, ApproverError) as error:
             await self._refused(caller, call, error)
             raise
 
@@ -175,6 +185,9 @@ class Engine:
                 if earlier is not None:
                     return earlier
             return await self._handler(call.operation.name)(caller, call, call.params)
+        except (CallerError, ApproverError) as error:
+            await self._refused(caller, call, error)  # before who waits for this call goes on
+            raise Refused(error) from error
         finally:
             del self._running[key]
             done.set()
@@ -207,7 +220,7 @@ class Engine:
             return None
         return answer
 
-    async def _refused(self, caller: Caller, call: Call, error: CallerError) -> None:
+    async def _refused(self, caller: Caller, call: Call, error: CallerError | ApproverError) -> None:
         """One refusal event, and what the refusal showed of the file."""
         claims = not isinstance(error, Repeated | RequestIdReused)
         origin = caller.origin(call) if claims else caller.origin()
@@ -225,7 +238,7 @@ class Engine:
                 events.append((f"session:{caller.session}", SessionNoted(session=caller.session, seen=seen)))
         await self._s.append(origin, *events)
 
-    def _refusal(self, call: Call, error: CallerError) -> Event:
+    def _refusal(self, call: Call, error: CallerError | ApproverError) -> Event:
         name, rule = call.operation.name, error.details.get("rule")
         paths = tuple(
             escaped(value)
@@ -255,9 +268,24 @@ class Engine:
         )
         await self._s.append(caller.origin(), (f"session:{caller.session}", event))
 
+    async def _close_sessions(self) -> None:
+        """Whoever was connected when the last daemon ended is not connected now."""
+        left = [session for session in self._s.state.sessions if session.open]
+        for session in left:
+            origin = Origin(session=session.id, agent=session.agent)
+            await self._s.append(origin, (f"session:{session.id}", SessionClosed(session=session.id)))
+
     async def close_session(self, caller: Caller) -> None:
         """Note that a caller went away."""
         await self._s.append(caller.origin(), (f"session:{caller.session}", SessionClosed(session=caller.session)))
+
+
+class Refused(Exception):
+    """A refusal that is in the journal already, on its way out."""
+
+    def __init__(self, error: CallerError | ApproverError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 class Repeated(CallerError):

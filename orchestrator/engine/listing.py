@@ -51,7 +51,7 @@ class Lister:
         files_only: bool,
     ) -> r.Listing:
         path = self._paths.directory(raw_path)
-        self._s.permit(caller, "list", path)
+        self._s.permit(caller, "list", path, directory=True)
         wanted = Globs(globs) if globs else None
         walked = await to_thread.run_sync(lambda: self._walk(path, depth, hidden))
         chosen = [

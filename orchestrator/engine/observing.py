@@ -6,6 +6,7 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.core.content import FoundFile
+from orchestrator.core.errors import FileNotFound, NotAFile, NotARegularFile, SymlinkRefused
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import (
     FileChangedOutside,
@@ -13,7 +14,7 @@ from orchestrator.core.events.files import (
     FileRemovedOutside,
     FilesFound,
 )
-from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.ports import FileBytes, FileStat, NewEvent, StreamMoved, Unit
@@ -31,6 +32,23 @@ class Present(msgspec.Struct, frozen=True):
     stat: FileStat | None
     entry: FileEntry | None
     data: bytes | None  # the content, if it was asked for and a file is there
+
+
+def required(present: Present) -> tuple[FileEntry, Digest, bytes]:
+    """The regular file that was asked for, with its content.
+
+    Raises FileNotFound, NotAFile, SymlinkRefused, NotARegularFile.
+    """
+    path, stat, entry = present.path, present.stat, present.entry
+    if stat is None:
+        raise FileNotFound(path, "there is no such file")
+    if stat.kind == "directory":
+        raise NotAFile(path, "it is a directory", hint="Use list_files.")
+    if stat.kind == "symlink":
+        raise SymlinkRefused(path, "it is a symbolic link")
+    if entry is None or entry.digest is None or present.data is None:
+        raise NotARegularFile(path, "it is a device, socket or pipe")
+    return entry, entry.digest, present.data
 
 
 class Observer:

@@ -11,8 +11,6 @@ from orchestrator.core.errors import (
     ApprovalRequired,
     BinaryFile,
     FileNotFound,
-    NotAFile,
-    NotARegularFile,
     ParameterInvalid,
     VersionNotKept,
     escaped,
@@ -26,7 +24,7 @@ from orchestrator.core.text import tokens
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.observing import Observer, Present
+from orchestrator.engine.observing import Observer, Present, required
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 
@@ -149,15 +147,8 @@ class Reader:
             )
 
     async def _present(self, path: WorkspacePath) -> tuple[Seq, Digest, bytes]:
-        present = await self._observer.look(path, content=True)
-        stat, entry = present.stat, present.entry
-        if stat is None:
-            raise FileNotFound(path, "there is no such file")
-        if stat.kind == "directory":
-            raise NotAFile(path, "it is a directory", hint="Use list_files.")
-        if entry is None or present.data is None or entry.digest is None:
-            raise NotARegularFile(path, "it is not a regular file")
-        return entry.version, entry.digest, present.data
+        entry, digest, data = required(await self._observer.look(path, content=True))
+        return entry.version, digest, data
 
     async def _past(self, path: WorkspacePath, at: Seq) -> tuple[Seq, Digest, bytes]:
         row = await self._s.journal.version_at(path, at)

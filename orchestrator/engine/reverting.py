@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.content import PathChange
@@ -39,6 +41,9 @@ class Reverter:
         """The change that an event belongs to: its id, what it did, and whose it was."""
         outside = changed_outside(recorded)
         if outside is not None:
+            if outside.after is None:
+                earlier = await self._s.journal.versions(outside.path, limit=1, before=recorded.seq)
+                outside = msgspec.structs.replace(outside, mode=earlier[0].mode if earlier else None)
             return recorded.seq, (outside,), None
         if not isinstance(recorded.event, ChangeIntended | ChangeApplied | ChangeAborted | ChangeDiverged):
             raise RevertImpossible(

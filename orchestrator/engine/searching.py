@@ -21,7 +21,7 @@ from orchestrator.core.text.encoding import decode
 from orchestrator.core.text.excerpt import MAX_LINE
 from orchestrator.core.text.search import Match, Pattern, search
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.observing import Observer
+from orchestrator.engine.observing import Observer, required
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.engine.walking import Walker
@@ -182,12 +182,13 @@ class Searcher:
                 if refuse:
                     raise
                 return None
-            entry, data = present.entry, present.data
-            if entry is None or data is None or entry.digest is None:
+            try:
+                entry, digest, data = required(present)
+            except PathError:
                 if refuse:
-                    raise FileNotFound(path, "there is no such file")
+                    raise
                 return None
-            document = self._s.contents.document(entry.digest, data)
+            document = self._s.contents.document(digest, data)
             if document is None:
                 if refuse:
                     raise BinaryFile(path, "it is not text")

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import anyio.abc
 
-from orchestrator.core.errors import Denied, escaped
+from orchestrator.core.errors import Denied, OrchestratorError, escaped
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.ids import AgentName, WorkspacePath
 from orchestrator.core.policy.evaluate import evaluate
@@ -17,6 +17,7 @@ from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.locks import PathLocks
+from orchestrator.logs import logger
 from orchestrator.ports import ANY_VERSION, Clock, Entropy, Ignore, Journal, NewEvent, Step, Unit, Workspace
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
@@ -44,6 +45,7 @@ class Services:
         self.contents = Contents(journal)
         self.locks = PathLocks()
         self.tasks: anyio.abc.TaskGroup | None = None
+        self._log = logger("engine")
         self._moved = anyio.Event()
         journal.subscribe(self._fold)
 
@@ -64,10 +66,19 @@ class Services:
         )
 
     def in_background(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Start work that the caller need not wait for; it ends before the daemon does."""
+        """Start work that the caller need not wait for; it ends before the daemon does.
+
+        What fails in it is logged, and left for the next start to put right.
+        """
         if self.tasks is None:
             raise RuntimeError("the engine is not running")
-        self.tasks.start_soon(work)
+        self.tasks.start_soon(self._fenced, work)
+
+    async def _fenced(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await work()
+        except (OrchestratorError, OSError) as error:
+            self._log.error("work in the background failed", work=repr(work), error=str(error))
 
     def token(self, count: int = 8) -> str:
         """Random hex."""
@@ -75,16 +86,31 @@ class Services:
 
     # --- policy ---------------------------------------------------------------------
 
-    def verdict(self, caller: Caller, action: Action, path: WorkspacePath, *, others_work: bool = False) -> Verdict:
+    def verdict(
+        self,
+        caller: Caller,
+        action: Action,
+        path: WorkspacePath,
+        *,
+        others_work: bool = False,
+        directory: bool = False,
+    ) -> Verdict:
         """What policy says of this act."""
         request = Request(
-            agent=caller.agent, agent_class=caller.agent_class, action=action, path=path, others_work=others_work
+            agent=caller.agent,
+            agent_class=caller.agent_class,
+            action=action,
+            path=path,
+            others_work=others_work,
+            directory=directory,
         )
         return evaluate(self.policy, request)
 
-    def permit(self, caller: Caller, action: Action, path: WorkspacePath) -> Allow | NeedApproval:
+    def permit(
+        self, caller: Caller, action: Action, path: WorkspacePath, *, directory: bool = False
+    ) -> Allow | NeedApproval:
         """As `verdict`. Raises Denied."""
-        verdict = self.verdict(caller, action, path)
+        verdict = self.verdict(caller, action, path, directory=directory)
         if isinstance(verdict, Deny):
             raise denied(action, path, verdict)
         return verdict

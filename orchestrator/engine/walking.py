@@ -38,6 +38,7 @@ class Walker:
         `depth` 1 is the directory itself. A start that is itself ignored is shown whole: who
         names it wants it. Raises FileNotFound, NotADirectory for the start only.
         """
+        self._ignore.refresh()
         ignoring = start == ROOT or not self._ignore.ignored(start, directory=True)
         yield from self._below(start, depth, hidden, ignoring)
 

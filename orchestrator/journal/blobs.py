@@ -20,6 +20,8 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
+__all__ = ["FOLDER_NAME", "IN_DATABASE_BYTES", "LEVEL", "Blobs", "StoredBlob", "zstd"]
+
 FOLDER_NAME = "blobs"
 IN_DATABASE_BYTES = 256 * 1024
 LEVEL = 1

@@ -37,7 +37,7 @@ class MemoryJournal:
         self._blobs: dict[Digest, bytes] = {}
         self._versions = Versions()
         self._folds: list[Callable[[Recorded], None]] = []
-        self._open = True
+        self._stopped = ""
 
     @property
     def head(self) -> Seq:
@@ -50,8 +50,8 @@ class MemoryJournal:
         self._folds.append(fold)
 
     async def append(self, unit: Unit) -> tuple[Recorded, ...]:
-        if not self._open:
-            raise WritesStopped("the journal is not open for writing")
+        if self._stopped:
+            raise WritesStopped(self._stopped)
         recorded, rows = self._ledger.admit(unit)
         self._requests.update(self._ledger.claims)
         self._ledger.keep()
@@ -63,10 +63,18 @@ class MemoryJournal:
             self._streams[event.stream] = event.stream_version
             for item in history(event):
                 self._versions.add(item)
-            for fold in self._folds:
-                fold(event)
+            self._fold(event)
         await checkpoint()
+        if self._stopped:
+            raise WritesStopped(self._stopped)
         return recorded
+
+    def _fold(self, recorded: Recorded) -> None:
+        try:
+            for fold in self._folds:
+                fold(recorded)
+        except Exception as error:  # noqa: BLE001  # as the real one: the event is kept, and nothing follows it
+            self._stopped = f"a projection could not take event @{recorded.seq}: {error}"
 
     # --- reading ------------------------------------------------------------------------
 
@@ -142,7 +150,7 @@ class MemoryJournal:
         )
 
     async def close(self) -> None:
-        self._open = False
+        self._stopped = "the journal is not open for writing"
         await checkpoint()
 
 

@@ -34,17 +34,53 @@ _CALL_IDS = ("claudecode/toolUseId", "callId")
 async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispatcher: Dispatcher) -> None:
     """Until the client ends its side."""
     door = _McpDoor(caller, preamble, dispatcher)
+    unanswered = _Unanswered()
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](16)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_receive, lines, to_server)
-        tasks.start_soon(_send, lines, from_server)
-        async with incoming, outgoing:
-            await door.server.run(incoming, outgoing, door.server.create_initialization_options())
-        tasks.cancel_scope.cancel()
+    async with anyio.create_task_group() as receiving:
+        receiving.start_soon(_receive, lines, to_server, unanswered)
+        async with anyio.create_task_group() as sending:  # left when the last queued reply is written
+            sending.start_soon(_send, lines, from_server, unanswered)
+            async with incoming, outgoing:
+                await door.server.run(incoming, outgoing, door.server.create_initialization_options())
+        receiving.cancel_scope.cancel()
 
 
-async def _receive(lines: LineStream, to_server: Any) -> None:
+class _Unanswered:
+    """The requests of one connection that have no reply on the wire yet.
+
+    The SDK cancels what is under way as soon as its input ends; a client that only closed its
+    side of the pipe still waits for its answers, so the end is kept from the SDK until they are out.
+    """
+
+    def __init__(self) -> None:
+        self._ids: set[int | str] = set()
+        self._none = anyio.Event()
+
+    def came_in(self, message: types.JSONRPCMessage) -> None:
+        match message:
+            case types.JSONRPCRequest(id=id):
+                self._ids.add(id)
+            case types.JSONRPCNotification(method="notifications/cancelled", params={"requestId": int() | str() as id}):
+                self._gone(id)
+
+    def went_out(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError) and message.id is not None:
+            self._gone(message.id)
+
+    async def none(self) -> None:
+        """Return as soon as every request has its reply."""
+        while self._ids:
+            self._none = anyio.Event()
+            await self._none.wait()
+
+    def _gone(self, id: int | str) -> None:
+        self._ids.discard(id)
+        if not self._ids:
+            self._none.set()
+
+
+async def _receive(lines: LineStream, to_server: Any, unanswered: _Unanswered) -> None:
     async with to_server:
         while True:
             try:
@@ -53,6 +89,7 @@ async def _receive(lines: LineStream, to_server: Any) -> None:
                 await lines.send(_protocol_error(-32600, error))
                 continue
             if line is None:
+                await unanswered.none()
                 return
             if not line.strip():
                 continue
@@ -62,14 +99,16 @@ async def _receive(lines: LineStream, to_server: Any) -> None:
                 code = -32600 if _is_json(line) else -32700
                 await lines.send(_protocol_error(code, "the line is not a JSON-RPC message"))
                 continue
+            unanswered.came_in(message)
             await to_server.send(SessionMessage(message))
 
 
-async def _send(lines: LineStream, from_server: Any) -> None:
+async def _send(lines: LineStream, from_server: Any, unanswered: _Unanswered) -> None:
     async with from_server:
         async for item in from_server:
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             await lines.send(text.encode() + b"\n")
+            unanswered.went_out(item.message)
 
 
 class _McpDoor:

@@ -21,6 +21,9 @@ def is_temp(name: str) -> bool:
     return name.startswith(TEMP_PREFIX) and name.endswith(TEMP_SUFFIX)
 
 
+_UNREAD = object()
+
+
 class IgnoreRules:
     """See `ports.Ignore`. Rule files are read once, and again after `refresh`."""
 
@@ -72,8 +75,9 @@ class IgnoreRules:
         return bool(verdict)
 
     def _rules(self, path: WorkspacePath) -> GitIgnoreSpec | None:
-        if path in self._files:
-            return self._files[path]
+        known = self._files.get(path, _UNREAD)
+        if known is not _UNREAD:
+            return known  # type: ignore[return-value]  # the sentinel is ruled out above
         try:
             with self._at.parent(path) as (parent, name), self._at.regular(parent, name, path) as (handle, _):
                 data = self._at.disk.read(handle, MOST_RULE_BYTES, 0)
@@ -82,8 +86,9 @@ class IgnoreRules:
             return None
         lines = data.decode("utf-8", "replace").splitlines()
         rules = GitIgnoreSpec.from_lines(line for line in lines if line.strip())
-        self._files[path] = rules if len(rules) else None
-        return self._files[path]
+        found = rules if len(rules) else None
+        self._files[path] = found
+        return found
 
 
 def _upwards(folder: str) -> list[str]:

@@ -241,6 +241,18 @@ async def test_a_cancelled_append_still_happens_and_is_folded(journal: Journal, 
     assert await journal.blob(digest(data)) == data
 
 
+async def test_a_fold_that_fails_stops_writing_and_hangs_nobody(journal: Journal) -> None:
+    def fold(recorded: Recorded) -> None:
+        raise KeyError(recorded.seq)
+
+    journal.subscribe(fold)
+    with pytest.raises(WritesStopped, match="event @1"):
+        await journal.append(unit(looked()))
+    with pytest.raises(WritesStopped, match="event @1"):
+        await journal.append(unit(looked()))
+    assert seqs(await all_of(journal)) == [1]
+
+
 async def settled(journal: Journal, head: int) -> None:
     with anyio.fail_after(5):
         while journal.head < head:

@@ -1,7 +1,5 @@
 """The file on disk: who may open it, how it is opened, and what a reopened one knows."""
 
-# ruff: noqa: ASYNC240  # the folder is the test's own, and nothing else runs
-
 from __future__ import annotations
 
 import shutil

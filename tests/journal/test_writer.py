@@ -12,7 +12,6 @@ import pytest
 
 from orchestrator.core.content import FoundFile
 from orchestrator.core.errors import DiskFull, OrchestratorError, WritesStopped
-from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.files import FilesFound
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.journal import sqlite as sqlite_module
@@ -148,17 +147,3 @@ async def test_a_failed_sync_stops_writing_for_good(monkeypatch: pytest.MonkeyPa
     again = await opened()
     await again.append(unit(looked()))
     assert (await again.verify()).problems == ()
-
-
-async def test_a_fold_that_fails_stops_writing_and_hangs_nobody(opened: Open) -> None:
-    def fold(recorded: Recorded) -> None:
-        raise KeyError(recorded.seq)
-
-    journal = await opened()
-    journal.subscribe(fold)
-    with pytest.raises(WritesStopped, match="event @1") as stopped:
-        await journal.append(unit(looked()))
-    assert isinstance(stopped.value.__cause__, KeyError)
-    with pytest.raises(WritesStopped):
-        await journal.append(unit(looked()))
-    assert journal.head == 1

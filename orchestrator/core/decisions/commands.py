@@ -139,6 +139,7 @@ class Delete(_One, frozen=True, kw_only=True):
             path=self.path,
             before=here.held.digest,
             after=None,
+            mode=here.held.mode,
             hunks=patching.line_hunks(before, patching.EMPTY) if before else (),
             binary=before is None,
         )

@@ -299,7 +299,8 @@ def _emptied(outcome: Outcome, facts: Facts) -> Outcome:
         raise PatchInvalid(
             f"the patch deletes {facts.path}, but leaves lines in it", hint="Send a fresh patch, or use delete_file."
         )
-    gone = Part(path=facts.path, before=part.before, after=None, hunks=part.hunks)
+    mode = facts.held.mode if facts.held else None
+    gone = Part(path=facts.path, before=part.before, after=None, mode=mode, hunks=part.hunks)
     return Apply(parts=(gone,), rung=outcome.rung, base=outcome.base)
 
 

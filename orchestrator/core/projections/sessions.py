@@ -18,6 +18,10 @@ RECENT = 200
 """Files and changes that a session's stack holds at most; the oldest fall out."""
 
 
+KEPT_CLOSED = 500
+"""Closed sessions that can still be resumed."""
+
+
 class Task(msgspec.Struct, frozen=True):
     """Work that a session said it does. The title is read from the event, since it may be redacted."""
 
@@ -103,8 +107,7 @@ class Sessions:
                     known.open, known.client = True, event.client
                 return
             case SessionClosed(session=closed):
-                if closed in self._sessions:
-                    self._sessions[closed].open = False
+                self._close(closed)
                 return
             case SessionNoted(session=noted, seen=seen):
                 if noted in self._sessions:
@@ -133,6 +136,20 @@ class Sessions:
 
     def plain(self) -> dict[str, Any]:
         return {session: self._sessions[session].plain() for session in sorted(self._sessions)}
+
+    def _close(self, closed: SessionId) -> None:
+        """Sessions that saw and did nothing are forgotten at once, of the others the oldest beyond KEPT_CLOSED."""
+        session = self._sessions.get(closed)
+        if session is None:
+            return
+        session.open = False
+        if not (session.seen or session.changes or session.tasks):
+            del self._sessions[closed]
+            return
+        self._sessions[closed] = self._sessions.pop(closed)
+        while sum(1 for item in self._sessions.values() if not item.open) > KEPT_CLOSED:
+            oldest = next(item.id for item in self._sessions.values() if not item.open)
+            del self._sessions[oldest]
 
     @staticmethod
     def _show(session: Session, seen: SeenLines) -> None:

@@ -1,0 +1,65 @@
+"""Every event there is, with whatever its fields may hold, comes back as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.core.errors import JournalCorrupt, JournalTooNew
+from orchestrator.core.events.base import Event
+from orchestrator.core.events.catalog import EVENTS, tag_of
+from orchestrator.core.events.codec import decode, encode
+
+
+def anything(of: msgspec.inspect.Type) -> st.SearchStrategy[Any]:
+    """Any value of a field's type."""
+    match of:
+        case msgspec.inspect.StructType(cls=cls, fields=fields):
+            return st.builds(cls, **{field.name: anything(field.type) for field in fields})
+        case msgspec.inspect.VarTupleType(item_type=item):
+            return st.lists(anything(item), max_size=3).map(tuple)
+        case msgspec.inspect.UnionType(types=types):
+            return st.one_of(*map(anything, types))
+        case msgspec.inspect.LiteralType(values=values):
+            return st.sampled_from(values)
+        case msgspec.inspect.NoneType():
+            return st.none()
+        case msgspec.inspect.BoolType():
+            return st.booleans()
+        case msgspec.inspect.IntType():
+            return st.integers(-(2**63), 2**63 - 1)
+        case msgspec.inspect.FloatType():
+            return st.floats(allow_nan=False, allow_infinity=False)
+        case msgspec.inspect.StrType():
+            return st.text(max_size=20)
+        case _:
+            raise TypeError(f"say what a value of {of} looks like")
+
+
+@pytest.mark.parametrize("event_type", [pytest.param(event, id=tag_of(event)) for event in EVENTS])
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_encode_then_decode_is_identity(event_type: type[Event], data: st.DataObject) -> None:
+    event = data.draw(anything(msgspec.inspect.type_info(event_type)))
+    stored = encode(event)
+    again = decode(stored, tag=tag_of(event), seq=1)
+    assert again == event
+    assert encode(again) == stored
+
+
+@pytest.mark.parametrize(
+    ("payload", "tag", "error", "words"),
+    [
+        pytest.param(b'{"event":"of_tomorrow"}', "of_tomorrow", JournalTooNew, "@7.*of_tomorrow", id="unknown kind"),
+        pytest.param(b'{"event":"change_aborted"}', "change_aborted", JournalCorrupt, "@7.*change", id="no field"),
+        pytest.param(b'{"event":', "change_aborted", JournalCorrupt, "@7.*not JSON", id="cut"),
+        pytest.param(b"\xff", "change_aborted", JournalCorrupt, "@7", id="not text"),
+    ],
+)
+def test_what_cannot_be_read_names_its_place(payload: bytes, tag: str, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        decode(payload, tag=tag, seq=7)
