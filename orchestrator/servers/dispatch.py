@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import anyio
@@ -23,7 +25,7 @@ class Dispatcher:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._running = 0
+        self._open = 0
         self._idle = anyio.Event()
         self._log = logger("servers")
 
@@ -37,9 +39,28 @@ class Dispatcher:
                 hint='Send one JSON object a line: {"jsonrpc": "2.0", "id": 1, "method": …, "params": {…}}.',
             ) from error
 
+    @contextmanager
+    def open_call(self) -> Iterator[None]:
+        """Hold `idle` back until the reply is sent, and not only made."""
+        self.begin()
+        try:
+            yield
+        finally:
+            self.end()
+
+    def begin(self) -> None:
+        """One more call has come in."""
+        self._open += 1
+
+    def end(self) -> None:
+        """A call's reply is written, or nobody waits for it."""
+        self._open -= 1
+        if not self._open:
+            self._idle.set()
+
     async def idle(self) -> None:
-        """Return as soon as no call is under way."""
-        while self._running:
+        """Return as soon as no call is under way and every reply is written."""
+        while self._open:
             self._idle = anyio.Event()
             await self._idle.wait()
 
@@ -53,7 +74,6 @@ class Dispatcher:
 
     async def run(self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None) -> Any:
         """Read, call, and turn what nobody foresaw into `internal`. Raises OrchestratorError only."""
-        self._running += 1
         try:
             try:
                 operation = operation_named(name)
@@ -70,10 +90,6 @@ class Dispatcher:
                 f"{name} failed inside the daemon ({type(error).__name__})",
                 hint="Nothing is lost; the daemon's log has the trace. Please report it.",
             ) from error
-        finally:
-            self._running -= 1
-            if not self._running:
-                self._idle.set()
 
     def failed(self, request_id: int | str | None, error: OrchestratorError) -> bytes:
         """A refusal as a reply line."""

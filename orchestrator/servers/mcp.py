@@ -34,16 +34,19 @@ _CALL_IDS = ("claudecode/toolUseId", "callId")
 async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispatcher: Dispatcher) -> None:
     """Until the client ends its side."""
     door = _McpDoor(caller, preamble, dispatcher)
-    unanswered = _Unanswered()
+    unanswered = _Unanswered(dispatcher)
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](16)
-    async with anyio.create_task_group() as receiving:
-        receiving.start_soon(_receive, lines, to_server, unanswered)
-        async with anyio.create_task_group() as sending:  # left when the last queued reply is written
-            sending.start_soon(_send, lines, from_server, unanswered)
-            async with incoming, outgoing:
-                await door.server.run(incoming, outgoing, door.server.create_initialization_options())
-        receiving.cancel_scope.cancel()
+    try:
+        async with anyio.create_task_group() as receiving:
+            receiving.start_soon(_receive, lines, to_server, unanswered)
+            async with anyio.create_task_group() as sending:  # left when the last queued reply is written
+                sending.start_soon(_send, lines, from_server, unanswered)
+                async with incoming, outgoing:
+                    await door.server.run(incoming, outgoing, door.server.create_initialization_options())
+            receiving.cancel_scope.cancel()
+    finally:
+        unanswered.give_up()
 
 
 class _Unanswered:
@@ -53,16 +56,21 @@ class _Unanswered:
     side of the pipe still waits for its answers, so the end is kept from the SDK until they are out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
         self._ids: set[int | str] = set()
         self._none = anyio.Event()
 
     def came_in(self, message: types.JSONRPCMessage) -> None:
         match message:
             case types.JSONRPCRequest(id=id):
-                self._ids.add(id)
+                if id not in self._ids:
+                    self._ids.add(id)
+                    self._dispatcher.begin()
             case types.JSONRPCNotification(method="notifications/cancelled", params={"requestId": int() | str() as id}):
                 self._gone(id)
+            case _:
+                pass
 
     def went_out(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError) and message.id is not None:
@@ -74,8 +82,15 @@ class _Unanswered:
             self._none = anyio.Event()
             await self._none.wait()
 
+    def give_up(self) -> None:
+        """Nobody is there to answer any more."""
+        for id in tuple(self._ids):
+            self._gone(id)
+
     def _gone(self, id: int | str) -> None:
-        self._ids.discard(id)
+        if id in self._ids:
+            self._ids.remove(id)
+            self._dispatcher.end()
         if not self._ids:
             self._none.set()
 

@@ -131,15 +131,16 @@ class SocketServer:
                     await lines.send(self._dispatcher.failed(None, error))
                     continue
                 if request.method in INLINE and not lines.more_waiting:
-                    await lines.send(await self._dispatcher.answer(caller, request))
+                    with self._dispatcher.open_call():
+                        await lines.send(await self._dispatcher.answer(caller, request))
                 else:
                     await room.acquire()
                     calls.start_soon(partial(self._answer, lines, caller, request, room))
 
     async def _answer(self, lines: LineStream, caller: Caller, request: Request, room: anyio.Semaphore) -> None:
         try:
-            reply = await self._dispatcher.answer(caller, request)
-            await lines.send(reply)
+            with self._dispatcher.open_call():
+                await lines.send(await self._dispatcher.answer(caller, request))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return  # the caller went away; what it did is in the journal
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,18 @@ async def test_a_spoilt_file_is_found(state_dir: Path, opened: Open, how: str) -
         await journal.blob(digest(LARGE))
     (problem,) = (await journal.verify()).problems
     assert digest(LARGE) in problem
+
+
+def test_no_more_is_unpacked_than_the_row_says(state_dir: Path) -> None:
+    bomb = blobs_module.zstd.compress(bytes(64 * 1024 * 1024), 1)
+    tracemalloc.start()
+    try:
+        with pytest.raises(JournalCorrupt):
+            blobs_module.Blobs(state_dir).read(digest(b"small"), 5, bomb)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * 1024 * 1024
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,216 @@
+"""Given what the file holds and what the change was made against: what becomes of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.core.content import digest_of
+from orchestrator.core.decisions import patching
+from orchestrator.core.decisions.decision import Apply, Clash, Need
+from orchestrator.core.errors import (
+    BaseRequired,
+    BinaryFile,
+    CharacterNotEncodable,
+    FileExists,
+    FileNotFound,
+    NothingToChange,
+    PatchInvalid,
+    SearchAmbiguous,
+    SearchNotFound,
+)
+from orchestrator.core.text.locate import Replacement
+from orchestrator.core.text.patch import parse_unified
+from tests.core.decisions.facts import PATH, facts
+
+TEN = "".join(f"line {n}\n" for n in range(10))
+
+
+def after(outcome: object) -> str:
+    """The content that an applied outcome gives the file."""
+    assert isinstance(outcome, Apply), outcome
+    data = outcome.parts[0].data
+    assert data is not None
+    assert outcome.parts[0].after == digest_of(data)
+    return data.decode()
+
+
+@pytest.mark.parametrize(
+    ("now", "rung", "expected"),
+    [
+        pytest.param(TEN, "current", TEN.replace("line 5", "LINE 5"), id="the base is what the file holds"),
+        pytest.param("new\n" + TEN, "shifted", ("new\n" + TEN).replace("line 5", "LINE 5"), id="moved down"),
+        pytest.param(TEN.replace("line 0\n", ""), "shifted", TEN.replace("line 0\n", "").replace("line 5", "LINE 5"),
+                     id="moved up"),
+        pytest.param(TEN.replace("line 9", "nine"), "shifted",
+                     TEN.replace("line 9", "nine").replace("line 5", "LINE 5"), id="changed elsewhere"),
+    ],
+)  # fmt: skip
+def test_edit_on_the_ladder(now: str, rung: str, expected: str) -> None:
+    outcome = patching.edit([Replacement("line 5", "LINE 5")], facts(now, base=TEN))
+    assert after(outcome) == expected
+    assert isinstance(outcome, Apply)
+    assert outcome.rung == rung
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        pytest.param(TEN.replace("line 5", "fünf"), id="the same line"),
+        pytest.param(TEN.replace("line 4", "vier"), id="the line above, as git merge-file says"),
+        pytest.param(TEN.replace("line 5\n", ""), id="the line was removed"),
+    ],
+)
+def test_overlapping_edits_clash(now: str) -> None:
+    outcome = patching.edit([Replacement("line 5", "LINE 5")], facts(now, base=TEN))
+    assert isinstance(outcome, Clash)
+    assert outcome.proposed == TEN.replace("line 5", "LINE 5").encode()
+    assert outcome.base == digest_of(TEN.encode())
+    assert len(outcome.regions) == 1
+
+
+def test_the_base_is_asked_for_only_when_it_is_needed() -> None:
+    changes = [Replacement("line 5", "LINE 5")]
+    assert isinstance(patching.edit(changes, facts(TEN, base=TEN, kept=False)), Apply)
+    assert patching.edit(changes, facts("x\n" + TEN, base=TEN, kept=False)) == Need((digest_of(TEN.encode()),))
+
+
+def test_an_implied_base_without_the_text_gives_way_to_the_present() -> None:
+    outcome = patching.edit([Replacement("brand new", "newer")], facts("brand new\n" + TEN, base=TEN))
+    assert after(outcome) == "newer\n" + TEN
+    assert isinstance(outcome, Apply)
+    assert outcome.warnings
+    with pytest.raises(SearchNotFound):
+        patching.edit([Replacement("brand new", "newer")], facts("brand new\n" + TEN, base=TEN, implied=False))
+
+
+def test_a_change_that_somebody_else_made_already_is_said_so() -> None:
+    now = TEN.replace("line 5", "LINE 5")
+    with pytest.raises(NothingToChange):
+        patching.edit([Replacement("line 5", "LINE 5")], facts(now, base=TEN))
+
+
+@pytest.mark.parametrize(
+    ("changes", "now", "error"),
+    [
+        pytest.param([Replacement("line", "x")], TEN, SearchAmbiguous, id="many places"),
+        pytest.param([Replacement("nowhere", "x")], TEN, SearchNotFound, id="no place"),
+        pytest.param([Replacement("line 5", "line 5")], TEN, NothingToChange, id="no change"),
+        pytest.param([Replacement("a", "b")], None, FileNotFound, id="no file"),
+        pytest.param([Replacement("a", "b")], "a\0b", BinaryFile, id="binary"),
+    ],
+)
+def test_edit_refusals(changes: list[Replacement], now: str | None, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        patching.edit(changes, facts(now))
+
+
+def test_a_refusal_shows_the_present_lines_and_says_which() -> None:
+    with pytest.raises(SearchNotFound) as refused:
+        patching.edit([Replacement("line 5 or so\n", "x\n")], facts(TEN))
+    assert refused.value.shown is not None
+    assert "     6\tline 5\n" in refused.value.shown
+    assert any(start <= 6 <= end for start, end in refused.value.shown_lines)
+
+
+@pytest.mark.parametrize(
+    ("now", "base", "whole", "expected"),
+    [
+        pytest.param(TEN, TEN, True, "new\n", id="seen as it is"),
+        pytest.param(None, None, True, "new\n", id="not there yet"),
+    ],
+)
+def test_truncate(now: str | None, base: str | None, whole: bool, expected: str) -> None:
+    outcome = patching.truncate("new\n", facts(now, base=base, whole=whole))
+    assert after(outcome) == expected
+    assert isinstance(outcome, Apply)
+    assert outcome.on_seen_whole
+
+
+def test_truncate_needs_a_base_and_does_not_name_the_present_version() -> None:
+    with pytest.raises(BaseRequired) as refused:
+        patching.truncate("new\n", facts(TEN, version=77))
+    assert "77" not in refused.value.message + refused.value.hint + str(refused.value.details)
+
+
+def test_a_stale_truncate_is_merged_where_it_can_be() -> None:
+    now = TEN.replace("line 0", "zero")
+    merged = patching.truncate(TEN.replace("line 9", "nine"), facts(now, base=TEN))
+    assert after(merged) == now.replace("line 9", "nine")
+    assert isinstance(merged, Apply)
+    assert (merged.rung, merged.on_seen_whole) == ("merged", False)
+    assert isinstance(patching.truncate("all new\n", facts(now, base=TEN)), Clash)
+
+
+def test_truncate_of_a_file_that_went_away_is_kept() -> None:
+    outcome = patching.truncate("new\n", facts(None, base=TEN))
+    assert isinstance(outcome, Clash)
+    assert outcome.proposed == b"new\n"
+
+
+def test_append_goes_on_whatever_is_there() -> None:
+    assert after(patching.append("more\n", facts("a\r\nb\r\n"))) == "a\r\nb\r\nmore\r\n"
+    assert after(patching.append("more\n", facts(None))) == "more\n"
+
+
+PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -5,3 +5,3 @@\n line 4\n-line 5\n+LINE 5\n line 6\n"
+
+
+def test_patch_on_its_base_and_on_a_moved_one() -> None:
+    parsed = parse_unified(PATCH)
+    assert after(patching.patch(parsed, facts(TEN, base=TEN))) == TEN.replace("line 5", "LINE 5")
+    moved = "x\n" + TEN
+    assert after(patching.patch(parsed, facts(moved, base=TEN))) == moved.replace("line 5", "LINE 5")
+
+
+def test_patch_that_creates_and_patch_that_deletes() -> None:
+    create = parse_unified("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n")
+    assert after(patching.patch(create, facts(None))) == "one\ntwo\n"
+    with pytest.raises(FileExists):
+        patching.patch(create, facts(TEN, base=TEN))
+    delete = parse_unified("--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n")
+    outcome = patching.patch(delete, facts("one\ntwo\n", base="one\ntwo\n"))
+    assert isinstance(outcome, Apply)
+    assert outcome.parts[0].after is None
+    with pytest.raises(PatchInvalid):
+        patching.patch(delete, facts("one\ntwo\nthree\n", base="one\ntwo\nthree\n"))
+
+
+def test_patch_refusals() -> None:
+    parsed = parse_unified(PATCH)
+    with pytest.raises(BaseRequired):
+        patching.patch(parsed, facts(TEN))
+    with pytest.raises(FileNotFound):
+        patching.patch(parsed, facts(None))
+    with pytest.raises(SearchNotFound):
+        patching.patch(parsed, facts("other\n", base="other\n"))
+
+
+def test_a_character_that_the_encoding_lacks_is_named() -> None:
+    latin = "caf\xe9\n".encode("latin-1")
+    here = facts("")
+    here = type(here)(PATH, type(here.held)(latin, digest_of(latin), 0o644) if here.held else None, here.version)
+    with pytest.raises(CharacterNotEncodable, match=r"U\+20AC"):
+        patching.edit([Replacement("caf", "€")], here)
+
+
+lines = st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), max_size=12).map(lambda rows: "".join(f"{r}\n" for r in rows))
+
+
+@settings(max_examples=300)
+@given(base=lines, now=lines, proposed=lines)
+def test_nothing_is_lost_whatever_meets(base: str, now: str, proposed: str) -> None:
+    """A stale write is applied on the present, refused as done already, or kept whole as a clash."""
+    try:
+        outcome = patching.truncate(proposed, facts(now, base=base))
+    except NothingToChange:
+        return
+    if isinstance(outcome, Clash):
+        assert outcome.proposed == proposed.encode()
+        return
+    result = after(outcome)
+    if base == now:
+        assert result == proposed
+    if base == proposed:
+        assert result == now

@@ -1,0 +1,104 @@
+"""Random histories that could have happened: a few files, sessions and waiting changes."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from orchestrator.core.content import FoundFile, IntendedPath, LineRange, PathChange, Signature, digest_of
+from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.conflicts import (
+    ApprovalDenied,
+    ApprovalGranted,
+    ApprovalLapsed,
+    ApprovalRequested,
+    ConflictFound,
+    ConflictSettled,
+    ConflictSuperseded,
+)
+from orchestrator.core.events.files import (
+    ChangeAborted,
+    ChangeApplied,
+    ChangeDiverged,
+    ChangeIntended,
+    DivergedPath,
+    FileChangedOutside,
+    FileCreatedOutside,
+    FileRead,
+    FileRemovedOutside,
+    FilesFound,
+    SeenLines,
+)
+from orchestrator.core.events.sessions import AgentAdded, AgentRevoked, SessionClosed, SessionOpened, TaskBegun, TaskEnded
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+
+PATHS = [WorkspacePath(name) for name in ("a.txt", "b.txt", "src/c.py")]
+SESSIONS = [SessionId("s-1"), SessionId("s-2")]
+AGENTS = [AgentName("alice"), AgentName("bob")]
+DIGESTS = [digest_of(bytes([n])) for n in range(4)]
+
+paths, digests = st.sampled_from(PATHS), st.sampled_from(DIGESTS)
+sessions, agents = st.sampled_from(SESSIONS), st.sampled_from(AGENTS)
+seqs = st.integers(1, 30).map(Seq)
+signatures = st.builds(Signature, st.integers(0, 99), st.integers(0, 9), st.integers(0, 9), st.integers(0, 3))
+maybe = st.none() | digests
+intended = st.builds(IntendedPath, path=paths, before=maybe, after=maybe)
+changed = st.builds(PathChange, path=paths, before=maybe, after=maybe, signature=st.none() | signatures)
+seen = st.builds(
+    SeenLines,
+    path=paths,
+    version=seqs,
+    ranges=st.lists(st.builds(LineRange, st.integers(1, 9), st.integers(1, 9)), max_size=2).map(tuple),
+    total_lines=st.integers(0, 9),
+    cut=st.booleans(),
+)
+outside = {"path": paths, "after": maybe, "signature": signatures, "mode": st.just(0o644), "kept": st.booleans()}
+
+events: st.SearchStrategy[Event] = st.one_of(
+    st.builds(SessionOpened, session=sessions, agent=agents, agent_class=st.just("cloud"), door=st.just("rpc")),
+    st.builds(SessionClosed, session=sessions),
+    st.builds(TaskBegun, session=sessions, title=st.just("t")),
+    st.builds(TaskEnded, session=sessions, task=seqs, outcome=st.just("")),
+    st.builds(AgentAdded, name=agents, agent_class=st.just("cloud"), token_hash=st.none() | st.just("ff")),
+    st.builds(AgentRevoked, name=agents),
+    st.builds(FileRead, operation=st.just("read_file"), seen=seen, bytes=st.just(1), tokens=st.just(1)),
+    st.builds(FilesFound, entries=st.lists(
+        st.builds(FoundFile, path=paths, signature=signatures, mode=st.just(0o644), digest=maybe, kept=st.booleans(),
+                  version=st.none() | st.integers(1, 30)), max_size=3).map(tuple)),
+    st.builds(FileChangedOutside, before=maybe, **outside),
+    st.builds(FileCreatedOutside, **outside),
+    st.builds(FileRemovedOutside, path=paths, before=maybe),
+    st.builds(ChangeIntended, operation=st.just("edit_file"), paths=st.tuples(intended), approval=st.none() | seqs),
+    st.builds(ChangeApplied, change=seqs, paths=st.lists(changed, min_size=1, max_size=2).map(tuple),
+              reverts=st.lists(seqs, max_size=1).map(tuple), on_seen_whole=st.booleans()),
+    st.builds(ChangeAborted, change=seqs, cause=st.just("crash")),
+    st.builds(ChangeDiverged, change=seqs, paths=st.just((DivergedPath(PATHS[0], None),))),
+    st.builds(ApprovalRequested, operation=st.just("edit_file"), paths=st.tuples(intended), rule=st.just("r"),
+              expires_at=st.just(9), renews=st.none() | seqs, reason=st.text(max_size=3)),
+    st.builds(ApprovalGranted, approval=seqs, by=st.just("p")),
+    st.builds(ApprovalDenied, approval=seqs, by=st.just("p")),
+    st.builds(ApprovalLapsed, approval=seqs, cause=st.just("expired")),
+    st.builds(ConflictFound, path=paths, base=maybe, base_version=st.none() | seqs, current=maybe,
+              current_version=st.none() | seqs, proposed=maybe, approval=st.none() | seqs, reason=st.text(max_size=3)),
+    st.builds(ConflictSettled, conflict=seqs, choice=st.just("current"), by=st.just("p"), change=st.none() | seqs),
+    st.builds(ConflictSuperseded, conflict=seqs, change=seqs),
+)  # fmt: skip
+
+
+def record(seq: int, event: Event, session: SessionId | None, agent: AgentName | None) -> Recorded:
+    """An envelope around an event; the chain plays no part in a fold."""
+    return Recorded(
+        seq=Seq(seq),
+        at=seq * 1000,
+        stream="s",
+        stream_version=seq,
+        origin=Origin(session=session, agent=agent),
+        event=event,
+        payload_hash=b"",
+        prev_hash=b"",
+        hash=b"",
+    )
+
+
+histories = st.lists(st.tuples(events, st.none() | sessions, st.none() | agents), max_size=40).map(
+    lambda items: [record(at, event, session, agent) for at, (event, session, agent) in enumerate(items, 1)]
+)
