@@ -335,6 +335,9 @@ class Workspace(Protocol):
     def read_temp(self, temp: TempFile) -> FileBytes | None:
         """A leftover's content; None when it is gone."""
 
+    def in_use(self, temp: TempFile) -> bool:
+        """Whether another program holds a leftover open for writing; False where that can't be found out."""
+
     def unlink_temp(self, temp: TempFile) -> None:
         """Remove a leftover and sync its directory."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from rapidfuzz import process
 
-from orchestrator.api.framing import Refusal
+from orchestrator.api.framing import UNREADABLE, Refusal
 from orchestrator.api.operations import BY_NAME, PLANNED, Operation
 from orchestrator.api.parameters import EditFile, Params
 from orchestrator.core.errors import (
@@ -57,10 +57,18 @@ def parse_params(operation: Operation, raw: bytes | msgspec.Raw) -> Params:
     try:
         return _convert_json(operation, raw)
     except msgspec.ValidationError:
+        pass  # read it as plain data below, to say what is wrong with it
+    except UNREADABLE as error:
+        raise _unreadable(error) from error
+    try:
         given = msgspec.json.decode(raw)
-    except msgspec.DecodeError as error:
-        raise ParameterInvalid("params", f"not JSON: {error}") from error
+    except UNREADABLE as error:
+        raise _unreadable(error) from error
     return params_from(operation, given)
+
+
+def _unreadable(error: Exception) -> ParameterInvalid:
+    return ParameterInvalid("params", f"not JSON: {error}", hint="Send a JSON object, encoded in UTF-8.")
 
 
 def params_from(operation: Operation, given: Any) -> Params:

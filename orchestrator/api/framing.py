@@ -17,6 +17,9 @@ MAX_FRAME_BYTES = 16 * 1024 * 1024
 
 MAX_PREAMBLE_BYTES = 64 * 1024
 
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding a hostile document may raise: msgspec lets bytes that are no UTF-8, and endless nesting, through."""
+
 
 class Preamble(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who calls. `token` proves `agent`; without it the name is asserted, by the daemon's own uid only."""

@@ -20,6 +20,9 @@ from orchestrator.core.errors import DaemonUnreachable, OperatorError, Orchestra
 READY_TIMEOUT_S = 60.0
 """Opening the journal replays what its last snapshot lacks; the first answer comes after that."""
 
+ENDING_TIMEOUT_S = 15.0
+"""What a daemon that was told to stop gets for its last calls and its journal, before a new one is tried."""
+
 KEPT = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
 """The environment the daemon gets: nothing of the agent that happened to start it, and no PYTHON*."""
 
@@ -59,6 +62,7 @@ def ensure(root: str, state_dir: str | None = None, *, timeout_s: float = READY_
         found = _running(identity, wanted)
         if found is not None:
             return found, False
+        _let_end(identity, wanted)
         return _start(root, wanted, locations.socket_path(identity), timeout_s), True
 
 
@@ -95,6 +99,32 @@ def _locked(path: str) -> Iterator[None]:
     with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+b", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _let_end(identity: str, state_dir: str) -> None:
+    """Wait for a daemon that was told to stop: it closes its journal and its locks after its connections."""
+    import fcntl
+    import select
+
+    known = locations.read_location(identity)
+    if known is None or known.state != "stopped" or not hasattr(os, "pidfd_open"):
+        return
+    try:
+        with open(f"{state_dir}/daemon.lock", "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        try:
+            process = os.pidfd_open(known.pid)
+        except OSError:
+            return  # it has ended since
+    except OSError:
+        return
+    else:
+        return  # nobody holds it
+    try:
+        select.select([process], [], [], ENDING_TIMEOUT_S)
+    finally:
+        os.close(process)
 
 
 def _start(root: str, state_dir: str, socket: str, timeout_s: float) -> Location:

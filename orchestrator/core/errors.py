@@ -63,24 +63,28 @@ class UnknownOperation(CallerError):
     """No operation has this name."""
 
     code = "unknown_operation"
+    hint = "tools/list names all of them."
 
 
 class NotAvailable(CallerError):
     """The contract names it, this version does not have it yet."""
 
     code = "not_available"
+    hint = "Use the operations that tools/list names."
 
 
 class ParameterUnknown(CallerError):
     """A parameter that the operation does not have."""
 
     code = "unknown_parameter"
+    hint = "Send only the parameters of its schema."
 
 
 class ParameterInvalid(CallerError):
     """A parameter of the wrong type or outside its range."""
 
     code = "invalid_parameter"
+    hint = "Mend this parameter and send the call again."
 
     def __init__(self, parameter: str, why: str, *, hint: str | None = None) -> None:
         super().__init__(f"{parameter}: {why}", hint=hint, details={"parameter": parameter})
@@ -90,12 +94,14 @@ class FrameInvalid(CallerError):
     """A line on the socket that is not one JSON-RPC message."""
 
     code = "invalid_frame"
+    hint = "Send one JSON object a line."
 
 
 class FrameTooLarge(CallerError):
     """A line on the socket over the limit."""
 
     code = "frame_too_large"
+    hint = "Send less at once."
 
 
 class RequestIdReused(CallerError):
@@ -119,24 +125,28 @@ class Unauthorised(CallerError):
     """The token is wrong or revoked, or the name needs one."""
 
     code = "unauthorised"
+    hint = "`orchestrator agent add NAME` prints a token."
 
 
 class SessionNotYours(CallerError):
     """A session is resumed by its own agent only."""
 
     code = "session_not_yours"
+    hint = "Leave the session out to begin a new one."
 
 
 class SessionUnknown(CallerError):
     """No session has this id."""
 
     code = "session_unknown"
+    hint = "Leave the session out to begin a new one."
 
 
 class NotPermitted(CallerError):
     """The operation is for people, reviewers or approvers."""
 
     code = "not_permitted"
+    hint = "Ask the person you work for."
 
 
 class ApproverCodeNeeded(ApproverError):
@@ -160,12 +170,14 @@ class PathInvalid(PathError):
     """Empty, not Unicode, or with characters that a name may not have."""
 
     code = "path_invalid"
+    hint = "Name a file as the listings show it, relative to the workspace."
 
 
 class PathTooLong(PathError):
     """A component over 255 bytes, or a path over the limit."""
 
     code = "path_too_long"
+    hint = "Use a shorter name."
 
 
 class PathNotCanonical(PathError):
@@ -179,6 +191,7 @@ class PathAbsolute(PathError):
     """An absolute path outside the workspace's root."""
 
     code = "path_absolute"
+    hint = "Paths are relative to the workspace."
 
 
 class FileNotFound(PathError):
@@ -192,24 +205,28 @@ class FileExists(PathError):
     """Something has this name already."""
 
     code = "already_exists"
+    hint = "Use another name, or change what is there."
 
 
 class NotAFile(PathError):
     """A directory where a file is needed."""
 
     code = "not_a_file"
+    hint = "Use list_files for directories."
 
 
 class NotADirectory(PathError):
     """A file where a directory is needed."""
 
     code = "not_a_directory"
+    hint = "list_files shows what is there."
 
 
 class NotARegularFile(PathError):
     """A FIFO, socket or device."""
 
     code = "not_a_regular_file"
+    hint = "Only regular files are read and changed."
 
 
 class SymlinkRefused(PathError):
@@ -223,12 +240,14 @@ class CrossDevice(PathError):
     """The path leads into another file system."""
 
     code = "cross_device"
+    hint = "Other file systems are not part of the workspace."
 
 
 class OutsideWorkspace(PathError):
     """The kernel says that the path leaves the workspace."""
 
     code = "outside_workspace"
+    hint = "Only what lies in the workspace is read and changed."
 
 
 class ChangedWhileRead(PathError):
@@ -249,24 +268,28 @@ class FileTooLarge(PathError):
     """Over the size limit of this version."""
 
     code = "too_large"
+    hint = "file_info tells its size; it is not read or changed in this version."
 
 
 class BinaryFile(PathError):
     """Not text."""
 
     code = "binary_file"
+    hint = "file_info tells its size and kind."
 
 
 class AccessRefused(PathError):
     """The operating system refuses the daemon this file."""
 
     code = "access_refused"
+    hint = "The daemon's user needs the right to it; ask the person you work for."
 
 
 class CharacterNotEncodable(PathError):
     """The file's encoding cannot hold a character of the new text."""
 
     code = "not_encodable"
+    hint = "Use characters that the file's encoding has; file_info names it."
 
 
 # --- policy ----------------------------------------------------------------------------
@@ -283,6 +306,7 @@ class ApprovalRequired(CallerError):
     """Policy lets a person decide, and the read waits for that."""
 
     code = "approval_required"
+    hint = "Go on with other work, and call again when it is granted."
 
 
 # --- versions and patches --------------------------------------------------------------
@@ -292,12 +316,14 @@ class VersionNotKept(CallerError):
     """The content at this version is not in the journal."""
 
     code = "version_not_kept"
+    hint = "file_history shows which versions are kept."
 
 
 class VersionUnknown(CallerError):
     """The journal has no such event, or it is not of the kind asked for."""
 
     code = "version_unknown"
+    hint = "file_history names a file's versions, session_status what waits."
 
 
 class StaleBase(CallerError):
@@ -339,18 +365,21 @@ class NothingToChange(CallerError):
     """The change leaves the file as it is."""
 
     code = "nothing_to_change"
+    hint = "The file holds this already."
 
 
 class PatchInvalid(CallerError):
     """The patch cannot be read as a unified diff of one file."""
 
     code = "patch_invalid"
+    hint = "Send one file's unified diff: '--- a/x', '+++ b/x', '@@ …'."
 
 
 class RevertImpossible(CallerError):
     """The change has nothing left to revert, or its contents were not kept."""
 
     code = "revert_impossible"
+    hint = "file_history shows what can be undone."
 
 
 # --- the workspace and the daemon ------------------------------------------------------

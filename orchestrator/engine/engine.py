@@ -167,6 +167,11 @@ class Engine:
         event = CallRefused(operation=escaped(operation)[:200], code=error.code, message=error.message[:2000])
         await self._s.append(caller.origin(), (f"session:{caller.session}", event))
 
+    async def turn_away(self, error: OrchestratorError) -> None:
+        """Note a caller that was not let in; who it is, is not known."""
+        event = CallRefused(operation="connect", code=error.code, message=error.message[:2000])
+        await self._s.append(Origin(), ("door", event))
+
     async def _once(self, caller: Caller, call: Call, request_id: str) -> Result:
         """Idempotence: the same again joins the call that runs, or gets its answer as it is now."""
         key, digest = (caller.agent, request_id), call.digest

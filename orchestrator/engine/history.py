@@ -27,7 +27,7 @@ from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.diff import counts, diff, unified
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.observing import Observer
+from orchestrator.engine.observing import Observer, required
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import Services
 from orchestrator.ports import EventFilter
@@ -54,9 +54,11 @@ class Historian:
         self._s.permit(caller, "list", path)
         before = int(parse_seq(params.cursor, parameter="cursor")) if params.cursor else None
         async with self._s.locks.shared(path):
-            await self._observer.look(path, content=False)
+            present = await self._observer.look(path, content=False)
         rows = await self._s.journal.versions(path, limit=params.limit + 1, before=before)
         if not rows and before is None:
+            if present.stat is not None and present.stat.kind != "file":
+                required(present)
             raise FileNotFound(path, "the journal knows no file of this name")
         readable = self._s.readable(caller, path)
         versions = [await self._version(row, readable=readable) for row in rows[: params.limit]]
@@ -115,6 +117,7 @@ class Historian:
             version = present.entry.version if present.entry else self._s.state.registry.removed_at(path)
             now = Side(version or Seq(0), present.entry.digest if present.entry else None)
             if version is None:
+                required(present)
                 raise FileNotFound(path, "the journal knows no file of this name")
             right = await self._side(path, params.to, now, parameter="to")
             left = await self._left(path, params.from_, right, now)

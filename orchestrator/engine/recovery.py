@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import msgspec
 from anyio import to_thread
 
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange, digest_of
@@ -23,7 +24,22 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports import FileBytes, NewEvent, TempFile, Unit
+from orchestrator.ports import FileBytes, FileStat, NewEvent, TempFile, Unit
+
+
+UNREADABLE = Digest("unreadable")
+"""Equal to no content's hash: something is there, but no regular file that can be read."""
+
+
+class Stands(msgspec.Struct, frozen=True):
+    """What a name holds: its content, and the stat that held while it was read."""
+
+    digest: Digest | None
+    stat: FileStat | None = None
+    data: bytes | None = None
+
+
+ABSENT = Stands(None)
 
 
 class Recovery:
@@ -46,55 +62,56 @@ class Recovery:
     async def _close(self, recorded: Recorded, intent: ChangeIntended, temps: dict[str, TempFile]) -> None:
         main = next((item for item in intent.paths if item.moved_from is not None), intent.paths[0])
         temp = temps.pop(main.temp, None) if main.temp else None
-        found = await self._digest(main.path)
-        in_temp = await self._temp_digest(temp)
-        source = await self._digest(main.moved_from) if main.moved_from else None
-        verdict: Verdict
-        if main.directory:
-            stat = self._s.workspace.stat(main.path)
-            verdict = RollForward() if stat is not None and stat.kind == "directory" else Undo("crash")
-        else:
-            verdict = judge(main, found=found, temp=in_temp, source=source)
-        match verdict:
-            case SwapBack() if temp is not None:
+        stands = await self._stands(main.path)
+        match await self._judged(main, stands, temp):
+            case SwapBack(cause=cause) if temp is not None:
                 await to_thread.run_sync(partial(self._s.workspace.exchange_back, temp, main.path))
-                await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause="stale"))
+                await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=cause))
                 await self._sweep(temp, recorded.seq)
-                await self._observer.look(main.path, content=True)
+                await self._look(main.path)
             case RollForward():
                 await to_thread.run_sync(partial(self._s.workspace.sync_directory, main.path))
                 if main.moved_from is not None:
                     await to_thread.run_sync(partial(self._s.workspace.sync_directory, main.moved_from))
-                await self._outcome(recorded, await self._applied(recorded.seq, intent, main))
-                if temp is not None:
-                    await self._sweep(temp, recorded.seq)
-            case Keep():
-                await self._diverge(recorded, intent, main, temp)
+                await self._sweep(temp, recorded.seq)
+                await self._outcome(recorded, await self._applied(recorded.seq, intent, main, stands))
             case Undo(cause=cause):
+                await self._sweep(temp, recorded.seq)
                 await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=cause))
-                if temp is not None:
-                    await self._sweep(temp, recorded.seq)
             case _:
-                await self._diverge(recorded, intent, main, temp)
+                await self._diverge(recorded, intent, main, stands, temp)
 
-    async def _applied(self, change: Seq, intent: ChangeIntended, main: IntendedPath) -> ChangeApplied:
-        stat = self._s.workspace.stat(main.path)
-        present = stat is not None and (main.after is not None or main.directory)
+    async def _judged(self, main: IntendedPath, stands: Stands, temp: TempFile | None) -> Verdict:
+        if main.directory:
+            there = stands.stat is not None and stands.stat.kind == "directory"
+            return RollForward() if there else Undo("crash")
+        held: Digest | None = None
+        busy = False
+        if temp is not None:
+            busy = await to_thread.run_sync(partial(self._s.workspace.in_use, temp))
+            held = (await self._stands(temp.path)).digest
+        source = (await self._stands(main.moved_from)).digest if main.moved_from else None
+        return judge(main, found=stands.digest, temp=held, source=source, busy=busy)
+
+    async def _applied(self, change: Seq, intent: ChangeIntended, main: IntendedPath, stands: Stands) -> ChangeApplied:
+        stat = stands.stat
         paths = []
         for item in intent.paths:
-            mine = item is main and present
+            mine = item is main and (main.after is not None or main.directory)
             entry = self._s.state.registry.get(item.path)
+            hunks, binary = ((), False) if main.moved_from else await self._hunks(item)
             paths.append(
                 PathChange(
                     path=item.path,
                     before=item.before,
                     after=item.after,
-                    hunks=await self._hunks(item),
+                    hunks=hunks,
                     mode=stat.mode if mine and stat else None,
                     signature=stat.signature if mine and stat else None,
                     moved_from=item.moved_from,
                     directory=item.directory,
                     previous=entry.version if entry and item.before is not None else None,
+                    binary=binary,
                 )
             )
         return ChangeApplied(
@@ -111,12 +128,15 @@ class Recovery:
             recovered=True,
         )
 
-    async def _hunks(self, item: IntendedPath) -> tuple[LineHunk, ...]:
-        if item.directory or item.moved_from is not None:
-            return ()
+    async def _hunks(self, item: IntendedPath) -> tuple[tuple[LineHunk, ...], bool]:
+        """What changed, line by line, and whether it could not be told because a side is no text."""
+        if item.directory:
+            return (), False
         old = await self._document(item.before)
         new = await self._document(item.after)
-        return line_hunks(old, new) if old is not None and new is not None else ()
+        if old is None or new is None:
+            return (), True
+        return line_hunks(old, new), False
 
     async def _document(self, digest: Digest | None) -> Document | None:
         if digest is None:
@@ -125,28 +145,25 @@ class Recovery:
         return decode(data) if data is not None else None
 
     async def _diverge(
-        self, recorded: Recorded, intent: ChangeIntended, main: IntendedPath, temp: TempFile | None
+        self, recorded: Recorded, intent: ChangeIntended, main: IntendedPath, stands: Stands, temp: TempFile | None
     ) -> None:
         """Neither before nor after stands there: leave it alone, keep all bytes, and say so."""
-        blobs: list[tuple[Digest, bytes]] = []
-        found = await self._read(main.path)
-        if found is not None:
-            blobs.append((digest_of(found), found))
-        in_temp: Digest | None = None
-        if temp is not None:
-            held = await to_thread.run_sync(partial(self._s.workspace.read_temp, temp))
-            if held is not None:
-                in_temp = held.digest
-                blobs.append((held.digest, held.data))
-        event = ChangeDiverged(
-            change=recorded.seq,
-            paths=(DivergedPath(main.path, blobs[0][0] if found is not None else None, in_temp),),
-        )
-        await self._outcome(recorded, event, tuple(blobs))
-        if temp is not None:
-            await to_thread.run_sync(partial(self._s.workspace.unlink_temp, temp))
+        in_temp = await self._stands(temp.path) if temp is not None else ABSENT
+        kept = tuple((digest_of(item.data), item.data) for item in (stands, in_temp) if item.data is not None)
+        found = stands.digest if stands.data is not None else None
+        left = in_temp.digest if in_temp.data is not None else None
+        event = ChangeDiverged(change=recorded.seq, paths=(DivergedPath(main.path, found, left),))
+        await self._outcome(recorded, event, kept)
+        await self._sweep(temp, recorded.seq)
         for item in intent.paths:
-            await self._observer.look(item.path, content=True)
+            await self._look(item.path)
+
+    async def _look(self, path: WorkspacePath) -> None:
+        """Let the journal say what stands there. What can't be read is looked at again when it is asked for."""
+        try:
+            await self._observer.look(path, content=True)
+        except PathError:
+            return
 
     async def _outcome(self, recorded: Recorded, event: Event, blobs: tuple[tuple[Digest, bytes], ...] = ()) -> None:
         origin = Origin(
@@ -160,9 +177,17 @@ class Recovery:
         expected = self._s.journal.stream_version(recorded.stream)
         await self._s.journal.append(Unit((NewEvent(recorded.stream, event, expected),), origin, blobs))
 
-    async def _sweep(self, temp: TempFile, change: Seq | None) -> None:
-        """Remove a leftover; bytes that no blob holds are kept first, unless they are our own torn write."""
-        held = await to_thread.run_sync(partial(self._s.workspace.read_temp, temp))
+    async def _sweep(self, temp: TempFile | None, change: Seq | None) -> None:
+        """Remove a leftover; bytes that no blob holds are kept first, unless they are our own torn write.
+
+        One that can't be read stays where it is: a leftover must not keep the daemon from starting.
+        """
+        if temp is None:
+            return
+        try:
+            held = await to_thread.run_sync(partial(self._s.workspace.read_temp, temp))
+        except PathError:
+            return
         if held is not None and held.data and not await self._known(change, held):
             event = StrayKept(path=temp.path, digest=held.digest, size=len(held.data), change=change)
             await self._s.journal.append(
@@ -187,21 +212,11 @@ class Recovery:
                     return True
         return False
 
-    async def _digest(self, path: WorkspacePath) -> Digest | None:
-        data = await self._read(path)
-        return digest_of(data) if data is not None else None
-
-    async def _read(self, path: WorkspacePath) -> bytes | None:
+    async def _stands(self, path: WorkspacePath) -> Stands:
         try:
-            read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=MAX_FILE_BYTES))
+            read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=MAX_FILE_BYTES))
         except FileNotFound:
-            return None
+            return ABSENT
         except PathError:
-            return b"\0not a regular file"
-        return read.data
-
-    async def _temp_digest(self, temp: TempFile | None) -> Digest | None:
-        if temp is None:
-            return None
-        held = await to_thread.run_sync(partial(self._s.workspace.read_temp, temp))
-        return held.digest if held is not None else None
+            return Stands(UNREADABLE, self._s.workspace.stat(path))
+        return Stands(read.digest, read.stat, read.data)

@@ -233,6 +233,6 @@ def _read_cursor(cursor: str | None) -> tuple[int, str | None]:
     if cursor is None:
         return 0, None
     line, _, path = cursor.partition(":")
-    if not line.isdigit() or not path:
+    if not line.isdecimal() or len(line) > 9 or not path:
         raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
     return int(line), path

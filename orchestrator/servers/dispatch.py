@@ -10,7 +10,7 @@ import anyio
 import msgspec
 
 from orchestrator.api.failures import operation_named, parse_params, refusal
-from orchestrator.api.framing import ErrorReply, Reply, Request, RpcError
+from orchestrator.api.framing import UNREADABLE, ErrorReply, Reply, Request, RpcError
 from orchestrator.core.errors import FrameInvalid, InternalError, OrchestratorError
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.engine import Engine
@@ -33,7 +33,7 @@ class Dispatcher:
         """Raises FrameInvalid."""
         try:
             return _REQUEST.decode(line)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise FrameInvalid(
                 f"not a JSON-RPC 2.0 request: {error}",
                 hint='Send one JSON object a line: {"jsonrpc": "2.0", "id": 1, "method": …, "params": {…}}.',

@@ -15,7 +15,7 @@ from anyio import to_thread
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from orchestrator.api.failures import refusal
-from orchestrator.api.framing import MAX_FRAME_BYTES, MAX_PREAMBLE_BYTES, Preamble, Request, Welcome
+from orchestrator.api.framing import MAX_FRAME_BYTES, MAX_PREAMBLE_BYTES, UNREADABLE, Preamble, Request, Welcome
 from orchestrator.core.errors import FrameInvalid, FrameTooLarge, OrchestratorError
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
@@ -101,13 +101,14 @@ class SocketServer:
                 return None
             try:
                 preamble = _PREAMBLE.decode(line)
-            except msgspec.DecodeError as error:
+            except UNREADABLE as error:
                 raise FrameInvalid(
                     f"the first line must be the preamble: {error}",
                     hint="Use the orchestrator's own clients, or `orchestrator mcp`.",
                 ) from error
             caller = await self._doorkeeper.admit(preamble, uid)
         except OrchestratorError as error:
+            await self._engine.turn_away(error)
             await lines.send(_ENCODER.encode(refusal(error)) + b"\n")
             return None
         await self._engine.open_session(caller, preamble.client)

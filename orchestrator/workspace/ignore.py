@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pathspec import GitIgnoreSpec
+import re
+from contextlib import suppress
 
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.policy.match import Pattern
 from orchestrator.workspace.confine import Confinement
 
 BUILT_IN = frozenset((".git", ".hg", ".svn", ".jj"))
@@ -21,7 +23,8 @@ def is_temp(name: str) -> bool:
     return name.startswith(TEMP_PREFIX) and name.endswith(TEMP_SUFFIX)
 
 
-_UNREAD = object()
+Rules = tuple[Pattern, ...]
+_TRAILING = re.compile(r"(?<!\\) +\Z")
 
 
 class IgnoreRules:
@@ -29,7 +32,7 @@ class IgnoreRules:
 
     def __init__(self, confinement: Confinement) -> None:
         self._at = confinement
-        self._files: dict[WorkspacePath, GitIgnoreSpec | None] = {}
+        self._files: dict[WorkspacePath, Rules] = {}
         self._verdicts: dict[tuple[str, bool], bool] = {}
 
     def refresh(self) -> None:
@@ -58,37 +61,46 @@ class IgnoreRules:
         return known
 
     def _matches(self, above: str, path: str, *, directory: bool) -> bool:
-        """The last rule that speaks of the path decides; deeper files speak later."""
-        verdict: bool | None = None
-        for folder in _upwards(above):
+        """The last rule that names the path decides; deeper files have the last word."""
+        for folder in reversed(_upwards(above)):
             relative = path[len(folder) + 1 :] if folder else path
             for name in RULE_FILES:
                 rules = self._rules(WorkspacePath(f"{folder}/{name}" if folder else name))
-                if rules is not None:
-                    result = rules.check_file(relative + "/" if directory else relative)
-                    if result.include is not None:
-                        verdict = result.include
-        if verdict is None:
-            rules = self._rules(EXCLUDE_FILE)
-            if rules is not None:
-                verdict = rules.check_file(path + "/" if directory else path).include
-        return bool(verdict)
+                said = _said(rules, relative, directory=directory)
+                if said is not None:
+                    return said
+        return bool(_said(self._rules(EXCLUDE_FILE), path, directory=directory))
 
-    def _rules(self, path: WorkspacePath) -> GitIgnoreSpec | None:
-        known = self._files.get(path, _UNREAD)
-        if known is not _UNREAD:
-            return known  # type: ignore[return-value]  # the sentinel is ruled out above
+    def _rules(self, path: WorkspacePath) -> Rules:
+        known = self._files.get(path)
+        if known is not None:
+            return known
         try:
             with self._at.parent(path) as (parent, name), self._at.regular(parent, name, path) as (handle, _):
                 data = self._at.disk.read(handle, MOST_RULE_BYTES, 0)
         except OrchestratorError:
-            self._files[path] = None
-            return None
-        lines = data.decode("utf-8", "replace").splitlines()
-        rules = GitIgnoreSpec.from_lines(line for line in lines if line.strip())
-        found = rules if len(rules) else None
-        self._files[path] = found
-        return found
+            data = b""
+        rules = self._files[path] = _compiled(data.decode("utf-8", "replace"))
+        return rules
+
+
+def _compiled(text: str) -> Rules:
+    """The patterns of a rule file, the last first; what git could not read either is passed over."""
+    patterns = []
+    for raw in text.replace("\r\n", "\n").split("\n"):
+        line = _TRAILING.sub("", raw)
+        if line and not line.startswith("#"):
+            with suppress(ValueError):
+                patterns.append(Pattern(line))
+    return tuple(reversed(patterns))
+
+
+def _said(rules: Rules, path: str, *, directory: bool) -> bool | None:
+    """True: ignored; False: excepted; None: not named."""
+    for pattern in rules:
+        if pattern.names(path, directory=directory):
+            return not pattern.exception
+    return None
 
 
 def _upwards(folder: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -135,6 +136,18 @@ class LocalWorkspace:
             return self.read(temp.path, most=2**40)
         except FileNotFound:
             return None
+
+    def in_use(self, temp: TempFile) -> bool:
+        try:
+            with self._at.parent(temp.path) as (parent, name), self._at.regular(parent, name, temp.path) as (handle, _):
+                self._disk.take_lease(handle)
+        except FileNotFound:
+            return False
+        except OSError as error:
+            if error.errno != errno.EAGAIN:
+                raise
+            return True
+        return False
 
     def unlink_temp(self, temp: TempFile) -> None:
         with self._at.parent(temp.path) as (parent, name), translated(temp.path):

@@ -20,7 +20,9 @@ class RollForward(msgspec.Struct, frozen=True):
 
 
 class SwapBack(msgspec.Struct, frozen=True):
-    """The change landed on somebody else's content, which is in the temporary file: put that back."""
+    """The change landed on what is somebody else's, and in the temporary file now: put that back."""
+
+    cause: AbortCause = "stale"
 
 
 class Keep(msgspec.Struct, frozen=True):
@@ -30,27 +32,30 @@ class Keep(msgspec.Struct, frozen=True):
 Verdict = Undo | RollForward | SwapBack | Keep
 
 
-def judge(intent: IntendedPath, *, found: Digest | None, temp: Digest | None, source: Digest | None) -> Verdict:
+def judge(
+    intent: IntendedPath, *, found: Digest | None, temp: Digest | None, source: Digest | None, busy: bool = False
+) -> Verdict:
     """`found` is what stands at the path, `temp` what the temporary file holds, None for absent;
-    `source` what stands where a move came from."""
+    `source` what stands where a move came from. `busy`: another program holds the temporary file
+    open, so that what it writes next would be lost with it."""
     if intent.moved_from is not None:
         return _judge_move(intent, found=found, source=source)
     if intent.after is None:
-        return _judge_delete(intent, found=found, temp=temp)
+        return _judge_delete(intent, found=found, temp=temp, busy=busy)
     if found == intent.after and found != intent.before:
         if intent.before is not None and temp not in (None, intent.before, intent.after):
             return SwapBack()
-        return RollForward()
+        return SwapBack("file_busy") if busy and temp is not None and temp == intent.before else RollForward()
     if found == intent.before:
         return Undo("crash")
     return Keep()
 
 
-def _judge_delete(intent: IntendedPath, *, found: Digest | None, temp: Digest | None) -> Verdict:
+def _judge_delete(intent: IntendedPath, *, found: Digest | None, temp: Digest | None, busy: bool) -> Verdict:
     """A delete renames the file to its temporary name first."""
     if found is None:
         if temp in (None, intent.before):
-            return RollForward()
+            return SwapBack("file_busy") if busy and temp is not None else RollForward()
         return SwapBack()
     return Undo("crash") if found == intent.before else Keep()
 

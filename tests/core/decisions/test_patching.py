@@ -195,7 +195,9 @@ def test_a_character_that_the_encoding_lacks_is_named() -> None:
         patching.edit([Replacement("caf", "€")], here)
 
 
-lines = st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), max_size=12).map(lambda rows: "".join(f"{r}\n" for r in rows))
+lines = st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), max_size=12).map(
+    lambda rows: "".join(f"{r}\n" for r in rows)
+)
 
 
 @settings(max_examples=300)

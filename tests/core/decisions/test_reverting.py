@@ -33,7 +33,9 @@ def with_contents(here: Facts, *texts: str) -> Facts:
     ("now", "expected"),
     [
         pytest.param(CHANGED, TEN, id="nothing came after"),
-        pytest.param(CHANGED.replace("line 9", "nine"), TEN.replace("line 9", "nine"), id="later work elsewhere is kept"),
+        pytest.param(
+            CHANGED.replace("line 9", "nine"), TEN.replace("line 9", "nine"), id="later work elsewhere is kept"
+        ),
         pytest.param("top\n" + CHANGED, "top\n" + TEN, id="later work above is kept"),
     ],
 )

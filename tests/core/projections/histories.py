@@ -28,7 +28,14 @@ from orchestrator.core.events.files import (
     FilesFound,
     SeenLines,
 )
-from orchestrator.core.events.sessions import AgentAdded, AgentRevoked, SessionClosed, SessionOpened, TaskBegun, TaskEnded
+from orchestrator.core.events.sessions import (
+    AgentAdded,
+    AgentRevoked,
+    SessionClosed,
+    SessionOpened,
+    TaskBegun,
+    TaskEnded,
+)
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 
 PATHS = [WorkspacePath(name) for name in ("a.txt", "b.txt", "src/c.py")]

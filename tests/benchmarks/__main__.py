@@ -1,0 +1,66 @@
+"""`make bench`: every row in one run; the table to stdout, the rows to .bench/results.jsonl."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+
+from tests.benchmarks import calls, edits, limits, reads, starts
+from tests.benchmarks.measuring import table
+from tests.benchmarks.setting import Rows, Setting, setting
+
+FOLDER = Path(".bench")
+
+GROUPS: dict[str, Callable[[Setting], Awaitable[Rows]]] = {
+    "edits": edits.rows,
+    "reads": reads.rows,
+    "calls": calls.rows,
+    "starts": starts.rows,
+    "limits": limits.rows,
+}
+
+LEGEND = """\
+Medians in turns (A B A B) of n calls; ratio = how many times better ours is than the peer's.
+Ours through the daemon, journalled and synced; the peers' edits are neither. A committed call is one that
+appends an event and is answered after its commit (begin_task: TaskBegun; read_lines: FileRead)."""
+
+
+async def measured(chosen: list[str], scale: float) -> Rows:
+    """The rows of these groups."""
+    rows: Rows = []
+    with setting(FOLDER, scale=scale) as surroundings:
+        for name in chosen:
+            print(f"measuring: {name}", file=sys.stderr, flush=True)
+            rows += await GROUPS[name](surroundings)
+    return rows
+
+
+def keep(rows: Rows) -> None:
+    """Append the rows to the file of results, each with when and where."""
+    where = {"at_ms": time.time_ns() // 1_000_000, "python": platform.python_version(), "cpus": os.cpu_count()}
+    with (FOLDER / "results.jsonl").open("a", encoding="utf-8") as results:
+        for row in rows:
+            results.write(json.dumps({**where, **row.record()}, ensure_ascii=False) + "\n")
+
+
+def main() -> None:
+    """Read the arguments, measure, print, keep."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("groups", nargs="*", choices=[[], *GROUPS], help="which to measure; all without it")
+    parser.add_argument("--scale", type=float, default=1.0, help="how often, times the usual")
+    given = parser.parse_args()
+    rows = anyio.run(measured, given.groups or list(GROUPS), given.scale)
+    keep(rows)
+    print(f"{table(rows)}\n\n{LEGEND}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""What the machine itself takes, and our diff and merge beside git's."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrator.core.text.diff import unified
+from orchestrator.core.text.merge import Merged, merge3
+from tests.benchmarks.given import edited, places
+from tests.benchmarks.measuring import Row, Samples, Target, in_turns, plain
+from tests.benchmarks.setting import Rows, Setting
+
+
+async def rows(setting: Setting) -> Rows:
+    """Bare limits stand in the column of the peers, for the rows above to be held against."""
+    folder = setting.peers_work / "limits"
+    folder.mkdir()
+    return [*await _disk(setting, folder), *await _texts(setting, folder)]
+
+
+async def _disk(setting: Setting, folder: Path) -> Rows:
+    handle = os.open(folder / "synced", os.O_WRONLY | os.O_CREAT, 0o600)
+    base = sqlite3.connect(folder / "full.db", isolation_level=None)
+    try:
+        base.execute("PRAGMA journal_mode=WAL")
+        base.execute("PRAGMA synchronous=FULL")
+        base.execute("CREATE TABLE event (seq INTEGER PRIMARY KEY, body BLOB NOT NULL)")
+        content = setting.text.encode()
+
+        def sync() -> None:
+            os.pwrite(handle, content, 0)
+            os.fsync(handle)
+
+        def commit() -> None:
+            base.execute("BEGIN IMMEDIATE")
+            base.execute("INSERT INTO event (body) VALUES (?)", (b"x" * 300,))
+            base.execute("COMMIT")
+
+        bare = {
+            "one FULL commit of SQLite": plain(commit),
+            "spawn true": plain(lambda: _program("true")),
+            f"write {len(content) // 1024} KiB + fsync": plain(sync),
+        }
+        taken: dict[str, Samples] = {}
+        for name, work in bare.items():  # not in turns: what follows a large write pays for it too
+            taken |= await in_turns({name: work}, setting.times(50))
+    finally:
+        base.close()
+        os.close(handle)
+    return [Row(work="limit", ours=Samples([]), peer=name, theirs=samples) for name, samples in taken.items()]
+
+
+async def _texts(setting: Setting, folder: Path) -> Rows:
+    lines = setting.text.splitlines()
+    at = places()
+    sides = {
+        "base": lines,
+        "one": edited(lines, at[25:26], "one"),
+        "many": edited(lines, at, "many"),
+        "mine": edited(lines, at[::2], "mine"),
+        "theirs": edited(lines, at[1::2], "theirs"),
+    }
+    paths = {name: str(folder / f"{name}.py") for name in sides}
+    for name, side in sides.items():
+        Path(paths[name]).write_text("\n".join(side) + "\n", encoding="utf-8")
+
+    def diff(name: str) -> str:
+        return unified(lines, sides[name], path_before="base.py", path_after="base.py")
+
+    def merged() -> Sequence[str]:
+        result = merge3(lines, sides["mine"], sides["theirs"])
+        assert isinstance(result, Merged)
+        return result.lines
+
+    merge_file = ("git", "merge-file", "-p", paths["mine"], paths["base"], paths["theirs"])
+    assert "\n".join(merged()) + "\n" == _program(*merge_file).decode()
+    git_diff = ("git", "diff", "--no-index", paths["base"])
+    contenders = {
+        "one": plain(lambda: diff("one")),
+        "one git": plain(lambda: _program(*git_diff, paths["one"])),
+        "many": plain(lambda: diff("many")),
+        "many git": plain(lambda: _program(*git_diff, paths["many"])),
+        "merge": plain(merged),
+        "merge git": plain(lambda: _program(*merge_file)),
+    }
+    taken = await in_turns(contenders, setting.times(15))
+    wanted = (
+        ("one", "diff of 1 edit, 20,000 lines", "spawned git diff", 1.0),
+        ("many", "diff of 50 edits, 20,000 lines", "spawned git diff", 1 / 3),
+        ("merge", "merge 25 + 25 edits, 20,000 lines", "spawned git merge-file", 1 / 2.5),
+    )
+    return [
+        Row(work=work, ours=taken[key], peer=peer, theirs=taken[f"{key} git"], target=Target(at_least=round(times, 3)))
+        for key, work, peer, times in wanted
+    ]
+
+
+def _program(*command: str) -> bytes:
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode in (0, 1), done.stderr  # git diff says 1 where there is a difference
+    return done.stdout

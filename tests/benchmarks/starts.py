@@ -1,0 +1,72 @@
+"""From the start of a process to its answer to tools/list, as an agent meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.benchmarks.measuring import Row, Samples, Target, in_turns, plain
+from tests.benchmarks.setting import Rows, Setting
+
+HANDSHAKE = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "benchmark", "version": "0"},
+}
+
+
+async def rows(setting: Setting) -> Rows:
+    """Ours with the daemon running, a bare server, and the peers."""
+    bare: tuple[str, ...] = (sys.executable, "-I", str(Path(__file__).with_name("bare.py")))
+    env = setting.daemon.env
+    peers = {"bare stdlib server": bare}
+    for peer in (setting.largefile, setting.filesystem):
+        if peer.command:
+            peers[peer.name] = peer.command
+    contenders = {"ours": plain(lambda: _listed(setting.door("starter"), env))}
+    contenders |= {name: plain(lambda command=command: _listed(command)) for name, command in peers.items()}  # type: ignore[misc]
+    taken = await in_turns(contenders, setting.times(15))
+    target = Target(at_most_ms=80.0)
+    listed = [
+        Row(work="stdio door: start to tools/list", ours=taken["ours"], peer=name, theirs=taken[name], target=target)
+        for name in peers
+    ]
+    for peer in (setting.largefile, setting.filesystem):
+        if peer.trouble:
+            none = Samples([], peer.trouble)
+            row = Row(work="stdio door: start to tools/list", ours=taken["ours"], peer=peer.name, theirs=none)
+            listed.append(row)
+    return listed
+
+
+def _listed(command: tuple[str, ...], env: Mapping[str, str] | None = None) -> None:
+    """Start, shake hands, ask for the tools, and go once they are here."""
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env
+    ) as process:
+        try:
+            _ask(process, 1, "initialize", HANDSHAKE)
+            _say(process, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+            assert "tools" in _ask(process, 2, "tools/list", {})
+        finally:
+            process.kill()
+
+
+def _ask(process: subprocess.Popen[bytes], id: int, method: str, params: Mapping[str, object]) -> dict[str, object]:
+    _say(process, {"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    assert process.stdout is not None
+    for line in process.stdout:
+        reply = json.loads(line)
+        if reply.get("id") == id:
+            result: dict[str, object] = reply["result"]
+            return result
+    raise AssertionError(f"{process.args!r} ended before it answered {method}")
+
+
+def _say(process: subprocess.Popen[bytes], message: Mapping[str, object]) -> None:
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(message).encode() + b"\n")
+    process.stdin.flush()

@@ -1,0 +1,67 @@
+"""Comparing what a document shows with what really came: versions stand for each other, times do not matter."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_VERSION = re.compile(r"@\d+")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ?")
+_SPACES = re.compile(r" {2,}")
+
+
+class Versions:
+    """Which real `@N` each `@N` of the document stands for, one to one. Learnt from what is compared."""
+
+    def __init__(self) -> None:
+        self._real: dict[str, str] = {}
+
+    def real(self, told: str) -> str:
+        """A text of the document with the real versions in it, where they are known."""
+        return _VERSION.sub(lambda match: self._real.get(match[0], match[0]), told)
+
+    def match(self, told: str, real: str) -> bool:
+        """Whether two lines agree. `…` in the document stands for anything; widths of gaps do not count."""
+        told, real = _plain(told), _plain(real)
+        names = _VERSION.findall(told)
+        pattern = "(@[0-9]+)".join(
+            ".*".join(re.escape(piece) for piece in text.split("…")) for text in _VERSION.split(told)
+        )
+        found = re.fullmatch(pattern, real)
+        return found is not None and all(self._learn(a, b) for a, b in zip(names, found.groups(), strict=True))
+
+    def match_lines(self, told: list[str], real: list[str]) -> str | None:
+        """None if they agree, else the first line of the document that does not. A line `…` stands for any lines."""
+        rest = list(real)
+        for number, line in enumerate(told):
+            if line.strip() == "…":
+                if number + 1 == len(told):
+                    return None
+                while rest and not self.match(told[number + 1], rest[0]):
+                    rest.pop(0)
+            elif not rest or not self.match(line, rest.pop(0)):
+                return line
+        return f"(after the end) {rest[0]}" if rest else None
+
+    def match_json(self, told: Any, real: Any) -> bool:
+        """Whether everything that the document shows is so; objects may have more members."""
+        match told, real:
+            case dict(), dict():
+                return all(key in real and self.match_json(value, real[key]) for key, value in told.items())
+            case list(), list():
+                return len(told) == len(real) and all(map(self.match_json, told, real))
+            case str(), str():
+                a, b = told.split("\n"), real.split("\n")
+                return self.match_lines(a, b) is None
+            case _:
+                return bool(told == real) and type(told) is type(real)
+
+    def _learn(self, told: str, real: str) -> bool:
+        known = self._real.get(told)
+        if known is None and real not in self._real.values():
+            self._real[told] = known = real
+        return known == real
+
+
+def _plain(line: str) -> str:
+    return _SPACES.sub("  ", _TIME.sub("(a time)", line)).rstrip()

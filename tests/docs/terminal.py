@@ -1,0 +1,57 @@
+"""A shell on a terminal of its own, as a person has it: sessions and the approver code depend on one."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import subprocess
+from pathlib import Path
+
+ANSWER_S = 60
+_LOOP = 'while IFS= read -r -u 3 line; do eval "$line"; printf "\\036%s\\n" "$?"; done'
+_END = re.compile(rb"\x1e(\d+)\r?\n\Z")
+_CODE = re.compile(r"shown this once: (\S+)")
+_PROMPT = b"Approver code: "
+
+
+class Terminal:
+    """Runs one command after the other; types the approver code where it is asked for."""
+
+    def __init__(self, folder: Path, env: dict[str, str]) -> None:
+        self._master, slave = os.openpty()
+        commands, self._commands = os.pipe()
+        os.set_inheritable(commands, True)
+        self._shell = subprocess.Popen(
+            ["setsid", "--ctty", "bash", "--norc", "-c", f"exec 3<&{commands}; {_LOOP}"],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            pass_fds=(commands,),
+            cwd=folder,
+            env={**env, "NO_COLOR": "1", "TERM": "dumb"},
+        )
+        os.close(slave)
+        os.close(commands)
+        self._code = ""
+
+    def run(self, command: str) -> tuple[list[str], int]:
+        """The lines that a command wrote, and its exit code."""
+        os.write(self._commands, command.encode() + b"\n")
+        written, asked = b"", 0
+        while (end := _END.search(written)) is None:
+            readable, _, _ = select.select([self._master], [], [], ANSWER_S)
+            assert readable, f"no answer to {command!r} after {written!r}"
+            written += os.read(self._master, 65536)
+            if written.count(_PROMPT) > asked:
+                asked += 1
+                os.write(self._master, self._code.encode() + b"\n")
+        text = written[: end.start()].decode().replace("\r\n", "\n")
+        if made := _CODE.search(text):
+            self._code = made[1]
+        return text.removesuffix("\n").split("\n") if text else [], int(end[1])
+
+    def close(self) -> None:
+        os.close(self._commands)
+        self._shell.wait(ANSWER_S)
+        os.close(self._master)

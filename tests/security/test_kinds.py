@@ -1,0 +1,270 @@
+"""What stands at a path but is no plain file of the workspace's: FAULTS rows 20 to 27 and 32 to 41."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.security.fort import SECRET, Fort
+
+EDIT = [{"search": SECRET, "replace": "x"}]
+READS = {
+    "read_file": {},
+    "read_lines": {"start": 1},
+    "get_diff": {},
+    "search_content": {"pattern": "outside"},
+}
+WRITES: dict[str, dict[str, object]] = {
+    "edit_file": {"changes": EDIT},
+    "write_file": {"content": "x\n", "mode": "append"},
+    "apply_patch": {"patch": f"@@ -1 +1 @@\n-{SECRET}\n+x\n"},
+}
+
+
+@pytest.fixture(scope="module")
+def links(fort: Fort) -> Path:
+    """Links of every kind, all named by their row."""
+    work = fort.work
+    (work / "inner").mkdir()
+    (work / "inner" / "plain.txt").write_text("plain\n")
+    for name, target in {
+        "absolute": "/etc/passwd",
+        "to_outside": str(fort.outside),
+        "relative": "../S",
+        "inside": "inner/plain.txt",
+        "up": "..",
+        "evil": str(fort.twin),
+        "inside_dir": "inner",
+        "dangling": str(fort.base / "made-outside.txt"),
+        "dangling_dir": str(fort.base / "made-outside"),
+        "loop": "loop",
+        "environ": "/proc/self/environ",
+        "mem": f"/proc/{fort.daemon.process.pid if fort.daemon.process else 0}/mem",
+        "cwd": "/proc/self/cwd",
+        "descriptor": "/proc/self/fd/0",
+        "zero": "/dev/zero",
+        "random": "/dev/random",
+        "tty": "/dev/tty",
+        "journal": str(fort.daemon.state_dir),
+    }.items():
+        (work / name).symlink_to(target)
+    return work
+
+
+LINKS = [
+    pytest.param("absolute", id="20: an absolute link"),
+    pytest.param("to_outside", id="20: a link to a file beside the workspace"),
+    pytest.param("relative", id="21: a relative link out"),
+    pytest.param("inside", id="22: a link to a file inside"),
+    pytest.param("up/S", id="23: a directory link in the middle"),
+    pytest.param("up/work-evil/S", id="23: and a folder further"),
+    pytest.param("evil/S", id="23: an absolute directory link"),
+    pytest.param("inside_dir/plain.txt", id="22: a directory link that stays inside"),
+    pytest.param("dangling", id="25: a link to nothing"),
+    pytest.param("loop", id="25: a link to itself"),
+    pytest.param("environ", id="27: the environment"),
+    pytest.param("mem", id="27: the daemon's memory"),
+    pytest.param("cwd/etc/passwd", id="27: a magic link to a directory"),
+    pytest.param("descriptor", id="27: a magic link to a descriptor"),
+    pytest.param("zero", id="35: /dev/zero by link"),
+    pytest.param("random", id="35: /dev/random by link"),
+    pytest.param("tty", id="35: /dev/tty by link"),
+    pytest.param("journal/journal.db", id="58: the daemon's state by link"),
+]
+
+
+@pytest.mark.parametrize("operation", READS)
+@pytest.mark.parametrize("path", LINKS)
+def test_reading_by_links(fort: Fort, links: Path, operation: str, path: str) -> None:
+    fort.refused(operation, "symlink_refused", path=path, **READS[operation])
+
+
+@pytest.mark.parametrize("operation", WRITES)
+@pytest.mark.parametrize("path", LINKS)
+def test_writing_by_links_gets_the_same_code(fort: Fort, links: Path, operation: str, path: str) -> None:
+    fort.refused(operation, "symlink_refused", path=path, **WRITES[operation])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("dangling", id="25: the link itself"),
+        pytest.param("up/new.txt", id="25: through a link to outside"),
+        pytest.param("evil/new.txt", id="25: through an absolute link"),
+        pytest.param("dangling_dir/new.txt", id="25: through a link to nothing"),
+        pytest.param("inside_dir/new.txt", id="25: through a link that stays inside"),
+        pytest.param("loop/new.txt", id="25: through a link to itself"),
+    ],
+)
+@pytest.mark.parametrize("operation", ["write_file", "create_directory", "move_file"])
+def test_nothing_is_created_by_links(fort: Fort, links: Path, operation: str, path: str) -> None:
+    params: dict[str, object] = {"path": path}
+    if operation == "write_file":
+        params |= {"content": "x\n", "mode": "create"}
+    elif operation == "move_file":
+        params = {"source": "a.txt", "destination": path}
+    code = "already_exists" if (operation, path) == ("create_directory", "dangling") else "symlink_refused"
+    fort.refused(operation, code, **params)
+    assert not (fort.base / "made-outside.txt").exists()
+    assert not (fort.base / "made-outside").exists()
+
+
+@pytest.mark.parametrize("path", ["up", "evil", "cwd", "journal", "inside_dir"])
+def test_nothing_is_listed_by_links(fort: Fort, links: Path, path: str) -> None:
+    listed = fort.agent.call("list_files", path=path)
+    assert listed.code is not None, listed.raw[:300]
+    fort.tight(listed)
+
+
+def test_a_tree_is_walked_without_following_links(fort: Fort, links: Path) -> None:
+    listed = fort.agent.call("list_files", recursive=True)
+    names = [entry["path"] for entry in listed.result["entries"]]
+    assert "up" in names
+    assert not [name for name in names if name.startswith(("up/", "evil/", "inside_dir/"))]
+    found = fort.agent.call("search_content", pattern="outside-secret")
+    assert (found.result["hits"], SECRET.encode() in found.raw) == ([], False)
+
+
+def test_33_nobody_opens_a_fifo(fort: Fort) -> None:
+    fifo = fort.work / "fifo"
+    os.mkfifo(fifo)
+    holder = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        os.write(holder, SECRET.encode())
+        for operation, more in {**READS, **WRITES}.items():
+            fort.refused(operation, "not_a_regular_file", path="fifo", **more)
+        assert fort.agent.done("file_info", path="fifo")["@type"] == "OtherEntry"
+        fort.agent.done("search_content", pattern="outside")
+        assert os.read(holder, 100) == SECRET.encode(), "the bytes are still there for who they are meant for"
+    finally:
+        os.close(holder)
+    with pytest.raises(OSError, match="No such device") as nobody:
+        os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    assert nobody.value.errno == errno.ENXIO
+    fifo.unlink()
+
+
+@pytest.mark.parametrize(
+    ("kind", "major", "minor"),
+    [
+        pytest.param(stat.S_IFCHR, 1, 5, id="35: /dev/zero as a node"),
+        pytest.param(stat.S_IFCHR, 1, 8, id="35: /dev/random as a node"),
+        pytest.param(stat.S_IFCHR, 5, 0, id="35: /dev/tty as a node"),
+        pytest.param(stat.S_IFBLK, 7, 0, id="36: a block device"),
+    ],
+)
+def test_devices(fort: Fort, kind: int, major: int, minor: int) -> None:
+    node = fort.work / "node"
+    try:
+        os.mknod(node, kind | 0o666, os.makedev(major, minor))
+    except PermissionError:
+        pytest.skip("making a device node needs root")
+    try:
+        for operation, more in {**READS, **WRITES}.items():
+            fort.refused(operation, "not_a_regular_file", path="node", **more)
+    finally:
+        node.unlink()
+
+
+def test_36_a_unix_socket(fort: Fort) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(fort.work / "sock"))
+        for operation, more in {**READS, **WRITES}.items():
+            fort.refused(operation, "not_a_regular_file", path="sock", **more)
+    (fort.work / "sock").unlink()
+
+
+@pytest.mark.parametrize("operation", {**READS, **WRITES})
+def test_36_a_directory(fort: Fort, operation: str) -> None:
+    if operation == "search_content":
+        pytest.skip("a directory is what it searches")
+    fort.refused(operation, "not_a_file", path="a", **{**READS, **WRITES}[operation])
+
+
+def test_37_a_sparse_terabyte(fort: Fort) -> None:
+    huge = fort.work / "huge.log"
+    huge.touch()
+    try:
+        os.truncate(huge, 1 << 40)
+    except OSError:
+        pytest.skip("this file system has no files of that size")
+    try:
+        for operation, more in {**READS, **WRITES}.items():
+            fort.refused(operation, "too_large", path="huge.log", **more)
+        assert fort.agent.done("search_content", pattern="outside")["hits"] == []
+        assert fort.agent.done("file_info", path="huge.log")["size"] == 1 << 40
+    finally:
+        huge.unlink()
+
+
+def test_37_a_file_that_grows_while_it_is_read(fort: Fort) -> None:
+    growing = fort.work / "growing.log"
+    growing.write_text("begin\n")
+    ended = threading.Event()
+
+    def grow() -> None:
+        with growing.open("a") as file:
+            while not ended.is_set():
+                file.write("more\n")
+                file.flush()
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    try:
+        for _ in range(20):
+            answer = fort.agent.call("read_file", path="growing.log", max_tokens=200)
+            assert answer.code in (None, "changed_while_read")
+            if answer.code is None:
+                assert answer.result["text"].startswith("     1\tbegin\n")
+    finally:
+        ended.set()
+        writer.join()
+    assert fort.agent.done("read_file", path="growing.log", max_tokens=200)["total_lines"] == len(
+        growing.read_text().splitlines()
+    )
+
+
+def test_32_writing_a_file_with_several_names_leaves_the_others_alone(fort: Fort) -> None:
+    twin = fort.base / "S"
+    linked = fort.work / "linked.txt"
+    twin_before = twin.read_text()
+    linked.hardlink_to(twin)
+    done = fort.agent.done("write_file", path="linked.txt", mode="append", content="\nmine\n")
+    assert done["status"] == "applied"
+    assert any("names" in warning for warning in done["warnings"])
+    assert twin.read_text() == twin_before
+    assert linked.stat().st_ino != twin.stat().st_ino
+    linked.unlink()
+
+
+def test_32_a_hard_link_made_while_a_person_decides(fort: Fort) -> None:
+    waiting = fort.agent.done("write_file", path="Makefile", mode="create", content="all:\n")
+    assert waiting["status"] == "waiting"
+    (fort.work / "Makefile").hardlink_to(fort.outside)
+    with fort.untouched():
+        fort.person.call("approve", approval=waiting["approval"], approver=fort.approver)
+    (fort.work / "Makefile").unlink()
+
+
+@pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6755, 0o640, 0o600], ids=oct)
+def test_41_mode_bits(fort: Fort, mode: int) -> None:
+    script = fort.work / "run.sh"
+    script.write_text("one\n")
+    script.chmod(mode)
+    done = fort.agent.done("edit_file", path="run.sh", changes=[{"search": "one", "replace": "two"}])
+    assert script.read_text() == "two\n"
+    assert stat.S_IMODE(script.stat().st_mode) == mode & 0o777
+    assert bool(done["warnings"]) == (mode > 0o777)
+
+
+def test_41_a_new_file_has_the_users_mode(fort: Fort) -> None:
+    fort.agent.done("write_file", path="fresh.txt", content="x\n", mode="create")
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE((fort.work / "fresh.txt").stat().st_mode) == 0o666 & ~umask

@@ -1,0 +1,212 @@
+"""Paths that lead out, or have no spelling: FAULTS rows 1 to 18, and its names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from tests.security.fort import SECRET, Fort
+
+Params = Mapping[str, object]
+
+READS: dict[str, Callable[[str], Params]] = {
+    "read_file": lambda path: {"path": path},
+    "read_lines": lambda path: {"path": path, "start": 1},
+    "get_diff": lambda path: {"path": path},
+    "file_history": lambda path: {"path": path},
+    "search_content": lambda path: {"path": path, "pattern": "outside"},
+}
+WRITES: dict[str, Callable[[str], Params]] = {
+    "write_file": lambda path: {"path": path, "content": "x\n", "mode": "append"},
+    "edit_file": lambda path: {"path": path, "changes": [{"search": "outside", "replace": "x"}]},
+    "apply_patch": lambda path: {"path": path, "patch": "@@ -1 +1 @@\n-outside\n+x\n"},
+    "delete_file": lambda path: {"path": path},
+    "move_file": lambda path: {"source": path, "destination": "taken.txt"},
+}
+CREATES: dict[str, Callable[[str], Params]] = {
+    "write_file": lambda path: {"path": path, "content": "x\n", "mode": "create"},
+    "apply_patch": lambda path: {"path": path, "patch": "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n"},
+    "create_directory": lambda path: {"path": path},
+    "move_file": lambda path: {"source": "a.txt", "destination": path},
+}
+SPELT_WRONG = [
+    pytest.param("../S", "path_not_canonical", id="1: up and out"),
+    pytest.param("a/../../S", "path_not_canonical", id="2: down, up and out"),
+    pytest.param("a/../a.txt", "path_not_canonical", id="3: up, staying inside"),
+    pytest.param("./../S", "path_not_canonical", id="3: behind a leading dot"),
+    pytest.param("a/./b.txt", "path_not_canonical", id="3: a dot in the middle"),
+    pytest.param("a//b.txt", "path_not_canonical", id="6: an empty component"),
+    pytest.param("/etc/passwd", "path_absolute", id="4: absolute"),
+    pytest.param("{twin}/S", "path_absolute", id="5: a folder whose name begins like ours"),
+    pytest.param("{work}/../S", "path_not_canonical", id="5: our root, then out"),
+    pytest.param("//etc//passwd", "path_absolute", id="6: two slashes"),
+    pytest.param("a\0.txt", "path_invalid", id="15: NUL"),
+    pytest.param("a\n.txt", "path_invalid", id="16: newline"),
+    pytest.param("a\x1b[31m.txt", "path_invalid", id="16: ESC"),
+    pytest.param("a\x07.txt", "path_invalid", id="16: BEL"),
+    pytest.param("a\x7f.txt", "path_invalid", id="16: DEL"),
+    pytest.param("a\x9b.txt", "path_invalid", id="16: a C1 control"),
+    pytest.param("a\u2028.txt", "path_invalid", id="16: a line separator"),
+    pytest.param("a\u202etxt.b", "path_invalid", id="46: a bidi override"),
+    pytest.param("a\u200d.txt", "path_invalid", id="46: a joiner"),
+    pytest.param("n" * 256, "path_too_long", id="17: a name of 256 bytes"),
+    pytest.param("ü" * 128, "path_too_long", id="17: a name of 128 letters, 256 bytes"),
+    pytest.param("/".join(["n" * 99] * 50), "path_too_long", id="17: a path of 5,000 bytes"),
+    pytest.param("/".join(["n"] * 3000), "path_too_long", id="17: 3,000 components"),
+    pytest.param("e\u0301.txt", "path_not_canonical", id="names: not NFC"),
+    pytest.param("", "path_invalid", id="9: empty"),
+]
+
+
+def spelt(fort: Fort, path: str) -> str:
+    return path.replace("{twin}", str(fort.twin)).replace("{work}", str(fort.work))
+
+
+@pytest.mark.parametrize("operation", READS)
+@pytest.mark.parametrize(("path", "code"), SPELT_WRONG)
+def test_reading(fort: Fort, operation: str, path: str, code: str) -> None:
+    fort.refused(operation, code, **READS[operation](spelt(fort, path)))
+
+
+@pytest.mark.parametrize("operation", WRITES)
+@pytest.mark.parametrize(("path", "code"), SPELT_WRONG)
+def test_writing_gets_the_same_code(fort: Fort, operation: str, path: str, code: str) -> None:
+    fort.refused(operation, code, **WRITES[operation](spelt(fort, path)))
+
+
+@pytest.mark.parametrize("operation", CREATES)
+@pytest.mark.parametrize(("path", "code"), SPELT_WRONG)
+def test_creating_gets_the_same_code(fort: Fort, operation: str, path: str, code: str) -> None:
+    fort.refused(operation, code, **CREATES[operation](spelt(fort, path)))
+
+
+@pytest.mark.parametrize("operation", ["list_files", "find_files", "search_content", "file_info"])
+@pytest.mark.parametrize(("path", "code"), SPELT_WRONG)
+def test_looking_around_gets_the_same_code(fort: Fort, operation: str, path: str, code: str) -> None:
+    more = {"find_files": {"glob": "*"}, "search_content": {"pattern": "outside"}}.get(operation, {})
+    fort.refused(operation, code, path=spelt(fort, path), **more)
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        pytest.param("a.txt/", "not_a_directory", id="8: a slash behind a file"),
+        pytest.param(".", "not_a_file", id="9: the root"),
+        pytest.param("./", "not_a_file", id="9: the root, with a slash"),
+        pytest.param("/", "path_absolute", id="9: the machine's root"),
+        pytest.param("{work}", "not_a_file", id="9: the root in full"),
+        pytest.param("a", "not_a_file", id="36: a directory"),
+        pytest.param("a.txt/b", "not_a_directory", id="36: a file in the middle"),
+    ],
+)
+@pytest.mark.parametrize("operation", ["read_file", "get_diff", "file_history", "write_file", "edit_file"])
+def test_what_is_no_file(fort: Fort, operation: str, path: str, code: str) -> None:
+    fort.refused(operation, code, **{**READS, **WRITES}[operation](spelt(fort, path)))
+
+
+LITERAL = [
+    pytest.param("~/.ssh/id_rsa", id="10: home"),
+    pytest.param("~root/x", id="10: another's home"),
+    pytest.param("$HOME/x", id="10: a variable"),
+    pytest.param("${HOME}/x", id="10: a variable in braces"),
+    pytest.param("`id`", id="10: a command"),
+    pytest.param("file:///etc/passwd", id="11: a URL"),
+    pytest.param("\\\\host\\share", id="11: a UNC name"),
+    pytest.param("C:\\x", id="11: a drive"),
+    pytest.param("%2e%2e/S", id="12: dots in percents"),
+    pytest.param("..%2fS", id="12: a slash in percents"),
+    pytest.param("%252e%252e/S", id="12: percents twice"),
+]
+
+
+@pytest.mark.parametrize("path", LITERAL)
+def test_nothing_is_expanded_or_decoded(fort: Fort, path: str) -> None:
+    home = fort.daemon.home / "x"
+    home.write_text(SECRET)
+    try:
+        fort.refused("read_file", "denied" if "id_rsa" in path else "not_found", path=path)
+        fort.refused("search_content", "not_found", path=path, pattern="outside")
+        fort.refused("edit_file", "denied" if "id_rsa" in path else "not_found", **WRITES["edit_file"](path))
+    finally:
+        home.unlink()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("file:///etc/passwd", id="11: a URL"),
+        pytest.param("\\\\host\\share", id="11: a UNC name"),
+        pytest.param("C:\\x", id="11: a drive"),
+        pytest.param("name ", id="18: a space at the end"),
+        pytest.param("name.", id="18: a dot at the end"),
+        pytest.param("dir./x", id="18: a dot at the end of a directory"),
+        pytest.param("dir /x", id="18: a space at the end of a directory"),
+        pytest.param("a.txt::$DATA", id="18: a stream"),
+        pytest.param("a.txt:hidden", id="18: a named stream"),
+    ],
+)
+@pytest.mark.parametrize("operation", ["write_file", "create_directory", "move_file"])
+def test_new_names_that_another_system_reads_differently(fort: Fort, operation: str, path: str) -> None:
+    fort.refused(operation, "path_invalid", **CREATES[operation](path))
+
+
+@pytest.mark.parametrize("path", ["name.", "dir./x", "a.txt:hidden", "C:\\x"])
+def test_new_names_in_the_header_of_a_patch(fort: Fort, path: str) -> None:
+    fort.refused("apply_patch", "path_invalid", patch=f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n")
+
+
+@pytest.mark.parametrize(("path", "code"), [("../S", "path_not_canonical"), ("/etc/passwd", "path_absolute")])
+def test_ways_out_in_the_header_of_a_patch(fort: Fort, path: str, code: str) -> None:
+    fort.refused("apply_patch", code, patch=f"--- {path}\n+++ {path}\n@@ -1 +1 @@\n-{SECRET}\n+x\n")
+
+
+@pytest.mark.parametrize("end", ["\\ud800", "\\udfff", "\\ud800x"], ids=["14: high", "14: low", "14: half a pair"])
+@pytest.mark.parametrize("method", ["read_file", "delete_file"])
+def test_lone_surrogates(fort: Fort, method: str, end: str) -> None:
+    with fort.untouched(refusals=1):
+        line = '{"jsonrpc":"2.0","id":7,"method":"%s","params":{"path":"a%s.txt"}}' % (method, end)
+        fort.agent.send(line.encode())
+        answer = fort.agent.receive()
+    assert answer.code in ("invalid_frame", "invalid_parameter", "path_invalid")
+    fort.tight(answer)
+    assert fort.agent.done("read_file", path="a.txt")["total_lines"] == 3
+
+
+@pytest.mark.parametrize("method", ["read_file", "delete_file"])
+def test_undecodable_bytes(fort: Fort, method: str) -> None:
+    with fort.untouched(refusals=1):
+        fort.agent.send(b'{"jsonrpc":"2.0","id":7,"method":"%s","params":{"path":"a\xff.txt"}}' % method.encode())
+        answer = fort.agent.receive()
+    assert answer.code in ("invalid_frame", "invalid_parameter", "path_invalid")
+    fort.tight(answer)
+    assert fort.agent.done("read_file", path="a.txt")["total_lines"] == 3
+
+
+@pytest.mark.parametrize("name", ["evil\x1b]0;owned\x07", "two\nlines", "del\x7f"], ids=["ESC", "newline", "DEL"])
+def test_a_bad_name_is_escaped_wherever_it_is_kept(fort: Fort, name: str) -> None:
+    mark = fort.head()
+    fort.refused("write_file", "path_invalid", path=name, content="x", mode="create")
+    noted = fort.refusals_since(mark)
+    shown = noted[0]["event"]["paths"][0]
+    assert shown.isprintable()
+    assert name not in shown
+    assert name not in fort.daemon.log
+
+
+def test_names_on_disk_that_break_the_rule_are_listed_escaped_and_never_opened(fort: Fort) -> None:
+    bad = fort.work / "odd"
+    bad.mkdir()
+    raw = b"new\nline", b"\xff\xfe", b"up\xe2\x80\xae"
+    for name in raw:
+        Path_bytes = bytes(bad) + b"/" + name
+        with open(Path_bytes, "w") as file:
+            file.write(SECRET)
+    listing = fort.agent.done("list_files", path="odd")
+    assert len(listing["entries"]) == len(raw)
+    for entry in listing["entries"]:
+        assert entry["@type"] == "OtherEntry"
+        assert entry["name"].isprintable()
+    found = fort.agent.call("search_content", path="odd", pattern="outside")
+    assert found.result["total"] == 0
+    assert SECRET.encode() not in found.raw
