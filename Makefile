@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 WORKSPACE ?= $(CURDIR)
 REPO ?= $(CURDIR)
 
-.PHONY: help up stop test check demo bench soak e2e format clean
+.PHONY: help up stop test check demo bench soak e2e docs format clean
 
 help: ## what there is
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -48,6 +48,9 @@ soak: $(STAMP) ## SIGKILL at random moments, for minutes
 
 e2e: $(STAMP) ## real agents against a scripted model; needs npm
 	$(BIN)/python -m tests.end_to_end.agents
+
+docs: $(STAMP) ## write the generated tables into LLM_FILE_ACCESS.md
+	$(BIN)/python -m tests.docs.write
 
 clean: ## take the environment and the caches away
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .bench *.egg-info

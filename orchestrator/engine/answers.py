@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from orchestrator.api import results as r
 from orchestrator.core.content import PathChange
@@ -32,6 +32,15 @@ _EMPTY = Document((), ())
 _OUTCOMES = (tag_of(ChangeApplied), tag_of(ChangeAborted), tag_of(ChangeDiverged))
 
 
+Shows = Callable[[WorkspacePath], bool]
+"""Whether content of a path may be shown to whoever gets the answer."""
+
+
+def everything(path: WorkspacePath) -> bool:
+    """For people who decide: they see what they decide on."""
+    return True
+
+
 class Answers:
     """Builds ChangeAnswers."""
 
@@ -40,7 +49,7 @@ class Answers:
 
     # --- from the journal -----------------------------------------------------------
 
-    async def of(self, seq: Seq, *, readable: bool = True) -> r.ChangeAnswer:
+    async def of(self, seq: Seq, *, shows: Shows = everything) -> r.ChangeAnswer:
         """The present state of what `@seq` names: an approval, a conflict or a change.
 
         Follows a lapsed approval to its successor, a conflict to its settlement, a grant to
@@ -52,19 +61,20 @@ class Answers:
             if approval is not None:
                 follow = approval.successor or approval.change
                 if follow is None:
-                    return await self._of_approval(approval, readable=readable)
+                    return await self._of_approval(approval, shows=shows)
                 seq = follow
             elif conflict is not None:
                 if conflict.state == "open" or conflict.change is None or conflict.state == "superseded":
-                    return await self.of_conflict(conflict, readable=readable)
+                    return await self.of_conflict(conflict, shows=shows)
                 seq = conflict.change
             else:
-                return await self._of_change(seq, readable=readable)
+                return await self._of_change(seq, shows=shows)
         raise VersionUnknown(f"{show(seq)} leads nowhere")
 
-    async def _of_approval(self, approval: Approval, *, readable: bool) -> r.ChangeAnswer:
+    async def _of_approval(self, approval: Approval, *, shows: Shows) -> r.ChangeAnswer:
         number = show(approval.seq)
-        diff, truncated = await self.approval_diff(approval) if readable else (None, False)
+        paths = tuple(item.path for item in approval.request.paths)
+        diff, truncated = await self.approval_diff(approval) if all(map(shows, paths)) else (None, False)
         match approval.state:
             case "waiting" | "granted" | "used":
                 status: r.ChangeStatus = "waiting"
@@ -82,7 +92,7 @@ class Answers:
             approval=number,
             diff=diff,
             diff_truncated=truncated,
-            paths=tuple(r.ChangedPath(path=item.path) for item in approval.request.paths),
+            paths=tuple(r.ChangedPath(path=path) for path in paths),
             base=show(approval.request.base) if approval.request.base else None,
         )
 
@@ -105,7 +115,7 @@ class Answers:
             return None, False
         return await self.diff_of(parts[0].path, parts[0].before, parts[0].after)
 
-    async def of_conflict(self, conflict: Conflict, *, readable: bool = True) -> r.ChangeAnswer:
+    async def of_conflict(self, conflict: Conflict, *, shows: Shows = everything) -> r.ChangeAnswer:
         """An open conflict with the lines that the next try needs, or what became of it."""
         found, number = conflict.found, show(conflict.seq)
         if conflict.state == "superseded":
@@ -121,7 +131,7 @@ class Answers:
                 conflict=number,
             )
         diff, truncated = (None, False)
-        if readable:
+        if shows(found.path):
             diff, truncated = await self.conflict_diff(conflict)
         return r.ChangeAnswer(
             status="conflict",
@@ -162,7 +172,7 @@ class Answers:
         data = await self._s.contents.get(digest) if digest is not None else None
         return self._s.contents.document(digest, data) if digest is not None and data is not None else None
 
-    async def _of_change(self, seq: Seq, *, readable: bool) -> r.ChangeAnswer:
+    async def _of_change(self, seq: Seq, *, shows: Shows) -> r.ChangeAnswer:
         recorded = await self._s.journal.event(seq)
         if recorded is None:
             raise VersionUnknown(f"the journal has no event {show(seq)}")
@@ -173,7 +183,7 @@ class Answers:
             )
         match outcome.event:
             case ChangeApplied() as event:
-                return await self.of_applied(outcome, event, readable=readable)
+                return await self.of_applied(outcome, event, shows=shows)
             case ChangeAborted(change=change, cause=cause):
                 raise Aborted(
                     f"{show(change)} was cut off ({cause}); nothing was changed", details={"change": show(change)}
@@ -208,11 +218,11 @@ class Answers:
         return None
 
     async def of_applied(
-        self, recorded: Recorded, event: ChangeApplied, *, readable: bool, warnings: tuple[str, ...] = ()
+        self, recorded: Recorded, event: ChangeApplied, *, shows: Shows, warnings: tuple[str, ...] = ()
     ) -> r.ChangeAnswer:
         """The answer of a change that is on disk."""
         diff, truncated = (None, False)
-        if readable:
+        if all(shows(changed.path) for changed in event.paths):
             diff, truncated = await self._diff_of_change(event.paths)
         intent = await self._s.journal.event(event.change)
         base = intent.event.base if intent is not None and isinstance(intent.event, ChangeIntended) else None
@@ -259,9 +269,10 @@ class Answers:
 
     # --- from a decision ------------------------------------------------------------
 
-    async def of_plan(self, plan: Apply, *, would_be: str, readable: bool) -> r.ChangeAnswer:
+    async def of_plan(self, plan: Apply, *, would_be: str, shows: Shows) -> r.ChangeAnswer:
         """A preview."""
-        diff, truncated = await self._diff_of_part(plan.parts) if readable else (None, False)
+        shown = all(shows(part.path) for part in plan.parts)
+        diff, truncated = await self._diff_of_part(plan.parts) if shown else (None, False)
         return r.ChangeAnswer(
             status="preview",
             success=True,

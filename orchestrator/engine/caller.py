@@ -24,6 +24,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     door: Door
     asserted: bool = False
     owner: str | None = None
+    token_hash: str | None = None  # of the token that let it in; an identity that changed since lets it no further
 
     @property
     def is_person(self) -> bool:

@@ -28,7 +28,7 @@ from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath, parse_d
 from orchestrator.core.policy.rules import Deny, NeedApproval
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.excerpt import render
-from orchestrator.engine.answers import Answers
+from orchestrator.engine.answers import Answers, Shows
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.effects import Applied, Effects, Intent
 from orchestrator.engine.observing import Observer, Present, required
@@ -69,8 +69,8 @@ class Changer:
             for _ in range(TRIES):
                 facts = await self._facts(command, wanted)
                 asks = self._judge(command, wanted, facts)
-                readable = all(self._s.readable(wanted.caller, path) for path in command.paths)
-                if command.reads and not readable:
+                shows = partial(self._s.readable, wanted.caller)
+                if command.reads and not all(map(shows, command.paths)):
                     raise Denied(
                         f"{command.paths[0]}: its content is not shown, so it can't be changed by passages of it",
                         hint="write_file can propose a whole new content, which a person then sees and decides on.",
@@ -78,20 +78,20 @@ class Changer:
                     )
                 outcome = await self._decide(command, facts)
                 if isinstance(outcome, Clash):
-                    return await self._conflict(command, wanted, outcome, facts, readable=readable)
+                    return await self._conflict(command, wanted, outcome, facts, shows=shows)
                 if wanted.preview:
                     would_be = "waiting" if asks else "applied"
-                    return await self._answers.of_plan(outcome, would_be=would_be, readable=readable)
+                    return await self._answers.of_plan(outcome, would_be=would_be, shows=shows)
                 if asks:
                     intent = self._intent(command, wanted, superseded)
-                    return await self.request(outcome, intent, asks, readable=readable)
+                    return await self.request(outcome, intent, asks, shows=shows)
                 try:
                     applied = await self._effects.carry_out(outcome, self._intent(command, wanted, superseded))
                 except Displaced:
                     continue
                 await self._supersede(wanted, applied, outcome, superseded)
                 return await self._answers.of_applied(
-                    applied.recorded, applied.event, readable=readable, warnings=applied.warnings
+                    applied.recorded, applied.event, shows=shows, warnings=applied.warnings
                 )
         raise CallerBusy(command.paths[0])
 
@@ -153,9 +153,12 @@ class Changer:
             verdict = self._s.verdict(wanted.caller, wish.action, wish.path, others_work=wish.others_work)
             if isinstance(verdict, Deny):
                 raise denied(wish.action, wish.path, verdict)
-            if isinstance(verdict, NeedApproval) and not wanted.vouched:
+            if isinstance(verdict, NeedApproval):
                 asks.append(verdict)
-        return tuple(asks)
+        hidden = [path for path in command.paths if not self._s.readable(wanted.caller, path)]
+        if not asks and 0 < len(hidden) < len(command.paths):
+            asks.append(NeedApproval("builtin.uncover", f"it brings what {hidden[0]} hides to a path that is shown"))
+        return () if wanted.vouched else tuple(asks)
 
     def refuse_early(self, caller: Caller, *wishes: Wish) -> None:
         """Refuse by name what policy denies whatever is there, before anything is opened. Raises Denied."""
@@ -193,7 +196,7 @@ class Changer:
         )
 
     async def request(
-        self, plan: Apply, intent: Intent, asks: tuple[NeedApproval, ...], *, readable: bool
+        self, plan: Apply, intent: Intent, asks: tuple[NeedApproval, ...], *, shows: Shows
     ) -> r.ChangeAnswer:
         """Put a plan before a person, and answer `waiting`."""
         request = approval_request(
@@ -205,10 +208,10 @@ class Changer:
         blobs = tuple((part.after, part.data) for part in plan.parts if part.after and part.data is not None)
         event = NewEvent(f"approval:{plan.parts[0].path}", request)
         recorded = await self._s.journal.append(Unit((event,), intent.origin, blobs))
-        return await self._answers.of(recorded[0].seq, readable=readable)
+        return await self._answers.of(recorded[0].seq, shows=shows)
 
     async def _conflict(
-        self, command: Command, wanted: Wanted, clash: Clash, facts: Mapping[WorkspacePath, Facts], *, readable: bool
+        self, command: Command, wanted: Wanted, clash: Clash, facts: Mapping[WorkspacePath, Facts], *, shows: Shows
     ) -> r.ChangeAnswer:
         here = facts[clash.path]
         if wanted.preview:
@@ -235,12 +238,12 @@ class Changer:
             reverts=command.reverts,
         )
         events: list[NewEvent] = [NewEvent(f"conflict:{clash.path}", found)]
-        shown = self._current_lines(clash, here) if readable else None
+        shown = self._current_lines(clash, here) if shows(clash.path) else None
         if shown is not None:
             events.append(NewEvent(f"session:{wanted.caller.session}", _noted(wanted.caller.session, shown[1])))
         blobs = ((digest_of(clash.proposed), clash.proposed),) if clash.proposed is not None else ()
         recorded = await self._s.journal.append(Unit(tuple(events), wanted.caller.origin(wanted.call), blobs))
-        answer = await self._answers.of(recorded[0].seq, readable=readable)
+        answer = await self._answers.of(recorded[0].seq, shows=shows)
         return msgspec.structs.replace(answer, shown=shown[0]) if shown is not None else answer
 
     def _current_lines(self, clash: Clash, here: Facts) -> tuple[str, SeenLines] | None:

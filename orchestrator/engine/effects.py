@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from orchestrator.core.content import IntendedPath, PathChange, digest_of
 from orchestrator.core.decisions.decision import Apply, Part
-from orchestrator.core.errors import DiskFull, FileBusy, OrchestratorError, WritesStopped
+from orchestrator.core.errors import DiskFull, FileBusy, OrchestratorError, PathError, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.files import (
     AbortCause,
@@ -23,7 +23,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.registry import FileEntry
-from orchestrator.engine.services import Services
+from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.ports import ANY_VERSION, DiskChange, Displaced, FileStat, Landing, NewEvent, StreamMoved, Unit
 
 
@@ -85,11 +85,15 @@ class Effects:
                 raise staged
             stat = await to_thread.run_sync(landing.land)
         except Displaced as displaced:
-            await self._displaced(plan, intent, number, displaced)
+            self._s.suspect.add(displaced.path)
+            await self._displaced(plan, intent, number, landing, displaced)
             raise
         except (OrchestratorError, OSError) as error:
-            await self._aborted(plan, intent, number, landing, error)
-            raise
+            if isinstance(error, WritesStopped):
+                self.stop(error.message)
+            if staged is not None or not isinstance(error, WritesStopped):
+                await self._aborted(plan, intent, number, landing, error)
+            raise  # after a sync that failed in `land`, what stands on disk is for recovery to find out
         self._s.step("landed")
         applied = ChangeApplied(
             change=number,
@@ -136,11 +140,13 @@ class Effects:
         except (OrchestratorError, StreamMoved) as error:
             return error
 
-    async def _outcome(self, plan: Apply, event: Event, origin: Origin) -> Recorded:
+    async def _outcome(
+        self, plan: Apply, event: Event, origin: Origin, blobs: tuple[tuple[Digest, bytes], ...] = ()
+    ) -> Recorded:
         """Close an intent. If that can't be committed the intent stays open, for recovery, and writing stops."""
         try:
             recorded = await self._s.journal.append(
-                Unit((NewEvent(self._stream(plan), event, self._version(plan)),), origin)
+                Unit((NewEvent(self._stream(plan), event, self._version(plan)),), origin, blobs)
             )
         except (DiskFull, WritesStopped) as error:
             self.stop(f"the outcome of a change could not be committed: {error.message}")
@@ -157,34 +163,41 @@ class Effects:
     async def _aborted(
         self, plan: Apply, intent: Intent, number: Seq, landing: Landing, error: OrchestratorError | OSError
     ) -> None:
-        if isinstance(error, WritesStopped):
-            self.stop(error.message)
-            return  # the outcome on disk is unknown: recovery finds out
         cause: AbortCause = "io_error"
         if isinstance(error, DiskFull):
             cause = "disk_full"
         elif isinstance(error, FileBusy):
             cause = "file_busy"
-        elif isinstance(error, OrchestratorError):
+        elif isinstance(error, OrchestratorError) and not isinstance(error, WritesStopped):
             cause = "refused"
         await to_thread.run_sync(landing.abandon)
         origin = msgspec.structs.replace(intent.origin, cause=number)
         await self._outcome(plan, ChangeAborted(change=number, cause=cause), origin)
 
-    async def _displaced(self, plan: Apply, intent: Intent, number: Seq, displaced: Displaced) -> None:
+    async def _displaced(
+        self, plan: Apply, intent: Intent, number: Seq, landing: Landing, displaced: Displaced
+    ) -> None:
         """Foreign content was met. It stands where it stood; whatever else came out is kept."""
+        await to_thread.run_sync(landing.abandon)
         origin = msgspec.structs.replace(intent.origin, cause=number)
         if not displaced.diverged:
             await self._outcome(plan, ChangeAborted(change=number, cause="stale"), origin)
             return
-        kept = tuple((digest_of(data), data) for data in displaced.foreign)
-        paths = tuple(
-            DivergedPath(displaced.path, kept[0][0] if kept else None, kept[-1][0] if len(kept) > 1 else None)
-            for _ in (0,)
+        left = tuple((digest_of(data), data) for data in displaced.foreign)
+        found = await self._found(displaced.path)
+        event = ChangeDiverged(
+            change=number,
+            paths=(DivergedPath(displaced.path, found[0][0] if found else None, left[0][0] if left else None),),
         )
-        await self._s.journal.append(
-            Unit((NewEvent(self._stream(plan), ChangeDiverged(change=number, paths=paths)),), origin, kept)
-        )
+        await self._outcome(plan, event, origin, (*found, *left))
+
+    async def _found(self, path: WorkspacePath) -> tuple[tuple[Digest, bytes], ...]:
+        """What stands at a path, if that is a file that can be read."""
+        try:
+            read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=MAX_FILE_BYTES))
+        except PathError:
+            return ()
+        return ((read.digest, read.data),)
 
     async def _finish(self, landing: Landing, path: WorkspacePath, number: Seq) -> None:
         """Unlink what was swapped out; bytes that nobody knew are kept first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -17,6 +18,7 @@ from orchestrator.core.errors import (
     NotPermitted,
     OrchestratorError,
     RequestIdReused,
+    Unauthorised,
     escaped,
 )
 from orchestrator.core.events.base import Event, Origin
@@ -144,6 +146,7 @@ class Engine:
     async def call(self, caller: Caller, call: Call) -> Result:
         """Answer one call. Raises OrchestratorError; a refusal is in the journal by then."""
         try:
+            self._still_admitted(caller)
             if call.operation.people and not caller.is_person:
                 raise NotPermitted(f"{call.operation.name} is for people", hint="Ask the person you work for.")
             if call.request_id is not None:
@@ -154,6 +157,12 @@ class Engine:
         except (CallerError, ApproverError) as error:
             await self._refused(caller, call, error)
             raise
+
+    def _still_admitted(self, caller: Caller) -> None:
+        """A connection lasts; its token may be revoked meanwhile, or its name be given one. Raises Unauthorised."""
+        agent = self._s.state.identities.get(caller.agent)
+        if agent is not None and (agent.revoked or agent.token_hash != caller.token_hash):
+            raise Unauthorised(f"{caller.agent} may not call any more as it came in: its token was revoked or made new")
 
     def _handler(self, name: str) -> Handler:
         handler = self._handlers.get(name)
@@ -218,9 +227,7 @@ class Engine:
             case _:
                 pass
         try:
-            answer: ChangeAnswer = await self._answers.of(
-                recorded.seq, readable=self._stacks.readable(caller, recorded.seq)
-            )
+            answer: ChangeAnswer = await self._answers.of(recorded.seq, shows=partial(self._s.readable, caller))
         except Aborted:
             return None
         return answer

@@ -78,7 +78,8 @@ class Observer:
             if entry is not None:
                 await self._note(path, FileRemovedOutside(path=path, before=entry.digest))
             return Present(path, stat, None, None)
-        unmoved = entry is not None and entry.signature == stat.signature and entry.mode == stat.mode
+        suspect = path in self._s.suspect
+        unmoved = entry is not None and entry.signature == stat.signature and entry.mode == stat.mode and not suspect
         if entry is not None and unmoved and entry.digest is not None:
             data = self._s.contents.cached(entry.digest)
             if data is not None and (entry.kept or not keep):
@@ -89,6 +90,7 @@ class Observer:
             return Present(path, stat, entry if unmoved else await self._unread(path, entry, stat), None)
         read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=MAX_FILE_BYTES))
         self._s.contents.put(read.digest, read.data)
+        self._s.suspect.discard(path)
         entry = await self._agree(path, entry, read, keep=keep)
         return Present(path, read.stat, entry, read.data)
 

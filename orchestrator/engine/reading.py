@@ -77,9 +77,9 @@ class Reader:
             return r.FileFacts(path=path, exists=False)
         digest = entry.digest if entry else None
         document: Document | None = None
-        if present.data is not None and digest is not None:
+        known = readable and present.data is not None
+        if known and present.data is not None and digest is not None:
             document = self._s.contents.document(digest, present.data)
-        known = present.data is not None
         return r.FileFacts(
             path=path,
             exists=True,

@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange, digest_of
 from orchestrator.core.decisions.patching import EMPTY, line_hunks
-from orchestrator.core.decisions.recovering import Keep, RollForward, SwapBack, Undo, Verdict, judge
+from orchestrator.core.decisions.recovering import RollForward, SwapBack, Undo, Verdict, judge
 from orchestrator.core.errors import FileNotFound, PathError
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.files import (
@@ -25,7 +25,6 @@ from orchestrator.core.text.encoding import Document, decode
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.ports import FileBytes, FileStat, NewEvent, TempFile, Unit
-
 
 UNREADABLE = Digest("unreadable")
 """Equal to no content's hash: something is there, but no regular file that can be read."""
@@ -106,7 +105,7 @@ class Recovery:
                     before=item.before,
                     after=item.after,
                     hunks=hunks,
-                    mode=stat.mode if mine and stat else None,
+                    mode=stat.mode if mine and stat else item.mode,
                     signature=stat.signature if mine and stat else None,
                     moved_from=item.moved_from,
                     directory=item.directory,

@@ -44,6 +44,8 @@ class Services:
         self.policy = policy
         self.contents = Contents(journal)
         self.locks = PathLocks()
+        self.suspect: set[WorkspacePath] = set()
+        """Paths where a swap met other content than their stat promised: the next look reads them."""
         self.tasks: anyio.abc.TaskGroup | None = None
         self._log = logger("engine")
         self._moved = anyio.Event()

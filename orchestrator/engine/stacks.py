@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import anyio
 
 from orchestrator.api import parameters as p
@@ -114,13 +116,14 @@ class Stacks:
 
     async def await_change(self, caller: Caller, call: Call, params: p.AwaitChange) -> r.ChangeAnswer:
         number = parse_seq(params.id, parameter="id")
+        shows = partial(self._s.readable, caller)
         moved = self._s.next_move()
-        answer = await self._answers.of(number, readable=self.readable(caller, number))
+        answer = await self._answers.of(number, shows=shows)
         with anyio.move_on_after(params.timeout_s):
             while answer.status in ("waiting", "conflict", "still_waiting"):
                 await moved.wait()
                 moved = self._s.next_move()
-                answer = await self._answers.of(number, readable=self.readable(caller, number))
+                answer = await self._answers.of(number, shows=shows)
         if answer.status in ("waiting", "conflict", "still_waiting"):
             waits = "for a person's yes" if answer.status == "waiting" else "to be settled"
             return r.ChangeAnswer(
@@ -133,17 +136,6 @@ class Stacks:
                 paths=answer.paths,
             )
         return answer
-
-    def readable(self, caller: Caller, number: int) -> bool:
-        """Whether an answer about `@number` may show content to this caller."""
-        approval = self._s.state.pending.approval(number)
-        conflict = self._s.state.pending.conflict(number)
-        paths: tuple[WorkspacePath, ...] = ()
-        if approval is not None:
-            paths = tuple(item.path for item in approval.request.paths)
-        elif conflict is not None:
-            paths = (conflict.found.path,)
-        return all(self._s.readable(caller, path) for path in paths)
 
     def _session(self, caller: Caller) -> Session:
         session = self._s.state.sessions.get(caller.session)

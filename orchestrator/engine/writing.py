@@ -11,7 +11,7 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.text.locate import Replacement
 from orchestrator.core.text.patch import parse_unified
-from orchestrator.engine.answers import Answers
+from orchestrator.engine.answers import Answers, everything
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changing import Changer, Wanted
 from orchestrator.engine.effects import Effects, Intent
@@ -92,16 +92,18 @@ class Writer:
             plan = Apply(parts=(Part(path=path, before=None, after=None, directory=True),))
             if params.preview:
                 would_be = "waiting" if isinstance(verdict, NeedApproval) else "applied"
-                return await self._answers.of_plan(plan, would_be=would_be, readable=True)
+                return await self._answers.of_plan(plan, would_be=would_be, shows=everything)
             applied = await self._effects.carry_out(plan, self._directory_intent(caller, call, params))
-        return await self._answers.of_applied(applied.recorded, applied.event, readable=True, warnings=applied.warnings)
+        return await self._answers.of_applied(
+            applied.recorded, applied.event, shows=everything, warnings=applied.warnings
+        )
 
     async def _ask_directory(
         self, caller: Caller, call: Call, params: p.CreateDirectory, path: WorkspacePath, verdict: NeedApproval
     ) -> r.ChangeAnswer:
         plan = Apply(parts=(Part(path=path, before=None, after=None, directory=True),))
         intent = self._directory_intent(caller, call, params)
-        return await self._changer.request(plan, intent, (verdict,), readable=True)
+        return await self._changer.request(plan, intent, (verdict,), shows=everything)
 
     def _directory_intent(self, caller: Caller, call: Call, params: p.CreateDirectory) -> Intent:
         session = self._s.state.sessions.get(caller.session)

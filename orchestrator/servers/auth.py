@@ -51,6 +51,7 @@ class Doorkeeper:
             door=preamble.door,
             asserted=asserted,
             owner=_login(peer_uid),
+            token_hash=agent.token_hash,
         )
 
     def _with_token(self, preamble: Preamble) -> Agent:

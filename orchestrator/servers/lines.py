@@ -18,7 +18,7 @@ class LineStream:
         self._buffer = bytearray()
         self._searched = 0
         self._ended = False
-        self._sending = anyio.Lock()
+        self._sending = anyio.Lock(fast_acquire=True)
 
     @property
     def more_waiting(self) -> bool:

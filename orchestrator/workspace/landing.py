@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
+import msgspec
+
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import FileBusy, FileExists, FileNotFound, WritesStopped
 from orchestrator.core.ids import Digest, WorkspacePath
@@ -34,6 +36,7 @@ class LocalLanding:
         self._staged = False  # the temporary name holds our content, and nobody's else
         self._swapped = False
         self._kept: tuple[bytes, ...] = ()
+        self._proven: os.stat_result | None = None  # of the new content, while it was known to be ours
         self.warnings: tuple[str, ...] = ()
 
     # --- stage ------------------------------------------------------------------------
@@ -54,7 +57,8 @@ class LocalLanding:
                 self._step("temp_created")
                 self._write(handle, change.data)
                 self._dress(handle)
-                self._disk.sync(handle)
+            self._sync_content(handle)
+            self._proven = self._disk.stat(handle)
         except BaseException:
             self._disk.close(handle)
             self.abandon()
@@ -93,7 +97,7 @@ class LocalLanding:
                 with translated(path, self._at):
                     self._disk.make_directory(parent, name)
             except FileExists:
-                return
+                pass  # by another change just now, which may not have synced it yet
             self._sync(parent)
 
     # --- land -------------------------------------------------------------------------
@@ -126,7 +130,18 @@ class LocalLanding:
         self._step("directory_synced")
         if change.after is None and not change.directory:
             return None
-        return stat_of(self._disk.stat_at(self._parent, self._name))
+        return self._stands()
+
+    def _stands(self) -> FileStat | None:
+        """The stat of what landed; one that equals no later one if another program has touched it since."""
+        try:
+            found = self._disk.stat_at(self._parent, self._name)
+        except FileNotFoundError:
+            return None
+        stat, proven = stat_of(found), self._proven
+        if proven is None or _content_of(found) == _content_of(proven):
+            return stat
+        return msgspec.structs.replace(stat, signature=msgspec.structs.replace(stat.signature, ctime_ns=0))
 
     def _swap_done(self) -> None:
         """From here on the temporary name, if there is one, holds what was swapped out, not our content."""
@@ -210,7 +225,7 @@ class LocalLanding:
                 self._sync(from_dir)
                 self._sync(self._parent)
 
-            self._prove(after, self._parent, self._name, back, after)
+            self._proven = self._prove(after, self._parent, self._name, back, after)
             self._sync(from_dir)
 
     # --- proof ------------------------------------------------------------------------
@@ -225,8 +240,11 @@ class LocalLanding:
 
     def _prove(
         self, expected: Digest, directory: int, name: str, back: Callable[[Digest], None], other: Digest
-    ) -> None:
-        """What came out must be `expected`, with nobody still writing to it; else it goes back."""
+    ) -> os.stat_result:
+        """What came out must be `expected`, with nobody still writing to it; else it goes back.
+
+        The stat that held before it was read.
+        """
         path = self._change.path
         try:
             handle = self._disk.open_at(directory, name, _LOOK)
@@ -241,11 +259,13 @@ class LocalLanding:
             if error.errno == errno.EAGAIN:
                 raise FileBusy(path, "another program holds it open for writing") from None
             raise
+        proven = self._disk.stat(handle)
         if digest_of(self._read(handle)) != expected:
             self._disk.close(handle)
             back(other)
             raise Displaced(path)
         self._held.callback(self._disk.close, handle)  # the lease ends with it
+        return proven
 
     def _content(self, directory: int, name: str) -> bytes | None:
         """What a name holds; None for anything but a regular file."""
@@ -309,6 +329,17 @@ class LocalLanding:
             with _absent(self._disk.stat_at, to_dir, new):
                 self._disk.rename(from_dir, old, to_dir, new, "replace")
 
+    def _sync_content(self, handle: int) -> None:
+        try:
+            self._disk.sync(handle)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise refusal(self._change.path, error) from error
+            raise WritesStopped(
+                f"the new content of {self._change.path} could not be synced: {error.strerror}",
+                hint="Nothing was changed. The disk may be failing: look at the system's log, then restart the daemon.",
+            ) from error
+
     def _sync(self, directory: int) -> None:
         try:
             self._disk.sync(directory)
@@ -317,6 +348,11 @@ class LocalLanding:
                 f"the directory of {self._change.path} could not be synced: {error.strerror}",
                 hint="The disk may be failing. Look at the system's log, then restart the daemon.",
             ) from error
+
+
+def _content_of(found: os.stat_result) -> tuple[int, int, int]:
+    """What a rename leaves as it is, and a write does not."""
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @contextmanager

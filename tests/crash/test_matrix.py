@@ -8,18 +8,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from orchestrator.clients.python import RemoteError, Replacement
+from orchestrator.clients.python import RemoteError
 from tests.crash.crashing import FOREIGN
 from tests.crash.given import (
     AGENT,
+    CRASHING,
     CREATE,
     CREATE_BELOW,
-    CRASHING,
     DELETE,
     EDIT,
     MOVE,
-    NEW,
-    OLD,
     OPERATIONS,
     REQUEST,
     REVERT,
@@ -390,9 +388,5 @@ async def test_a_second_daemon(base: Path, ground: Ground, other_state: bool) ->
         assert second.wait() == 1
         assert "workspace_held" in str(said)
         async with ground.client(AGENT) as files:
-            assert (await _edited(files)).status == "applied"
+            assert (await EDIT.call(files, REQUEST)).status == "applied"
         await ground.agrees()
-
-
-async def _edited(files: object) -> object:
-    return await EDIT.call(files, REQUEST)  # type: ignore[arg-type]

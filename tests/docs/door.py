@@ -40,7 +40,9 @@ class Door:
         self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()

@@ -147,7 +147,7 @@ class Place:
         """End the daemons that were started here."""
         self.note()
         for pid in self._pids:
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, FileNotFoundError):
                 if str(self.base).encode() not in Path(f"/proc/{pid}/cmdline").read_bytes():
                     continue
                 handle = os.pidfd_open(pid)

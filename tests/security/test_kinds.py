@@ -254,10 +254,10 @@ def test_32_a_hard_link_made_while_a_person_decides(fort: Fort) -> None:
 
 @pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6755, 0o640, 0o600], ids=oct)
 def test_41_mode_bits(fort: Fort, mode: int) -> None:
-    script = fort.work / "run.sh"
+    script = fort.work / f"run{mode:o}.sh"
     script.write_text("one\n")
     script.chmod(mode)
-    done = fort.agent.done("edit_file", path="run.sh", changes=[{"search": "one", "replace": "two"}])
+    done = fort.agent.done("edit_file", path=script.name, changes=[{"search": "one", "replace": "two"}])
     assert script.read_text() == "two\n"
     assert stat.S_IMODE(script.stat().st_mode) == mode & 0o777
     assert bool(done["warnings"]) == (mode > 0o777)

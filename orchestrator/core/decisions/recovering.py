@@ -66,4 +66,4 @@ def _judge_move(intent: IntendedPath, *, found: Digest | None, source: Digest | 
         return RollForward()
     if found is None and source == intent.after:
         return Undo("crash")
-    return Undo("stale") if found is None else Keep()
+    return Undo("stale") if found is None and source is not None else Keep()

@@ -55,7 +55,9 @@ def _changed(a: list[str], b: list[str], head: int, tail: int) -> tuple[bytearra
     lines_a, lines_b = a[head : len(a) - tail], b[head : len(b) - tail]
     code = dict(zip(dict.fromkeys(chain(lines_a, lines_b)), count(), strict=False))
     mid_a, mid_b = list(map(code.__getitem__, lines_a)), list(map(code.__getitem__, lines_b))
-    in_a, in_b = Counter(map(code.get, a)), Counter(map(code.get, b))  # head and tail count as well
+    in_a, in_b = (  # head and tail count as well
+        Counter(map(code.__getitem__, filter(code.__contains__, side))) for side in (a, b)
+    )
     kept_a, kept_b = _kept(mid_a, in_b, _many(len(a))), _kept(mid_b, in_a, _many(len(b)))
     ids_a, ids_b = list(compress(mid_a, kept_a)), list(compress(mid_b, kept_b))
     lost, new = bytearray(len(ids_a)), bytearray(len(ids_b))
@@ -111,7 +113,7 @@ def _many(lines: int) -> int:
     return min(1 << (lines.bit_length() + 1) // 2, 1024)
 
 
-def _kept(lines: list[int], others: Counter[int | None], many: int) -> bytes:
+def _kept(lines: list[int], others: Counter[int], many: int) -> bytes:
     """1 for each line worth pairing: one that the other text has, but for common ones in a changed run."""
     present = bytes(map(others.__contains__, lines))
     if 0 not in present:

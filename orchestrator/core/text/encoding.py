@@ -201,9 +201,12 @@ def _check(doc: Document, edits: Sequence[Edit]) -> None:
 
 
 def _commonest(ends: Sequence[str]) -> str:
+    kinds = {*ends} - {""}
+    if len(kinds) < 2:  # as nearly always; counting takes five times as long as this
+        return kinds.pop() if kinds else "\n"
     tally = Counter(ends)
     del tally[""]
-    return tally.most_common(1)[0][0] if tally else "\n"
+    return tally.most_common(1)[0][0]
 
 
 def _near(ends: Sequence[str], otherwise: str) -> str:

@@ -74,7 +74,7 @@ def locate_changes(doc: Document, changes: Sequence[Replacement]) -> list[Edit]:
     if not changes:
         raise ParameterInvalid("changes", "there are none")
     text = doc.text
-    starts = list(accumulate((len(line) + 1 for line in doc.lines), initial=0))
+    starts = list(accumulate(map((1).__add__, map(len, doc.lines)), initial=0))
     spans: list[_Span] = []
     for index, change in enumerate(changes):
         spans += _occurrences(doc, text, starts, index, change)

@@ -17,6 +17,7 @@ from orchestrator.core.errors import (
     shown_lines,
 )
 from orchestrator.core.text.encoding import Document, Edit
+from orchestrator.core.text.nearest import nearest
 
 Tag = Literal[" ", "-", "+"]
 
@@ -198,8 +199,8 @@ def locate_patch(patch: FilePatch, base: Document) -> list[Edit]:
 
     A hunk stands at its stated line if its context and removed lines are there exactly, else at
     the one place where they are. A hunk marked as ending without newline stands at the end of a
-    base that has none. Raises SearchNotFound, SearchAmbiguous (`details`: `hunk`, 0-based, and
-    1-based `lines`), ChangesOverlap if hunks overlap or change their order, NothingToChange.
+    base that has none. Raises SearchNotFound, SearchAmbiguous (`details`: `hunk`, 0-based,
+    and `nearest`, or 1-based `lines`), ChangesOverlap if hunks overlap or change their order, NothingToChange.
     """
     edits: list[Edit] = []
     end = 0
@@ -227,7 +228,7 @@ def _place(hunk: PatchHunk, index: int, base: Document) -> int:
     if not places:
         raise SearchNotFound(
             f"hunk {index + 1}: its context and removed lines stand nowhere in the base.",
-            details={"hunk": index, "line": hunk.old_start + 1},
+            details={"hunk": index, "line": hunk.old_start + 1, "nearest": nearest(base.lines, old)},
         )
     lines = [at + 1 for at in places]
     raise SearchAmbiguous(

@@ -1,0 +1,102 @@
+"""The command line against the real daemon: its exit codes, and the approver code on a real terminal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.place import ORCHESTRATOR, TIMEOUT_S, Place
+
+DONE, REFUSED, USAGE, WAITING, UNREACHABLE = range(5)
+
+ON_A_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
+
+
+def test_exit_codes(place: Place) -> None:
+    (place.workspace / "a.txt").write_text("one\n")
+    assert place.cli("status").code == UNREACHABLE
+    approver = place.up()["approver_code"]
+    assert place.cli("status").code == DONE
+    assert place.cli("open", "a.txt").code == DONE
+    absent = place.cli("open", "absent.txt", "--json")
+    assert (absent.code, absent.json["code"]) == (REFUSED, "not_found")
+    assert place.cli("edit", "a.txt", "--search", "absent", "--replace", "x").code == REFUSED
+    assert place.cli("edit", "a.txt").code == USAGE
+    assert place.cli("no-such-command").code == USAGE
+    assert place.cli("open", "a.txt", "--no-such-option").code == USAGE
+    preview = place.cli("edit", "a.txt", "--search", "one", "--replace", "two", "--preview", "--json")
+    assert (preview.code, preview.json["would_be"]) == (DONE, "applied")
+
+    waiting = place.cli("write", "Makefile", "--mode", "create", "--json", agent="bob", stdin="all:\n")
+    assert (waiting.code, waiting.json["status"]) == (WAITING, "waiting")
+    name = waiting.json["approval"]
+    assert place.cli("approvals", "show", name).code == DONE
+    assert place.cli("approvals", "approve", name).code == REFUSED  # no code, and no terminal to ask on
+    assert place.cli("approvals", "approve", name, approver="wrong").code == REFUSED
+    assert place.cli("approvals", "approve", name, approver=approver, agent="bob").code == REFUSED
+    assert not (place.workspace / "Makefile").exists()
+    assert place.cli("approvals", "approve", name, approver=approver).code == DONE
+    assert (place.workspace / "Makefile").read_text() == "all:\n"
+
+    base = place.cli("open", "a.txt", "--json").json["version_id"]
+    assert place.cli("edit", "a.txt", "--search", "one", "--replace", "two").code == DONE
+    clash = place.cli("edit", "a.txt", "--search", "one", "--replace", "three", "--base", base, "--json", agent="bob")
+    assert (clash.code, clash.json["status"]) == (WAITING, "conflict")
+    resolve = ("conflicts", "resolve", clash.json["conflict"])
+    assert place.cli(*resolve, approver=approver).code == USAGE
+    assert place.cli(*resolve, "--choose", "proposed", approver=approver).code == DONE
+    assert (place.workspace / "a.txt").read_text() == "three\n"
+    assert place.cli(*resolve, "--choose", "current", approver=approver).code == REFUSED
+    assert place.cli("stop").code == DONE
+    assert place.cli("stop").code == UNREACHABLE
+
+
+@pytest.mark.parametrize(("spoil", "code"), [("", DONE), ("x", REFUSED)])
+def test_the_code_is_asked_for_on_the_terminal(place: Place, spoil: str, code: int) -> None:
+    approver = place.up()["approver_code"]
+    waiting = place.cli("write", "Makefile", "--mode", "create", "--json", agent="bob", stdin="all:\n")
+    command = [*ORCHESTRATOR, "--workspace", str(place.workspace), "approvals", "approve", waiting.json["approval"]]
+    terminal = subprocess.Popen(
+        [sys.executable, "-c", ON_A_TERMINAL, *command],
+        env=place.env,
+        cwd=place.workspace,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert terminal.stdin
+    assert terminal.stdout
+    with terminal:
+        heard = b""
+        while not heard.endswith(b"Approver code: "):
+            heard += (piece := terminal.stdout.read(1))
+            assert piece, heard
+        terminal.stdin.write(f"{approver}{spoil}\n".encode())
+        terminal.stdin.flush()
+        rest = terminal.stdout.read()
+        assert terminal.wait(TIMEOUT_S) == code, rest
+    assert approver.encode() not in heard + rest
+    assert Path(place.workspace, "Makefile").exists() == (code == DONE)
+
+
+def test_up_shows_the_code_on_the_terminal_only(place: Place) -> None:
+    """Its standard output goes elsewhere; the terminal still gets the code, and only the terminal."""
+    script = f"exec {' '.join(ORCHESTRATOR)} --workspace {place.workspace} up > {place.base}/out"
+    done = subprocess.run(
+        [sys.executable, "-c", ON_A_TERMINAL, "sh", "-c", script],
+        check=False,
+        env=place.env,
+        cwd=place.workspace,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=TIMEOUT_S,
+    )
+    assert done.returncode == 0, done.stdout
+    shown = done.stdout.decode()
+    assert "Approver code, shown this once: " in shown
+    code = shown.split("shown this once: ")[1].split()[0]
+    assert code not in (place.base / "out").read_text()
+    made = place.cli("agent", "add", "carol", approver=code)
+    assert made.code == DONE

@@ -1,0 +1,327 @@
+"""Who may call, and who may say yes: FAULTS rows 60, 61 and 64."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.security.fort import Fort, Line
+
+NOBODY = 65534
+PEOPLE = [
+    ("status", {}),
+    ("approvals_list", {}),
+    ("approvals_show", {"approval": "@1"}),
+    ("approve", {"approval": "@1"}),
+    ("deny", {"approval": "@1"}),
+    ("agent_add", {"name": "helper"}),
+    ("agent_revoke", {"name": "helper"}),
+    ("agent_list", {}),
+    ("approver_create", {}),
+    ("approver_reset", {}),
+    ("policy_check", {"text": ""}),
+    ("policy_reload", {}),
+    ("journal_verify", {}),
+    ("journal_rebuild", {}),
+    ("workspace_check", {}),
+    ("stop", {}),
+]
+CODED = [
+    ("approve", {"approval": "{waiting}"}),
+    ("deny", {"approval": "{waiting}"}),
+    ("agent_add", {"name": "helper"}),
+    ("agent_revoke", {"name": "tess"}),
+    ("approver_reset", {}),
+    ("policy_reload", {}),
+]
+WRONG = "aaaaa-aaaaa-aaaaa-aaaaa-aaaaa"
+
+
+@pytest.fixture(scope="module")
+def token(fort: Fort) -> str:
+    """The token of the agent `tess`."""
+    added = fort.person.done("agent_add", name="tess", approver=fort.approver)
+    return str(added["token"])
+
+
+@pytest.fixture
+def waiting(fort: Fort) -> Iterator[str]:
+    """A change that waits for a yes; denied afterwards, if it still does."""
+    answer = fort.agent.done("write_file", path="Makefile", content="all:\n", mode="create")
+    yield answer["approval"]
+    fort.person.call("deny", approval=answer["approval"], approver=fort.approver)
+    (fort.work / "Makefile").unlink(missing_ok=True)
+
+
+def turned_away(fort: Fort, code: str, **preamble: object) -> None:
+    """A preamble that is refused, noted once, and followed by the end of the connection."""
+    with fort.untouched(refusals=1), fort.line(**preamble) as line:
+        assert line.first.reply.get("code") == code, line.first.raw
+        assert line.first.reply["hint"]
+        assert line.ended()
+
+
+# --- 64: at the door ----------------------------------------------------------------------
+
+
+def test_64_a_name_with_a_token_is_not_claimed_without_it(fort: Fort, token: str) -> None:
+    turned_away(fort, "unauthorised", agent="tess")
+    with fort.line(agent="tess", token=token) as tess:
+        assert (tess.first.reply["agent"], tess.first.reply["asserted"]) == ("tess", False)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("orc_" + "0" * 64, id="made up"),
+        pytest.param("{token}x", id="one letter more"),
+        pytest.param("{cut}", id="one letter less"),
+        pytest.param("{upper}", id="capitals"),
+        pytest.param("\ud800", id="half a pair"),
+    ],
+)
+def test_64_a_wrong_token(fort: Fort, token: str, wrong: str) -> None:
+    given = wrong.replace("{token}", token).replace("{cut}", token[:-1]).replace("{upper}", token.upper())
+    raw = json.dumps({"orchestrator": 1, "door": "rpc", "token": given}).encode()
+    with fort.untouched(refusals=1), Line(fort.daemon.socket, raw=raw) as line:
+        assert line.first.reply["code"] in ("unauthorised", "invalid_frame")
+        assert token.encode() not in line.first.raw
+        assert line.ended()
+
+
+def test_64_a_token_under_another_name(fort: Fort, token: str) -> None:
+    turned_away(fort, "unauthorised", agent="alice", token=token)
+
+
+@pytest.mark.parametrize("door", ["rpc", "mcp"])
+def test_64_a_revoked_token(fort: Fort, door: str) -> None:
+    name = f"gone-{door}"
+    token = fort.person.done("agent_add", name=name, approver=fort.approver)["token"]
+    with fort.line(token=token) as line:
+        session = line.session
+    fort.person.done("agent_revoke", name=name, approver=fort.approver)
+    turned_away(fort, "unauthorised", token=token, door=door)
+    turned_away(fort, "unauthorised", agent=name, door=door)
+    turned_away(fort, "unauthorised", token=token, session=session, door=door)
+
+
+def test_64_a_revoked_token_ends_what_is_open(fort: Fort) -> None:
+    token = fort.person.done("agent_add", name="open", approver=fort.approver)["token"]
+    with fort.line(token=token) as line:
+        line.done("read_file", path="a.txt")
+        fort.person.done("agent_revoke", name="open", approver=fort.approver)
+        fort.refused("read_file", "unauthorised", caller=line, path="a.txt")
+        fort.refused("write_file", "unauthorised", caller=line, path="n.txt", content="x", mode="create")
+
+
+def test_64_a_name_that_is_given_a_token_while_it_is_open(fort: Fort) -> None:
+    with fort.line(agent="early") as line:
+        line.done("read_file", path="a.txt")
+        token = fort.person.done("agent_add", name="early", approver=fort.approver)["token"]
+        fort.refused("read_file", "unauthorised", caller=line, path="a.txt")
+        with fort.line(agent="early", token=token) as proven:
+            proven.done("read_file", path="a.txt")
+
+
+def test_64_a_session_of_another(fort: Fort, token: str) -> None:
+    with fort.line(agent="tess", token=token) as tess:
+        turned_away(fort, "session_not_yours", agent="bob", session=tess.session)
+        turned_away(fort, "session_not_yours", person=True, session=tess.session)
+        turned_away(fort, "session_not_yours", token=token, session=fort.agent.session)
+        turned_away(fort, "session_not_yours", token=token, session=fort.person.session)
+        with fort.line(token=token, session=tess.session) as again:
+            assert again.session == tess.session
+
+
+def test_64_a_session_that_nobody_had(fort: Fort) -> None:
+    turned_away(fort, "session_unknown", agent="bob", session="s-000000000000")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["person:root", "class:person", "outside", "", "a b", "a/b", "../x", "x" * 65, "a\n", "\u202ea", "-x"],
+)
+def test_64_names_that_are_none(fort: Fort, name: str) -> None:
+    turned_away(fort, "unauthorised", agent=name)
+
+
+def test_64_another_user_needs_a_token(fort: Fort, token: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("calling as another user needs root")
+    said = as_nobody(fort, [{"agent": "eve"}, {"person": True}, {}, {"agent": "tess", "token": token}])
+    assert [one.get("code") for one in said] == ["PermissionError"] * 4, "the socket's own mode keeps others out"
+    folders = [fort.base, fort.daemon.runtime]
+    for folder in folders:
+        folder.chmod(0o711)
+    fort.daemon.socket.chmod(0o666)
+    try:
+        with fort.untouched(refusals=3):
+            said = as_nobody(fort, [{"agent": "eve"}, {"person": True}, {}, {"agent": "tess", "token": token}])
+    finally:
+        fort.daemon.socket.chmod(0o600)
+        for folder in folders:
+            folder.chmod(0o700)
+    assert [one.get("code") for one in said] == ["unauthorised"] * 3 + [None]
+    assert said[3]["agent"] == "tess"
+
+
+def as_nobody(fort: Fort, preambles: list[dict[str, object]]) -> list[dict[str, object]]:
+    """What the daemon says to these preambles of a process of another user."""
+    program = """
+import json, os, socket, sys
+os.setgroups([]); os.setgid(int(sys.argv[2])); os.setuid(int(sys.argv[2]))
+for preamble in json.loads(sys.argv[3]):
+    caller = socket.socket(socket.AF_UNIX)
+    try:
+        caller.connect(sys.argv[1])
+        caller.sendall(json.dumps({"orchestrator": 1, "door": "rpc", **preamble}).encode() + b"\\n")
+        print(caller.makefile().readline().strip())
+    except OSError as error:
+        print(json.dumps({"code": type(error).__name__}))
+    caller.close()
+"""
+    arguments = [str(fort.daemon.socket), str(NOBODY), json.dumps(preambles)]
+    ended = subprocess.run(
+        [sys.executable, "-I", "-c", program, *arguments], capture_output=True, check=True, timeout=60, cwd="/"
+    )
+    return [json.loads(line) for line in ended.stdout.splitlines()]
+
+
+def test_the_socket_is_for_its_owner_alone(fort: Fort) -> None:
+    assert fort.daemon.socket.stat().st_mode & 0o777 == 0o600
+    assert fort.daemon.state_dir.stat().st_mode & 0o077 == 0
+    loose = [item for item in fort.daemon.state_dir.rglob("*") if item.stat().st_mode & 0o077 and item.is_file()]
+    assert loose == []
+
+
+# --- what only people do --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("operation", "params"), PEOPLE, ids=[name for name, _ in PEOPLE])
+def test_an_agent_is_no_person(fort: Fort, token: str, operation: str, params: dict[str, object]) -> None:
+    fort.refused(operation, "not_permitted", **params)
+    with fort.line(token=token, person=True) as tess:
+        fort.refused(operation, "not_permitted", caller=tess, **{**params, **coded(operation, fort)})
+    with fort.line() as unnamed:
+        fort.refused(operation, "not_permitted", caller=unnamed, **params)
+
+
+def coded(operation: str, fort: Fort) -> dict[str, object]:
+    """With the right code even: it is not the agent's to use."""
+    return {"approver": fort.approver} if operation in {name for name, _ in CODED} else {}
+
+
+def test_conflicts_are_not_settled_by_agents(fort: Fort) -> None:
+    fort.refused("resolve_conflict", "not_permitted", conflict="@1", choice="current", approver=fort.approver)
+
+
+def test_an_agent_sees_its_own_events_only(fort: Fort) -> None:
+    fort.refused("journal_query", "not_permitted", session=fort.person.session)
+    page = fort.agent.done("journal_query", limit=500)
+    assert {entry["session"] for entry in page["entries"]} == {fort.agent.session}
+
+
+def test_events_do_not_hold_codes_and_tokens(fort: Fort, token: str) -> None:
+    page = fort.person.call("journal_query", limit=500)
+    for held in (token, fort.approver, fort.approver.replace("-", ""), "token_hash\":\"", "scrypt", "salt"):
+        assert held.encode() not in page.raw, held
+    assert token not in fort.daemon.log
+    assert fort.approver not in fort.daemon.log
+    files = b"".join(item.read_bytes() for item in fort.daemon.state_dir.rglob("*") if item.is_file())
+    assert token.encode() not in files
+    assert fort.approver.replace("-", "").encode() not in files
+    assert fort.approver.encode() not in files
+
+
+@pytest.mark.parametrize("given", [None, "", WRONG, "{code}x", "\x00", "{first}"], ids=str)
+@pytest.mark.parametrize(("operation", "params"), CODED, ids=[name for name, _ in CODED])
+def test_without_the_right_code(
+    fort: Fort, token: str, waiting: str, operation: str, params: dict[str, object], given: str | None
+) -> None:
+    values = {name: waiting if value == "{waiting}" else value for name, value in params.items()}
+    if given is not None:
+        values["approver"] = given.replace("{code}", fort.approver).replace("{first}", fort.approver[:5])
+    fort.refused(operation, "approver_code_needed", caller=fort.person, **values)
+    assert fort.person.done("approvals_list")["approvals"][0]["approval"] == waiting
+    with fort.line(token=token) as tess:
+        assert tess.first.reply["agent"] == "tess"
+
+
+def test_the_approver_code_is_made_once(fort: Fort) -> None:
+    assert fort.person.done("approver_create")["approver_code"] is None
+
+
+# --- 61: a yes is for one change ------------------------------------------------------------
+
+
+def test_61_a_yes_is_used_once(fort: Fort, waiting: str) -> None:
+    granted = fort.person.done("approve", approval=waiting, approver=fort.approver)
+    assert granted["status"] == "applied"
+    (fort.work / "Makefile").write_text("mine:\n")
+    for operation in ("approve", "deny"):
+        fort.refused(operation, "approval_closed", caller=fort.person, approval=waiting, approver=fort.approver)
+
+
+def test_61_a_no_stays_a_no(fort: Fort, waiting: str) -> None:
+    fort.person.done("deny", approval=waiting, approver=fort.approver)
+    fort.refused("approve", "approval_closed", caller=fort.person, approval=waiting, approver=fort.approver)
+    assert fort.agent.done("await_change", id=waiting, timeout_s=0)["status"] == "denied"
+
+
+def test_61_a_yes_does_not_reach_another_change(fort: Fort, waiting: str) -> None:
+    other = fort.agent.done("write_file", path="Makefile", content="evil:\n", mode="create")
+    assert other["approval"] != waiting
+    fort.person.done("approve", approval=waiting, approver=fort.approver)
+    assert (fort.work / "Makefile").read_text() == "all:\n"
+    assert other["approval"] in [item["approval"] for item in fort.person.done("approvals_list")["approvals"]]
+    fort.person.call("deny", approval=other["approval"], approver=fort.approver)
+
+
+@pytest.mark.parametrize("approval", ["@0", "@1", "@99999999", "{change}"])
+def test_61_what_is_no_approval(fort: Fort, approval: str) -> None:
+    made = fort.agent.done("write_file", path="ids.txt", content="x\n", mode="append")
+    number = approval.replace("{change}", made["change"])
+    fort.refused("approve", "version_unknown", caller=fort.person, approval=number, approver=fort.approver)
+
+
+@pytest.mark.parametrize("now", ["someone else's\n", None], ids=["created meanwhile", "gone meanwhile"])
+def test_61_a_yes_after_the_base_moved(fort: Fort, now: str | None) -> None:
+    target = fort.work / "setup.py"
+    target.unlink(missing_ok=True)
+    if now is None:
+        target.write_text("old\n")
+        asked = fort.agent.done("edit_file", path="setup.py", changes=[{"search": "old", "replace": "evil"}])
+        target.unlink()
+    else:
+        asked = fort.agent.done("write_file", path="setup.py", content="evil\n", mode="create")
+        target.write_text(now)
+    with fort.untouched():
+        answer = fort.person.done("approve", approval=asked["approval"], approver=fort.approver)
+    assert answer["status"] in ("conflict", "dropped", "waiting")
+    assert answer["success"] is False
+    fort.refused("approve", "approval_closed", caller=fort.person, approval=asked["approval"], approver=fort.approver)
+    target.unlink(missing_ok=True)
+
+
+def test_61_an_expired_yes(fort: Fort) -> None:
+    """A policy lets approvals wait for one second; the daemon itself says when that is over."""
+    shipped = (Path("policies") / "default.toml").read_text(encoding="utf-8")
+    brief = fort.daemon.state_dir / "policy.toml"
+    brief.write_text(shipped.replace("approval_ttl_s = 86400", "approval_ttl_s = 1"))
+    try:
+        assert fort.person.done("policy_reload", approver=fort.approver)["ok"]
+        asked = fort.agent.done("write_file", path="Makefile", content="all:\n", mode="create")
+        ended = fort.agent.done("await_change", id=asked["approval"], timeout_s=50)
+    finally:
+        brief.unlink()
+        assert fort.person.done("policy_reload", approver=fort.approver)["ok"]
+    assert ended["status"] == "expired"
+    fort.refused("approve", "approval_closed", caller=fort.person, approval=asked["approval"], approver=fort.approver)
+    assert not (fort.work / "Makefile").exists()

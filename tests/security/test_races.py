@@ -1,0 +1,192 @@
+"""Directories and files that are exchanged while the daemon works: FAULTS rows 28 to 30.
+
+A process of its own exchanges two names as fast as it can; the tests end after so many calls, not
+after a time, and count what came through each way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.security.fort import SECRET, Fort
+
+READS = 300
+WRITES = 120
+INSIDE = "inside\n"
+
+EXCHANGER = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+first, second = os.fsencode(sys.argv[1]), os.fsencode(sys.argv[2])
+here, exchange = -100, 2
+print("ready", flush=True)
+while os.getppid() == int(sys.argv[3]):
+    for _ in range(1000):
+        if libc.renameat2(here, first, here, second, exchange):
+            sys.exit(os.strerror(ctypes.get_errno()))
+"""
+
+
+@contextmanager
+def exchanging(first: Path, second: Path) -> Iterator[None]:
+    """Two names that hold each other's content, now and now not, for as long as the block runs."""
+    arguments = [str(first), str(second), str(os.getpid())]
+    racer = subprocess.Popen([sys.executable, "-I", "-c", EXCHANGER, *arguments], stdout=subprocess.PIPE)
+    assert racer.stdout is not None
+    try:
+        assert racer.stdout.readline() == b"ready\n"
+        yield
+        assert racer.poll() is None, "the racer ran all the time"
+    finally:
+        racer.kill()
+        racer.wait()
+        racer.stdout.close()
+
+
+@pytest.fixture(autouse=True)
+def can_exchange(fort: Fort) -> None:
+    one, two = fort.base / "x1", fort.base / "x2"
+    one.touch()
+    two.touch()
+    if ctypes.CDLL(None, use_errno=True).renameat2(-100, os.fsencode(one), -100, os.fsencode(two), 2):
+        pytest.skip("this file system does not exchange names")
+
+
+@pytest.fixture
+def arena(fort: Fort) -> Iterator[tuple[Path, Path]]:
+    """A directory of the workspace, and a link beside it that leads to a folder outside with the same names."""
+    room, way_out = fort.work / "room", fort.work / "way_out"
+    room.mkdir()
+    (room / "f.txt").write_text(INSIDE)
+    trap = fort.base / "trap"
+    trap.mkdir()
+    (trap / "f.txt").write_text(SECRET)
+    way_out.symlink_to(trap)
+    yield room, way_out
+    for name in (room, way_out):
+        if name.is_symlink():
+            name.unlink()
+        else:
+            for item in name.iterdir():
+                item.unlink()
+            name.rmdir()
+    assert [item.name for item in trap.iterdir()] == ["f.txt"], "nothing was made outside"
+    assert (trap / "f.txt").read_text() == SECRET, "nothing was changed outside"
+    (trap / "f.txt").unlink()
+    trap.rmdir()
+
+
+def test_28_reading_while_the_directory_is_exchanged(fort: Fort, arena: tuple[Path, Path]) -> None:
+    outcomes: Counter[str | None] = Counter()
+    with exchanging(*arena):
+        for turn in range(READS):
+            operation, more = [
+                ("read_file", {}),
+                ("search_content", {"pattern": "i"}),
+                ("file_info", {}),
+                ("get_diff", {}),
+            ][turn % 4]
+            path = ("room/f.txt", "way_out/f.txt")[turn // 4 % 2]
+            answer = fort.agent.call(operation, path=path, **more)
+            outcomes[answer.code] += 1
+            assert SECRET.encode() not in answer.raw, (operation, answer.raw)
+        found = fort.agent.call("search_content", pattern="outside")
+        assert SECRET.encode() not in found.raw
+    assert set(outcomes) <= {None, "symlink_refused", "changed_while_read", "not_found", "outside_workspace"}, outcomes
+    assert outcomes[None], "some got through while the directory was itself"
+
+
+def test_28_listing_while_the_directory_is_exchanged(fort: Fort, arena: tuple[Path, Path]) -> None:
+    (fort.base / "trap" / "only-outside").touch()
+    try:
+        with exchanging(*arena):
+            for turn in range(READS // 2):
+                if turn % 2:
+                    answer = fort.agent.call("list_files", recursive=True)
+                else:
+                    answer = fort.agent.call("list_files", path="room")
+                assert b"only-outside" not in answer.raw
+    finally:
+        (fort.base / "trap" / "only-outside").unlink()
+
+
+def test_29_writing_while_the_directory_is_exchanged(fort: Fort, arena: tuple[Path, Path]) -> None:
+    outcomes: Counter[str | None] = Counter()
+    with exchanging(*arena):
+        for turn in range(WRITES):
+            path = ("room", "way_out")[turn % 2]
+            operation, params = [
+                ("write_file", {"path": f"{path}/f.txt", "mode": "append", "content": "more\n"}),
+                ("write_file", {"path": f"{path}/new{turn}.txt", "mode": "create", "content": "new\n"}),
+                ("edit_file", {"path": f"{path}/f.txt", "changes": [{"search": "inside", "replace": "inside"}]}),
+                ("create_directory", {"path": f"{path}/d{turn}/e"}),
+            ][turn // 2 % 4 if turn // 2 % 4 < 3 else 1]
+            answer = fort.agent.call(operation, **params)
+            outcomes[answer.code] += 1
+            assert SECRET.encode() not in answer.raw
+            assert answer.code != "internal", answer.raw
+    assert outcomes[None], outcomes
+    assert outcomes.total() == WRITES
+
+
+def test_29_a_directory_is_exchanged_while_a_person_decides(fort: Fort, arena: tuple[Path, Path]) -> None:
+    room, way_out = arena
+    with exchanging(room, way_out):
+        for turn in range(WRITES // 6):
+            asked = fort.agent.call("write_file", path=f"room/Makefile.{turn}/Makefile", mode="create", content="x\n")
+            if asked.code is None:
+                fort.person.call("approve", approval=asked.result["approval"], approver=fort.approver)
+    assert [item.name for item in (fort.base / "trap").iterdir()] == ["f.txt"]
+    for made in [*room.glob("Makefile.*"), *way_out.glob("Makefile.*")]:
+        for item in made.iterdir():
+            item.unlink()
+        made.rmdir()
+
+
+def test_29_one_exchange_while_a_person_decides(fort: Fort, arena: tuple[Path, Path]) -> None:
+    """The same without any luck: the directory is the link to outside when the yes comes."""
+    room, way_out = arena
+    asked = fort.agent.done("write_file", path="room/setup.py", mode="create", content="x\n")
+    room.rename(fort.work / "kept")
+    way_out.rename(room)
+    answer = fort.person.call("approve", approval=asked["approval"], approver=fort.approver)
+    assert answer.code is not None or answer.result["success"] is False, answer.raw
+    assert [item.name for item in (fort.base / "trap").iterdir()] == ["f.txt"]
+    room.rename(way_out)
+    (fort.work / "kept").rename(room)
+
+
+def test_30_foreign_bytes_survive_a_write_that_comes_between(fort: Fort) -> None:
+    """A file is exchanged with another one all the time: what the daemon did not see, it does not lose."""
+    mine, theirs = fort.work / "mine.txt", fort.work / "theirs.txt"
+    mine.write_text("mine\n")
+    theirs.write_text("theirs, never seen\n")
+    outcomes: Counter[str | None] = Counter()
+    with exchanging(mine, theirs):
+        for turn in range(WRITES):
+            answer = fort.agent.call(
+                "edit_file", path="mine.txt", changes=[{"search": "mine\n", "replace": f"mine\n{turn}\n"}]
+            )
+            outcomes[answer.code] += 1
+            assert answer.code != "internal", answer.raw
+    texts = sorted((mine.read_text(), theirs.read_text()))
+    assert texts[1] == "theirs, never seen\n", "nobody changed it, so it is as it was"
+    assert texts[0].startswith("mine\n")
+    leftover = [item.name for item in fort.work.iterdir() if item.name.startswith(".orchestrator-")]
+    assert leftover == []
+
+
+def test_the_records_agree_after_all_races(fort: Fort) -> None:
+    assert fort.person.done("journal_verify")["ok"]
+    rebuilt = fort.person.done("journal_rebuild")
+    assert rebuilt["ok"], rebuilt["first_difference"]
+    assert fort.person.done("status")["health"]["state"] == "ok"
