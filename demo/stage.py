@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -71,12 +70,6 @@ class Stage:
 
     def read(self, path: str) -> str:
         return (self.workspace / path).read_text(encoding="utf-8")
-
-    def kill_daemon(self) -> int:
-        """SIGKILL; the process that was."""
-        pid = int(self.person("status").answer["pid"])
-        os.kill(pid, signal.SIGKILL)
-        return pid
 
 
 @contextmanager

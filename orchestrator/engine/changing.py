@@ -111,7 +111,7 @@ class Changer:
         if path != command.paths[0]:
             return None
         if wanted.base is not None:
-            return await self._named_base(wanted.base, path)
+            return await self._named_base(wanted.base, path, readable=self._s.readable(wanted.caller, path))
         session = self._s.state.sessions.get(wanted.caller.session)
         implied = implied_base(command.base_rule, session.seen.get(path) if session else None)
         if implied is None:
@@ -125,8 +125,14 @@ class Changer:
             return None
         return Base(version, row.digest, True, whole)
 
-    async def _named_base(self, raw: p.Version, path: WorkspacePath) -> Base:
+    async def _named_base(self, raw: p.Version, path: WorkspacePath, *, readable: bool) -> Base:
         digest = parse_digest(raw) if isinstance(raw, str) else None
+        if digest is not None and not readable:
+            raise Denied(  # a guessed content could be tried by its hash
+                f"{path}: its content is not shown, so its hash is no base",
+                hint="Send the version_id of file_info as base.",
+                details={"path": path},
+            )
         if digest is not None:
             row = await self._s.journal.version_with(path, digest)
             if row is None:

@@ -30,7 +30,8 @@ GROUPS: dict[str, Callable[[Setting], Awaitable[Rows]]] = {
 LEGEND = """\
 Medians in turns (A B A B) of n calls; ratio = how many times better ours is than the peer's.
 Ours through the daemon, journalled and synced; the peers' edits are neither. A committed call is one that
-appends an event and is answered after its commit (begin_task: TaskBegun; read_lines: FileRead)."""
+appends an event and is answered after its commit (begin_task: TaskBegun; read_lines: FileRead), measured
+once the journal's log is written from the start again, as in a daemon that has run for a while."""
 
 
 async def measured(chosen: list[str], scale: float) -> Rows:
@@ -45,7 +46,12 @@ async def measured(chosen: list[str], scale: float) -> Rows:
 
 def keep(rows: Rows) -> None:
     """Append the rows to the file of results, each with when and where."""
-    where = {"at_ms": time.time_ns() // 1_000_000, "python": platform.python_version(), "cpus": os.cpu_count()}
+    where = {
+        "at_ms": time.time_ns() // 1_000_000,
+        "python": platform.python_version(),
+        "cpus": os.cpu_count(),
+        "load": os.getloadavg(),
+    }
     with (FOLDER / "results.jsonl").open("a", encoding="utf-8") as results:
         for row in rows:
             results.write(json.dumps({**where, **row.record()}, ensure_ascii=False) + "\n")
@@ -60,6 +66,8 @@ def main() -> None:
     rows = anyio.run(measured, given.groups or list(GROUPS), given.scale)
     keep(rows)
     print(f"{table(rows)}\n\n{LEGEND}")
+    busy, cpus = os.getloadavg()[0], os.cpu_count()
+    print(f"Load: {busy:.1f} on {cpus} processors; with more than those, the ratios are unsafe too.")
 
 
 if __name__ == "__main__":

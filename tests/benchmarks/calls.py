@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 import anyio
 
 from tests.benchmarks.callers import Connection, request_of
+from tests.benchmarks.limits import LOG_FULL_COMMITS
 from tests.benchmarks.measuring import Row, Samples, Target, Work, in_turns, plain
 from tests.benchmarks.peers import Era, McpSession, mcp_session
 from tests.benchmarks.setting import Rows, Setting
@@ -61,6 +62,8 @@ async def _one(setting: Setting, sessions: dict[str, McpSession]) -> Rows:
             "read_lines (1 line), Python client": read,
         }
         echoed = {key: _echo(session) for key, session in sessions.items()}
+        for _ in range(LOG_FULL_COMMITS):
+            begin_bare()
         taken = await in_turns({**ours, **echoed}, setting.times(400), warm_up=20)
         bare.socket.close()
     return [

@@ -246,9 +246,9 @@ def test_waits_for_a_daemon_that_was_stopped(door: Door, daemon: FakeDaemon) -> 
     daemon.locate("stopped")
     daemon.deafen()
     link.close()
-    door.say(tool_call(1, "read_file", path="a"))
     daemon.listen()
-    link = daemon.accept()
+    link = daemon.accept()  # from here on the door knows that the old one is gone
+    door.say(tool_call(1, "read_file", path="a"))
     link.welcome()
     assert link.heard()["id"] == 1
 

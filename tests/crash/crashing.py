@@ -40,9 +40,10 @@ class Crash:
     def __call__(self, name: str) -> None:
         with self._reached:
             self._seen[name] += 1
+            self._seen[ANY] += 1
             now = (name, self._seen[name])
             self._reached.notify_all()
-            if now == self._at:
+            if self._at in (now, (ANY, self._seen[ANY])):
                 self._reached.wait_for(
                     lambda: self._after is None or self._seen[self._after[0]] >= self._after[1], WAIT_S
                 )
@@ -50,6 +51,9 @@ class Crash:
         if now == self._meddle and self._path is not None:
             Path(self._path).write_bytes(FOREIGN)
 
+
+ANY = "any"
+"""In place of a step's name: every step counts."""
 
 FOREIGN = b"another program wrote this\n"
 

@@ -175,10 +175,8 @@ def meddled(
     try:
         land.land()
     except Displaced as displaced:
-        assert not displaced.diverged
         land.abandon()
-        assert not (base / TEMP).exists()
-        return "displaced"
+        return "diverged" if displaced.diverged or (base / TEMP).exists() else "displaced"
     land.finish()
     return "applied"
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 import anyio
@@ -235,3 +237,24 @@ def test_with_only_home_in_the_environment(place: Place) -> None:
         stopped = place.run("--workspace", str(place.workspace), "stop", env=env)
     assert stopped.code == 0
     assert not os.path.exists(place.location["socket"])
+
+
+def test_a_door_that_is_killed_in_mid_call_is_no_trouble(place: Place) -> None:
+    request = tool_call(1, "write_file", path="Makefile", content="all:\n", mode="create")
+    approval = json.loads(piped(place, *initialize(), request)[1]["result"]["content"][0]["text"])["approval"]
+    door = place.door(agent="alice")
+    process = subprocess.Popen(
+        [door.command, *door.args], env=door.env, cwd=place.base, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin
+    assert process.stdout
+    with process:
+        calls = (tool_call(1, "await_change", id=approval, timeout_s=0.5), tool_call(2, "list_files"))
+        process.stdin.write(b"".join(json.dumps(message).encode() + b"\n" for message in (*initialize(), *calls)))
+        process.stdin.flush()
+        assert [json.loads(process.stdout.readline())["id"] for _ in range(2)] == ["hello", 2]
+        process.kill()
+    assert place.cli("stop").code == 0  # when the call that was open is over
+    log = (Path(place.location["state_dir"]) / "daemon.log").read_text()
+    assert '"level": "error"' not in log, log
+    assert "Traceback" not in log, log

@@ -1,0 +1,5 @@
+"""Attacks on a running daemon, through its socket."""
+
+import pytest
+
+pytest.register_assert_rewrite("tests.security.fort")

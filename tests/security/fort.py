@@ -18,6 +18,7 @@ from tests.daemon.running import RunningDaemon, running
 SECRET = "outside-secret-6d1f2a"
 """Stands in every file that no caller may see; no reply may hold it."""
 
+TEMP = ".orchestrator-"
 REFUSALS = ("read_refused", "change_refused", "call_refused")
 TIMEOUT_S = 60
 _WHOLE_BYTES = 1 << 20
@@ -167,11 +168,12 @@ class Fort:
         return sorted(found, key=lambda entry: int(entry["seq"].removeprefix("@")))
 
     def snapshot(self) -> dict[str, object]:
-        """Everything in and beside the workspace but the daemon's own."""
+        """Everything in and beside the workspace; not the daemon's temporary files, which go after the answer."""
         return {
             os.fsencode(path.relative_to(self.base)).decode("utf-8", "backslashreplace"): _fact(path)
             for top in (self.work, self.twin, self.outside, self.daemon.home)
             for path in (top, *(top.rglob("*") if top.is_dir() else ()))
+            if not path.name.startswith(TEMP)
         }
 
 
@@ -196,5 +198,9 @@ def fort_in_tmp() -> Iterator[Fort]:
                 yield fort
             finally:
                 fort.close()
+        if [*daemon.workspace.rglob(f"{TEMP}*")]:  # a change that diverged leaves what came out of it to the next start
+            daemon.start()
+            assert daemon.stop() == 0
+        assert not [*daemon.workspace.rglob(f"{TEMP}*")], "nothing temporary stays"
     finally:
         shutil.rmtree(base)

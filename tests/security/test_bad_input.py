@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ def line(fort: Fort) -> Iterator[Line]:
 
 def frame(method: str = "read_file", params: str = '{"path":"a.txt"}', **more: str) -> bytes:
     rest = "".join(f',"{name}":{value}' for name, value in more.items())
-    return ('{"jsonrpc":"2.0","id":7,"method":"%s","params":%s%s}' % (method, params, rest)).encode()
+    return f'{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}{rest}}}'.encode()
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,9 @@ def frame(method: str = "read_file", params: str = '{"path":"a.txt"}', **more: s
         pytest.param(frame(params="[1]"), "invalid_parameter", id="a list of parameters"),
         pytest.param(frame(params='"a.txt"'), "invalid_parameter", id="a text as parameters"),
         pytest.param(frame(params='{"path":5,"end":"\\ud800"}'), "invalid_frame", id="wrong twice: type and half"),
-        pytest.param(b'{"id":1,"method":"read_file","params":{"path":5,"end":"\xff"}}', "invalid_parameter", id="no UTF-8"),
+        pytest.param(
+            b'{"id":1,"method":"read_file","params":{"path":5,"end":"\xff"}}', "invalid_parameter", id="no UTF-8"
+        ),
     ],
 )
 def test_frames(fort: Fort, line: Line, raw: bytes, code: str) -> None:
@@ -113,19 +116,30 @@ def test_preambles(fort: Fort, first: bytes, code: str) -> None:
         pytest.param("get_diff", {"path": "a.txt", "from_": "@" + "9" * 30}, "invalid_parameter", id="a huge diff"),
         pytest.param("revert", {"change": 10**30}, "invalid_parameter", id="a huge change"),
         pytest.param("await_change", {"id": "@99999999"}, "version_unknown", id="a change to come"),
-        pytest.param("file_history", {"path": "a.txt", "cursor": "@" + "9" * 30}, "invalid_parameter", id="a huge cursor"),
+        pytest.param(
+            "file_history", {"path": "a.txt", "cursor": "@" + "9" * 30}, "invalid_parameter", id="a huge cursor"
+        ),
         pytest.param("search_content", {"pattern": "x", "cursor": "y"}, "invalid_parameter", id="a made-up cursor"),
         pytest.param("search_content", {"pattern": "x", "cursor": "²:a.txt"}, "invalid_parameter", id="a cursor in ²"),
         pytest.param("journal_query", {"kind": "nothing"}, "invalid_parameter", id="no kind of event"),
         pytest.param("edit_file", {"path": "a.txt", "changes": []}, "invalid_parameter", id="no changes"),
         pytest.param("apply_patch", {"patch": "no diff\n", "path": "a.txt"}, "patch_invalid", id="no diff"),
-        pytest.param("apply_patch", {"patch": "@@ -" + "9" * 5000 + " +1 @@\n-a\n+b\n", "path": "a.txt"}, "patch_invalid", id="a patch from far away"),
-        pytest.param("write_file", {"path": "a.txt", "content": "x", "mode": "create"}, "already_exists", id="there already"),
-        pytest.param("write_file", {"path": "n.txt", "content": "x", "mode": "overwrite"}, "invalid_parameter", id="no mode"),
+        pytest.param(
+            "apply_patch",
+            {"patch": "@@ -" + "9" * 5000 + " +1 @@\n-a\n+b\n", "path": "a.txt"},
+            "patch_invalid",
+            id="a patch from far away",
+        ),
+        pytest.param(
+            "write_file", {"path": "a.txt", "content": "x", "mode": "create"}, "already_exists", id="there already"
+        ),
+        pytest.param(
+            "write_file", {"path": "n.txt", "content": "x", "mode": "overwrite"}, "invalid_parameter", id="no mode"
+        ),
         pytest.param("end_task", {"task": "@1"}, "version_unknown", id="no task"),
     ],
 )
-def test_calls(fort: Fort, line: Line, operation: str, params: dict[str, object], code: str) -> None:
+def test_calls(fort: Fort, line: Line, operation: str, params: dict[str, Any], code: str) -> None:
     answer = fort.refused(operation, code, caller=line, **params)
     assert answer.error["hint"], answer.reply
 
@@ -204,7 +218,9 @@ def test_a_request_id_is_not_used_for_another_body(fort: Fort, line: Line) -> No
     (fort.work / "ids.txt").write_text(TEXT)
     edit = {"path": "ids.txt", "request_id": "r-1"}
     line.done("edit_file", changes=[{"search": "line 3\n", "replace": "x\n"}], **edit)
-    again = fort.refused("edit_file", "request_id_reused", caller=line, changes=[{"search": "line 4\n", "replace": "x\n"}], **edit)
+    again = fort.refused(
+        "edit_file", "request_id_reused", caller=line, changes=[{"search": "line 4\n", "replace": "x\n"}], **edit
+    )
     assert again.error["hint"]
     fort.refused("delete_file", "request_id_reused", caller=line, **edit)
 

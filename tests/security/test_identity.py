@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -172,7 +173,7 @@ def test_64_another_user_needs_a_token(fort: Fort, token: str) -> None:
     assert said[3]["agent"] == "tess"
 
 
-def as_nobody(fort: Fort, preambles: list[dict[str, object]]) -> list[dict[str, object]]:
+def as_nobody(fort: Fort, preambles: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What the daemon says to these preambles of a process of another user."""
     program = """
 import json, os, socket, sys
@@ -205,7 +206,7 @@ def test_the_socket_is_for_its_owner_alone(fort: Fort) -> None:
 
 
 @pytest.mark.parametrize(("operation", "params"), PEOPLE, ids=[name for name, _ in PEOPLE])
-def test_an_agent_is_no_person(fort: Fort, token: str, operation: str, params: dict[str, object]) -> None:
+def test_an_agent_is_no_person(fort: Fort, token: str, operation: str, params: dict[str, Any]) -> None:
     fort.refused(operation, "not_permitted", **params)
     with fort.line(token=token, person=True) as tess:
         fort.refused(operation, "not_permitted", caller=tess, **{**params, **coded(operation, fort)})
@@ -213,7 +214,7 @@ def test_an_agent_is_no_person(fort: Fort, token: str, operation: str, params: d
         fort.refused(operation, "not_permitted", caller=unnamed, **params)
 
 
-def coded(operation: str, fort: Fort) -> dict[str, object]:
+def coded(operation: str, fort: Fort) -> dict[str, Any]:
     """With the right code even: it is not the agent's to use."""
     return {"approver": fort.approver} if operation in {name for name, _ in CODED} else {}
 
@@ -230,7 +231,7 @@ def test_an_agent_sees_its_own_events_only(fort: Fort) -> None:
 
 def test_events_do_not_hold_codes_and_tokens(fort: Fort, token: str) -> None:
     page = fort.person.call("journal_query", limit=500)
-    for held in (token, fort.approver, fort.approver.replace("-", ""), "token_hash\":\"", "scrypt", "salt"):
+    for held in (token, fort.approver, fort.approver.replace("-", ""), 'token_hash":"', "scrypt", "salt"):
         assert held.encode() not in page.raw, held
     assert token not in fort.daemon.log
     assert fort.approver not in fort.daemon.log
@@ -243,7 +244,7 @@ def test_events_do_not_hold_codes_and_tokens(fort: Fort, token: str) -> None:
 @pytest.mark.parametrize("given", [None, "", WRONG, "{code}x", "\x00", "{first}"], ids=str)
 @pytest.mark.parametrize(("operation", "params"), CODED, ids=[name for name, _ in CODED])
 def test_without_the_right_code(
-    fort: Fort, token: str, waiting: str, operation: str, params: dict[str, object], given: str | None
+    fort: Fort, token: str, waiting: str, operation: str, params: dict[str, Any], given: str | None
 ) -> None:
     values = {name: waiting if value == "{waiting}" else value for name, value in params.items()}
     if given is not None:

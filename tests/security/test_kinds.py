@@ -8,23 +8,25 @@ import socket
 import stat
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.security.fort import SECRET, Fort
 
 EDIT = [{"search": SECRET, "replace": "x"}]
-READS = {
+READS: dict[str, dict[str, Any]] = {
     "read_file": {},
     "read_lines": {"start": 1},
     "get_diff": {},
     "search_content": {"pattern": "outside"},
 }
-WRITES: dict[str, dict[str, object]] = {
+WRITES: dict[str, dict[str, Any]] = {
     "edit_file": {"changes": EDIT},
     "write_file": {"content": "x\n", "mode": "append"},
     "apply_patch": {"patch": f"@@ -1 +1 @@\n-{SECRET}\n+x\n"},
 }
+BOTH = READS | WRITES
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +106,7 @@ def test_writing_by_links_gets_the_same_code(fort: Fort, links: Path, operation:
 )
 @pytest.mark.parametrize("operation", ["write_file", "create_directory", "move_file"])
 def test_nothing_is_created_by_links(fort: Fort, links: Path, operation: str, path: str) -> None:
-    params: dict[str, object] = {"path": path}
+    params: dict[str, Any] = {"path": path}
     if operation == "write_file":
         params |= {"content": "x\n", "mode": "create"}
     elif operation == "move_file":
@@ -137,7 +139,7 @@ def test_33_nobody_opens_a_fifo(fort: Fort) -> None:
     holder = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
     try:
         os.write(holder, SECRET.encode())
-        for operation, more in {**READS, **WRITES}.items():
+        for operation, more in BOTH.items():
             fort.refused(operation, "not_a_regular_file", path="fifo", **more)
         assert fort.agent.done("file_info", path="fifo")["@type"] == "OtherEntry"
         fort.agent.done("search_content", pattern="outside")
@@ -166,7 +168,7 @@ def test_devices(fort: Fort, kind: int, major: int, minor: int) -> None:
     except PermissionError:
         pytest.skip("making a device node needs root")
     try:
-        for operation, more in {**READS, **WRITES}.items():
+        for operation, more in BOTH.items():
             fort.refused(operation, "not_a_regular_file", path="node", **more)
     finally:
         node.unlink()
@@ -175,16 +177,16 @@ def test_devices(fort: Fort, kind: int, major: int, minor: int) -> None:
 def test_36_a_unix_socket(fort: Fort) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(fort.work / "sock"))
-        for operation, more in {**READS, **WRITES}.items():
+        for operation, more in BOTH.items():
             fort.refused(operation, "not_a_regular_file", path="sock", **more)
     (fort.work / "sock").unlink()
 
 
-@pytest.mark.parametrize("operation", {**READS, **WRITES})
+@pytest.mark.parametrize("operation", BOTH)
 def test_36_a_directory(fort: Fort, operation: str) -> None:
     if operation == "search_content":
         pytest.skip("a directory is what it searches")
-    fort.refused(operation, "not_a_file", path="a", **{**READS, **WRITES}[operation])
+    fort.refused(operation, "not_a_file", path="a", **BOTH[operation])
 
 
 def test_37_a_sparse_terabyte(fort: Fort) -> None:
@@ -195,7 +197,7 @@ def test_37_a_sparse_terabyte(fort: Fort) -> None:
     except OSError:
         pytest.skip("this file system has no files of that size")
     try:
-        for operation, more in {**READS, **WRITES}.items():
+        for operation, more in BOTH.items():
             fort.refused(operation, "too_large", path="huge.log", **more)
         assert fort.agent.done("search_content", pattern="outside")["hits"] == []
         assert fort.agent.done("file_info", path="huge.log")["size"] == 1 << 40

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.security.fort import SECRET, Fort
 
-Params = Mapping[str, object]
+Params = Mapping[str, Any]
 
 READS: dict[str, Callable[[str], Params]] = {
     "read_file": lambda path: {"path": path},
@@ -84,7 +87,7 @@ def test_creating_gets_the_same_code(fort: Fort, operation: str, path: str, code
 @pytest.mark.parametrize("operation", ["list_files", "find_files", "search_content", "file_info"])
 @pytest.mark.parametrize(("path", "code"), SPELT_WRONG)
 def test_looking_around_gets_the_same_code(fort: Fort, operation: str, path: str, code: str) -> None:
-    more = {"find_files": {"glob": "*"}, "search_content": {"pattern": "outside"}}.get(operation, {})
+    more: dict[str, Any] = {"find_files": {"glob": "*"}, "search_content": {"pattern": "outside"}}.get(operation, {})
     fort.refused(operation, code, path=spelt(fort, path), **more)
 
 
@@ -165,8 +168,7 @@ def test_ways_out_in_the_header_of_a_patch(fort: Fort, path: str, code: str) -> 
 @pytest.mark.parametrize("method", ["read_file", "delete_file"])
 def test_lone_surrogates(fort: Fort, method: str, end: str) -> None:
     with fort.untouched(refusals=1):
-        line = '{"jsonrpc":"2.0","id":7,"method":"%s","params":{"path":"a%s.txt"}}' % (method, end)
-        fort.agent.send(line.encode())
+        fort.agent.send(f'{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{"path":"a{end}.txt"}}}}'.encode())
         answer = fort.agent.receive()
     assert answer.code in ("invalid_frame", "invalid_parameter", "path_invalid")
     fort.tight(answer)
@@ -199,9 +201,7 @@ def test_names_on_disk_that_break_the_rule_are_listed_escaped_and_never_opened(f
     bad.mkdir()
     raw = b"new\nline", b"\xff\xfe", b"up\xe2\x80\xae"
     for name in raw:
-        Path_bytes = bytes(bad) + b"/" + name
-        with open(Path_bytes, "w") as file:
-            file.write(SECRET)
+        Path(os.fsdecode(bytes(bad) + b"/" + name)).write_text(SECRET)
     listing = fort.agent.done("list_files", path="odd")
     assert len(listing["entries"]) == len(raw)
     for entry in listing["entries"]:

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,7 @@ WAITING = [
 ]
 
 
-def attempts(path: str) -> list[tuple[str, dict[str, object]]]:
+def attempts(path: str) -> list[tuple[str, dict[str, Any]]]:
     """Every way to make this name come to be."""
     return [
         ("write_file", {"path": path, "content": "evil\n", "mode": "create"}),

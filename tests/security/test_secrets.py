@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,9 +61,9 @@ def kept(answer: Answer) -> Answer:
         ("search_content", {"pattern": "KEY"}),
         ("search_content", {"pattern": "KEY", "count_only": True}),
     ],
-    ids=lambda value: str(value),
+    ids=str,
 )
-def test_reading_is_denied(fort: Fort, secret: str, operation: str, params: dict[str, object]) -> None:
+def test_reading_is_denied(fort: Fort, secret: str, operation: str, params: dict[str, Any]) -> None:
     kept(fort.refused(operation, "denied", path=secret, **params))
 
 
@@ -93,6 +95,15 @@ def test_a_patch_does_not_tell_either(fort: Fort, secret: str, preview: bool) ->
         patch = f"@@ -1 +1 @@\n-{line}\n+x\n"
         told.append(fort.refused("apply_patch", "denied", path=secret, patch=patch, preview=preview).error)
     assert told[0] == told[1]
+
+
+def test_a_hash_can_not_be_tried_as_base(fort: Fort, secret: str) -> None:
+    told = []
+    for guess in (CONTENT, "another content\n"):
+        base = f"sha256:{hashlib.sha256(guess.encode()).hexdigest()}"
+        told.append(fort.refused("write_file", "denied", path=secret, content="x", mode="truncate", base=base).error)
+        told.append(fort.refused("delete_file", "denied", path=secret, base=base).error)
+    assert all(one == told[0] for one in told), told
 
 
 def test_an_existing_and_an_absent_secret_are_denied_alike(fort: Fort, secret: str) -> None:
@@ -132,9 +143,7 @@ def test_what_a_person_granted_is_not_shown_to_the_agent(fort: Fort, secret: str
     assert (fort.work / secret).read_text() == CONTENT + "mine=2\n"
     done = kept(fort.agent.call("await_change", id=waiting["approval"], timeout_s=5))
     assert (done.result["status"], done.result["diff"]) == ("applied", None)
-    again = fort.agent.call(
-        "write_file", path=secret, content="mine=2\n", mode="append", request_id=f"r-{secret}"
-    )
+    again = fort.agent.call("write_file", path=secret, content="mine=2\n", mode="append", request_id=f"r-{secret}")
     assert kept(again).result["status"] == "applied"
     kept(fort.agent.call("revert", change=done.result["change"], preview=True))
     kept(fort.agent.call("file_history", path=secret))
