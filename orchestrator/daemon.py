@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import secrets
 import signal
-import time
 from contextlib import AsyncExitStack
 from importlib import resources
 from pathlib import Path
@@ -30,6 +28,7 @@ from orchestrator.engine.people import DaemonFacts
 from orchestrator.engine.services import Services
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.logs import logger, start_logging
+from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports import EventFilter, Step
 from orchestrator.servers.auth import Doorkeeper
 from orchestrator.servers.dispatch import Dispatcher
@@ -43,20 +42,6 @@ POLICY_FILE = "policy.toml"
 
 LAST_CALLS_S = 3.0
 """How long calls that are open get when the daemon is told to stop."""
-
-
-class SystemClock:
-    """Wall time."""
-
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
-
-
-class SystemEntropy:
-    """The kernel's randomness."""
-
-    def bytes(self, count: int) -> bytes:
-        return secrets.token_bytes(count)
 
 
 class Daemon:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from orchestrator.api import results as r
-from orchestrator.core.content import PathChange
+from orchestrator.core.content import IntendedPath, PathChange
 from orchestrator.core.decisions.decision import Apply, Part
 from orchestrator.core.errors import Aborted, VersionUnknown
 from orchestrator.core.events.base import Recorded
@@ -92,9 +92,14 @@ class Answers:
             approval=number,
             diff=diff,
             diff_truncated=truncated,
-            paths=tuple(r.ChangedPath(path=path) for path in paths),
+            paths=tuple(self._waiting_path(item) for item in approval.request.paths),
             base=show(approval.request.base) if approval.request.base else None,
         )
+
+    def _waiting_path(self, item: IntendedPath) -> r.ChangedPath:
+        entry = self._s.state.registry.get(item.path)
+        known = entry is not None and item.before is not None and entry.digest == item.before
+        return r.ChangedPath(path=item.path, before=show(entry.version) if entry and known else None)
 
     async def _denial(self, approval: Approval) -> str:
         stream = f"approval:{approval.request.paths[0].path}"
@@ -137,7 +142,12 @@ class Answers:
             status="conflict",
             success=False,
             message=f"{found.path} was changed by somebody else where this change wants to go; it waits as {number}. "
-            f"Read the current lines and send the change again (supersedes='{number}'), or await_change('{number}').",
+            + (
+                f"Revert the later change first, or await_change('{number}')."
+                if found.reverts
+                else f"Read the current lines and send the change again (supersedes='{number}'), "
+                f"or await_change('{number}')."
+            ),
             conflict=number,
             diff=diff,
             diff_truncated=truncated,

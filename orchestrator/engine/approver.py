@@ -14,9 +14,15 @@ from orchestrator.core.errors import ApproverCodeNeeded
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.sessions import ApproverSet
 from orchestrator.engine.services import Services
+from orchestrator.ports import Entropy
 
 STREAM = "approver"
+CODE_LETTERS = 25
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
+_FAIR = 256 - 256 % len(_ALPHABET)
+"""Random bytes from here on would make some letters likelier than others."""
+
+By = Literal["first_up", "old_code", "owner_uid"]
 
 
 class ApproverGate:
@@ -32,9 +38,8 @@ class ApproverGate:
 
     async def create(self) -> str | None:
         """The code, once; None if there is one already."""
-        if self.is_set:
-            return None
-        return await self._make("first_up")
+        async with self._one_at_a_time:
+            return None if self.is_set else await self._make("first_up")
 
     async def replace(self, old_code: str | None) -> str:
         """A new code in place of the old. Raises ApproverCodeNeeded."""
@@ -53,13 +58,21 @@ class ApproverGate:
         if not hmac.compare_digest(given, bytes.fromhex(approver.scrypt)):
             raise ApproverCodeNeeded("that is not the approver code")
 
-    async def _make(self, by: Literal["first_up", "old_code", "owner_uid"]) -> str:
-        letters = "".join(_ALPHABET[value % len(_ALPHABET)] for value in self._s.entropy.bytes(64) if value < 248)[:25]
-        salt = self._s.entropy.bytes(16)
-        hashed = await to_thread.run_sync(partial(_scrypt, letters, salt))
-        event = ApproverSet(salt=salt.hex(), scrypt=hashed.hex(), by=by)
+    async def _make(self, by: By) -> str:
+        code, event = await to_thread.run_sync(new_code, self._s.entropy, by)
         await self._s.append(Origin(), (STREAM, event))
-        return "-".join(letters[at : at + 5] for at in range(0, 25, 5))
+        return code
+
+
+def new_code(entropy: Entropy, by: By) -> tuple[str, ApproverSet]:
+    """A code of 25 letters and digits, over 120 bits, and the event that sets it. Blocking: scrypt takes its time."""
+    letters = ""
+    while len(letters) < CODE_LETTERS:
+        letters += "".join(_ALPHABET[value % len(_ALPHABET)] for value in entropy.bytes(64) if value < _FAIR)
+    letters = letters[:CODE_LETTERS]
+    salt = entropy.bytes(16)
+    event = ApproverSet(salt=salt.hex(), scrypt=_scrypt(letters, salt).hex(), by=by)
+    return "-".join(letters[at : at + 5] for at in range(0, CODE_LETTERS, 5)), event
 
 
 def _plain(code: str) -> str:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from orchestrator.api.failures import refusal
 from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble
 from orchestrator.api.operations import BY_NAME
-from orchestrator.api.results import ChangeAnswer
+from orchestrator.api.results import ChangeAnswer, Conflicts
 from orchestrator.core.errors import FrameTooLarge, OrchestratorError, UnknownOperation
 from orchestrator.engine.caller import Caller
 from orchestrator.servers.blocks import fenced, text_block
@@ -163,16 +163,13 @@ class _McpDoor:
         text = text_block(result, _mark)
         if text is not None and not self._structured:
             return types.CallToolResult(content=[types.TextContent(text=text)])
-        shown = None
-        if isinstance(result, ChangeAnswer):
-            shown, result = result.shown, msgspec.structs.replace(result, shown=None)
+        result, shown = _apart(result)
         plain = msgspec.to_builtins(result)
         plain.pop("shown", None)
         content: list[types.ContentBlock] = [
             types.TextContent(text=text if text is not None else _ENCODER.encode(plain).decode())
         ]
-        if shown:
-            content.append(types.TextContent(text=_shown(shown)))
+        content += [types.TextContent(text=_shown(part)) for part in shown]
         return types.CallToolResult(content=content, structured_content=plain)
 
     @staticmethod
@@ -183,6 +180,19 @@ class _McpDoor:
         if told.shown:
             content.append(types.TextContent(text=_shown(told.shown)))
         return types.CallToolResult(content=content, is_error=True)
+
+
+def _apart(result: Any) -> tuple[Any, list[str]]:
+    """The answer without file content, and that content, each part under a head line of its own."""
+    match result:
+        case ChangeAnswer(shown=shown):
+            return msgspec.structs.replace(result, shown=None), [shown] if shown else []
+        case Conflicts(conflicts=waiting):
+            bare = [msgspec.structs.replace(c, base=None, current=None, proposed=None, diff=None) for c in waiting]
+            parts = [f"{c.conflict} {c.path}, from what it holds to what is proposed\n{c.diff}" for c in waiting if c.diff]
+            return Conflicts(conflicts=tuple(bare)), parts
+        case _:
+            return result, []
 
 
 def _shown(text: str) -> str:

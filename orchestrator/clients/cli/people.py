@@ -6,8 +6,10 @@ from typing import Literal
 
 import click
 
+from orchestrator.api import locations
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.clients.cli import offline
 from orchestrator.clients.cli.context import Settings, shared, text_of, usage
 from orchestrator.core.errors import CallerError
 from orchestrator.core.ids import parse_seq
@@ -63,7 +65,15 @@ def approver() -> None:
 @shared
 @click.pass_obj
 def approver_reset(settings: Settings) -> int:
-    """Replace the code; asks for the old one, prints the new one, this once."""
+    """Replace the code; asks for the old one, prints the new one, this once.
+
+    With the daemon stopped it needs no old code: owning the state directory is enough then.
+    """
+    root = locations.find_workspace(settings.workspace)
+    known = locations.read_location(locations.workspace_id(root))
+    if known is not None and known.state == "stopped":
+        code = offline.reset_approver(root, settings.state_dir or known.state_dir)
+        return settings.show(r.ApproverCode(approver_code=code), [f"New approver code, shown this once: {code}"])
     made = settings.call("approver_reset", p.ApproverReset(approver=settings.approver()), r.ApproverCode)
     return settings.show(made, [f"New approver code, shown this once: {made.approver_code}"])
 

@@ -227,6 +227,7 @@ def _found(locate: Locate, document: Document, current: Document, path: Workspac
 
 def _with_lines(error: CallerError, current: Document, path: WorkspacePath) -> CallerError:
     """Add the lines that the next try needs: around the nearest places, or around each of several."""
+    error.details.setdefault("path", path)
     spans: list[tuple[int, int]] = []
     for place in error.details.get("nearest", ())[:3]:
         spans.append((place["line"], place["end_line"]))

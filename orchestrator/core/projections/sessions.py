@@ -9,6 +9,7 @@ import msgspec
 
 from orchestrator.core.content import LineRange
 from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
 from orchestrator.core.events.files import ChangeApplied, ContentSearched, DiffShown, FileRead, SeenLines, SessionNoted
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
@@ -54,6 +55,7 @@ class Session:
         self.seen: dict[WorkspacePath, SeenFile] = {}  # oldest touched first
         self.changes: list[MadeChange] = []  # newest last
         self.tasks: dict[Seq, Task] = {}
+        self.waits = False  # it left a change behind that waits, or waited
 
     @property
     def task(self) -> Seq | None:
@@ -75,6 +77,7 @@ class Session:
             "asserted": self.asserted,
             "client": self.client,
             "open": self.open,
+            "waits": self.waits,
             "seen": [[path, seen.plain()] for path, seen in self.seen.items()],
             "changes": msgspec.to_builtins(self.changes),
             "tasks": {str(seq): msgspec.to_builtins(task) for seq, task in sorted(self.tasks.items())},
@@ -125,6 +128,8 @@ class Sessions:
                     self._show(session, seen)
             case DiffShown(seen=SeenLines() as lines):
                 self._show(session, lines)
+            case ApprovalRequested() | ConflictFound():
+                session.waits = True
             case ChangeApplied():
                 self._applied(session, recorded, event)
             case TaskBegun():
@@ -143,7 +148,7 @@ class Sessions:
         if session is None:
             return
         session.open = False
-        if not (session.seen or session.changes or session.tasks):
+        if not (session.seen or session.changes or session.tasks or session.waits):
             del self._sessions[closed]
             return
         self._sessions[closed] = self._sessions.pop(closed)

@@ -1,0 +1,10 @@
+"""What the command line does on a workspace whose daemon is stopped."""
+
+from __future__ import annotations
+
+
+def reset_approver(workspace: str, state_dir: str) -> str:
+    """A new approver code, on the strength of owning the state directory. Raises WorkspaceHeld."""
+    from orchestrator.offline import reset_approver as reset
+
+    return reset(workspace, state_dir)
