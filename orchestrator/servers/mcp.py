@@ -189,7 +189,8 @@ def _apart(result: Any) -> tuple[Any, list[str]]:
             return msgspec.structs.replace(result, shown=None), [shown] if shown else []
         case Conflicts(conflicts=waiting):
             bare = [msgspec.structs.replace(c, base=None, current=None, proposed=None, diff=None) for c in waiting]
-            parts = [f"{c.conflict} {c.path}, from what it holds to what is proposed\n{c.diff}" for c in waiting if c.diff]
+            head = "from what the file holds to what is proposed"
+            parts = [f"{c.conflict} {c.path}, {head}\n{c.diff}" for c in waiting if c.diff]
             return Conflicts(conflicts=tuple(bare)), parts
         case _:
             return result, []
