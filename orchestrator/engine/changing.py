@@ -102,7 +102,9 @@ class Changer:
         for path in command.paths:
             present = await self._observer.look(path, content=True)
             base = await self._base(command, wanted, present)
-            facts[path] = Facts(path, _held(present), present.entry.version if present.entry else None, base)
+            version = present.entry.version if present.entry else None
+            blind = not self._s.readable(wanted.caller, path)
+            facts[path] = Facts(path, _held(present), version, base, blind=blind)
         return facts
 
     async def _base(self, command: Command, wanted: Wanted, present: Present) -> Base | None:

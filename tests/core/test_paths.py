@@ -171,7 +171,7 @@ def test_valid_name(name: str, valid: bool) -> None:
     ],
 )  # fmt: skip
 def test_spellings_of_git(spelling: str) -> None:
-    dotless = "\u0131" in spelling      # no file system takes it for an i
+    dotless = "\u0131" in spelling  # no file system takes it for an i
     assert (fold(spelling) == ".git") is not dotless
 
 

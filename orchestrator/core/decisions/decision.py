@@ -39,6 +39,7 @@ class Facts(msgspec.Struct, frozen=True):
     version: Seq | None  # of what is held
     base: Base | None = None
     contents: Mapping[Digest, bytes] = {}
+    blind: bool = False  # the caller may not know the content: no outcome may depend on it
 
 
 class Need(msgspec.Struct, frozen=True):

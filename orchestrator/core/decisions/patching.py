@@ -22,6 +22,7 @@ from orchestrator.core.errors import (
     PatchInvalid,
     SearchAmbiguous,
     SearchNotFound,
+    StaleBase,
 )
 from orchestrator.core.events.conflicts import ClashRegion
 from orchestrator.core.ids import WorkspacePath, show
@@ -119,6 +120,12 @@ def truncate(content: str, facts: Facts) -> Outcome:
         before = decode(held.data)
         after = replace_text(before, content) if before else new_document(content)
         return _applied(facts, held, before, after, "current", seen_whole=True)
+    if facts.blind:
+        raise StaleBase(
+            f"{facts.path} has changed since {show(base.version)}",
+            hint="file_info tells the version that stands there now.",
+            details={"path": facts.path, "base": show(base.version)},
+        )
     if base.digest not in facts.contents:
         return Need((base.digest,))
     old = decode(facts.contents[base.digest])
@@ -282,7 +289,7 @@ def _applied(
 ) -> Apply:
     data = _encoded(after, facts.path)
     digest = digest_of(data)
-    if digest == held.digest:
+    if digest == held.digest and not facts.blind:
         raise NothingToChange(f"{facts.path} would stay as it is", hint="Nothing is left to do here.")
     if hunks is None:
         hunks = line_hunks(before, after) if before else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from orchestrator.core.errors import (
     PatchInvalid,
     SearchAmbiguous,
     SearchNotFound,
+    StaleBase,
 )
 from orchestrator.core.text.locate import Replacement
 from orchestrator.core.text.patch import parse_unified
@@ -216,3 +218,14 @@ def test_nothing_is_lost_whatever_meets(base: str, now: str, proposed: str) -> N
         assert result == proposed
     if base == proposed:
         assert result == now
+
+
+def test_a_blind_caller_learns_nothing_from_the_outcome() -> None:
+    """A secret's content can't be guessed by proposing it: the guess waits for a person like any other."""
+    here = msgspec.structs.replace(facts(TEN, base=TEN, implied=False), blind=True)
+    for guess in (TEN, "something else\n"):
+        assert isinstance(patching.truncate(guess, here), Apply)
+    stale = msgspec.structs.replace(facts("x\n" + TEN, base=TEN, implied=False), blind=True)
+    for guess in (TEN, "x\n" + TEN, "something else\n"):
+        with pytest.raises(StaleBase):
+            patching.truncate(guess, stale)

@@ -301,9 +301,7 @@ def test_the_sieve_keeps_back_no_rule(rules: list[Rule], path: WorkspacePath, di
 
 @settings(max_examples=200)
 @given(RULES, PATHS, st.sampled_from([str.upper, str.title, lambda name: name + ".", lambda name: name + " "]))
-def test_no_spelling_is_freer_under_strict_rules(
-    rules: list[Rule], path: WorkspacePath, respell: object
-) -> None:
+def test_no_spelling_is_freer_under_strict_rules(rules: list[Rule], path: WorkspacePath, respell: object) -> None:
     """Where every other spelling is judged no stricter, a rule in plain lower case holds for all of them."""
     strict = tuple(
         msgspec.structs.replace(rule, paths=tuple(g.lower() for g in rule.paths if g[0] != "!"))

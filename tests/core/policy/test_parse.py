@@ -140,7 +140,7 @@ def test_positions_pass_over_long_texts() -> None:
     assert [positions.line(*place) for place in places] == [1, 5, 8, 10, 1, 1]
 
 
-@given(st.text(alphabet='ab="[]\n#,\'{}. \\\r', max_size=60))
+@given(st.text(alphabet="ab=\"[]\n#,'{}. \\\r", max_size=60))
 def test_any_text_is_a_policy_or_a_list_of_problems(text: str) -> None:
     problems = check_policy(text, "p.toml")
     assert problems
@@ -172,7 +172,5 @@ def test_the_shipped_ones() -> None:
 
 
 def test_the_lists_of_secrets_are_one() -> None:
-    lists = [
-        {rule.name: rule.paths for rule in policy.rules} for policy in (DEFAULT, READ_ONLY)
-    ]
+    lists = [{rule.name: rule.paths for rule in policy.rules} for policy in (DEFAULT, READ_ONLY)]
     assert lists[0]["secrets-read"] == lists[0]["secrets-change"] == lists[1]["secrets-read"]
