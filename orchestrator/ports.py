@@ -256,6 +256,7 @@ class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
     moved_from: WorkspacePath | None = None
     directory: bool = False
     parents: tuple[WorkspacePath, ...] = ()
+    signature: Signature | None = None  # of `before`, when it was last hashed
 
 
 class Displaced(Exception):

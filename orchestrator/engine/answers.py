@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from orchestrator.api import results as r
-from orchestrator.core.content import IntendedPath, PathChange
+from orchestrator.core.content import IntendedPath, LineHunk, PathChange
 from orchestrator.core.decisions.decision import Apply, Part
 from orchestrator.core.errors import Aborted, VersionUnknown
 from orchestrator.core.events.base import Recorded
@@ -22,7 +22,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
-from orchestrator.core.text.diff import cut, unified
+from orchestrator.core.text.diff import Hunk, cut, unified
 from orchestrator.core.text.encoding import Document, decode, edits_between, splice
 from orchestrator.core.text.merge import merge_favouring_proposed
 from orchestrator.engine.services import Services
@@ -228,14 +228,23 @@ class Answers:
         return None
 
     async def of_applied(
-        self, recorded: Recorded, event: ChangeApplied, *, shows: Shows, warnings: tuple[str, ...] = ()
+        self,
+        recorded: Recorded,
+        event: ChangeApplied,
+        *,
+        shows: Shows,
+        intended: ChangeIntended | None = None,
+        warnings: tuple[str, ...] = (),
     ) -> r.ChangeAnswer:
-        """The answer of a change that is on disk."""
+        """The answer of a change that is on disk; its intent is read from the journal unless it is given."""
         diff, truncated = (None, False)
         if all(shows(changed.path) for changed in event.paths):
             diff, truncated = await self._diff_of_change(event.paths)
-        intent = await self._s.journal.event(event.change)
-        base = intent.event.base if intent is not None and isinstance(intent.event, ChangeIntended) else None
+        if intended is None:
+            recorded_intent = await self._s.journal.event(event.change)
+            if recorded_intent is not None and isinstance(recorded_intent.event, ChangeIntended):
+                intended = recorded_intent.event
+        base = intended.base if intended else None
         return r.ChangeAnswer(
             status="applied",
             success=True,
@@ -249,7 +258,7 @@ class Answers:
             score=event.score,
             base=show(base) if base else None,
             approval=show(event.approval) if event.approval else None,
-            warnings=warnings or (intent.event.warnings if intent and isinstance(intent.event, ChangeIntended) else ()),
+            warnings=warnings or (intended.warnings if intended else ()),
         )
 
     async def _diff_of_change(self, paths: Sequence[PathChange]) -> tuple[str | None, bool]:
@@ -259,10 +268,15 @@ class Answers:
         changed = paths[0]
         if changed.directory or changed.binary:
             return None, False
-        return await self.diff_of(changed.path, changed.before, changed.after)
+        return await self.diff_of(changed.path, changed.before, changed.after, hunks=changed.hunks)
 
     async def diff_of(
-        self, path: WorkspacePath, before: Digest | None, after: Digest | None
+        self,
+        path: WorkspacePath,
+        before: Digest | None,
+        after: Digest | None,
+        *,
+        hunks: tuple[LineHunk, ...] = (),
     ) -> tuple[str | None, bool]:
         """A unified diff of two kept contents, cut to 120 lines; None for a created or binary file."""
         if before is None:
@@ -275,7 +289,7 @@ class Answers:
         new = self._s.contents.document(after, new_data) if after is not None else _EMPTY
         if old is None or new is None:
             return None, False
-        return diff_text(path, old, new, gone=after is None)
+        return diff_text(path, old, new, gone=after is None, hunks=hunks)
 
     # --- from a decision ------------------------------------------------------------
 
@@ -312,8 +326,11 @@ class Answers:
         return diff_text(part.path, old, new, gone=part.after is None)
 
 
-def diff_text(path: WorkspacePath, old: Document, new: Document, *, gone: bool = False) -> tuple[str, bool]:
-    """A unified diff with three lines of context, at most 120 lines of it."""
+def diff_text(
+    path: WorkspacePath, old: Document, new: Document, *, gone: bool = False, hunks: tuple[LineHunk, ...] = ()
+) -> tuple[str, bool]:
+    """A unified diff with three lines of context, at most 120 lines of it; `hunks` if they are known already."""
+    known = [Hunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in hunks]
     return cut(
         unified(
             old.lines,
@@ -322,6 +339,7 @@ def diff_text(path: WorkspacePath, old: Document, new: Document, *, gone: bool =
             path_after=None if gone else path,
             final_newline_before=old.final_newline or not old.lines,
             final_newline_after=new.final_newline or not new.lines,
+            hunks=known or None,
         )
     )
 

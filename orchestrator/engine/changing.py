@@ -91,7 +91,11 @@ class Changer:
                     continue
                 await self._supersede(wanted, applied, outcome, superseded)
                 return await self._answers.of_applied(
-                    applied.recorded, applied.event, shows=shows, warnings=applied.warnings
+                    applied.recorded,
+                    applied.event,
+                    shows=shows,
+                    intended=applied.intended,
+                    warnings=applied.warnings,
                 )
         raise CallerBusy(command.paths[0])
 
@@ -104,8 +108,14 @@ class Changer:
             base = await self._base(command, wanted, present)
             version = present.entry.version if present.entry else None
             blind = not self._s.readable(wanted.caller, path)
-            facts[path] = Facts(path, _held(present), version, base, blind=blind)
+            facts[path] = Facts(path, self._held(present), version, base, blind=blind)
         return facts
+
+    def _held(self, present: Present) -> Held | None:
+        if present.stat is None:
+            return None
+        _, digest, data = required(present)
+        return Held(data, digest, present.stat.mode, self._s.contents.document(digest, data))
 
     async def _base(self, command: Command, wanted: Wanted, present: Present) -> Base | None:
         """The base of CONTRACT's three rules; the third, the present content, is None here."""
@@ -347,13 +357,6 @@ class CallerBusy(CallerError):
 
     def __init__(self, path: WorkspacePath) -> None:
         super().__init__(f"{path} changed again and again while it was written", details={"path": path})
-
-
-def _held(present: Present) -> Held | None:
-    if present.stat is None:
-        return None
-    _, digest, data = required(present)
-    return Held(data, digest, present.stat.mode)
 
 
 def _covers(conflict: Conflict, hunks: tuple[LineHunk, ...]) -> bool:

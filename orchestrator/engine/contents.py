@@ -25,8 +25,8 @@ class Contents:
         self._bytes: OrderedDict[Digest, bytes] = OrderedDict()
         self._documents: dict[Digest, Document | None] = {}
 
-    def put(self, digest: Digest, data: bytes) -> None:
-        """Keep at hand what was just read or written."""
+    def put(self, digest: Digest, data: bytes, document: Document | None = None) -> None:
+        """Keep at hand what was just read or written; `document` is what decoding it is sure to give."""
         if digest in self._bytes:
             self._bytes.move_to_end(digest)
             return
@@ -34,6 +34,8 @@ class Contents:
             return
         self._bytes[digest] = data
         self._held += len(data)
+        if document is not None:
+            self._documents[digest] = document
         while self._held > self._most:
             old, dropped = self._bytes.popitem(last=False)
             self._documents.pop(old, None)

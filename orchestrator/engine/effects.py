@@ -8,7 +8,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.content import IntendedPath, PathChange, digest_of
+from orchestrator.core.content import IntendedPath, PathChange, Signature, digest_of
 from orchestrator.core.decisions.decision import Apply, Part
 from orchestrator.core.errors import DiskFull, FileBusy, OrchestratorError, PathError, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
@@ -46,6 +46,7 @@ class Applied(msgspec.Struct, frozen=True):
     change: Seq
     recorded: Recorded
     event: ChangeApplied
+    intended: ChangeIntended
     warnings: tuple[str, ...]
 
 
@@ -74,8 +75,9 @@ class Effects:
         part = _main(plan)
         change = self._disk_change(plan, part)
         landing = self._s.workspace.landing(change)
+        intended = self._intended(plan, intent, change)
         unit = Unit(
-            (NewEvent(self._stream(plan), self._intended(plan, intent, change), self._version(plan)),),
+            (NewEvent(self._stream(plan), intended, self._version(plan)),),
             intent.origin,
             tuple((p.after, p.data) for p in plan.parts if p.after is not None and p.data is not None),
         )
@@ -111,9 +113,9 @@ class Effects:
         recorded = await self._outcome(plan, applied, origin)
         for p in plan.parts:
             if p.after is not None and p.data is not None:
-                self._s.contents.put(p.after, p.data)
+                self._s.contents.put(p.after, p.data, p.document)
         self._s.in_background(partial(self._finish, landing, part.path, number))
-        return Applied(number, recorded, applied, (*plan.warnings, *landing.warnings))
+        return Applied(number, recorded, applied, intended, (*plan.warnings, *landing.warnings))
 
     async def _intend(self, unit: Unit, landing: Landing) -> tuple[Seq, Exception | None]:
         """Commit the intent while the temporary file is written; both are durable on return."""
@@ -257,7 +259,13 @@ class Effects:
             moved_from=part.moved_from,
             directory=part.directory,
             parents=self._parents(part.path) if part.before is None else (),
+            signature=self._signature(part),
         )
+
+    def _signature(self, part: Part) -> Signature | None:
+        """What stat said of `before` when it was last hashed."""
+        entry = self._s.state.registry.get(part.path)
+        return entry.signature if entry is not None and entry.digest == part.before else None
 
     def _parents(self, path: WorkspacePath) -> tuple[WorkspacePath, ...]:
         """The directories above a path that are not there yet, outermost first."""

@@ -17,7 +17,7 @@ from orchestrator.core.content import digest_of
 from orchestrator.core.errors import FileBusy, FileExists, FileNotFound, WritesStopped
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports import DiskChange, Displaced, FileStat, Step
-from orchestrator.workspace.confine import Confinement, refusal, stat_of, translated
+from orchestrator.workspace.confine import Confinement, refusal, signature_of, stat_of, translated
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _LOOK = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
@@ -167,6 +167,7 @@ class LocalLanding:
         except OSError as error:
             if error.errno not in _NO_SUCH_RENAME:
                 raise
+            self._check_content(before)
             self._disk.rename(self._parent, self._temp, self._parent, self._name, "replace")
             self._swap_done()
             return  # nothing came out, so nothing can be proven; `features` says so
@@ -231,12 +232,26 @@ class LocalLanding:
     # --- proof ------------------------------------------------------------------------
 
     def _recheck(self, before: Digest) -> None:
-        """A last look before the swap, which saves most swaps that would have to go back."""
+        """A last look before the swap, which saves most swaps that would have to go back.
+
+        An equal stat signature is enough for it, where the swap itself is proven.
+        """
+        if self._change.signature is None or not self._unmoved():
+            self._check_content(before)
+        self._step("hash_rechecked")
+
+    def _check_content(self, before: Digest) -> None:
         content = self._content(self._parent, self._name)
         if content is None or digest_of(content) != before:
             self.abandon()
             raise Displaced(self._change.path)
-        self._step("hash_rechecked")
+
+    def _unmoved(self) -> bool:
+        try:
+            found = self._disk.stat_at(self._parent, self._name)
+        except OSError:
+            return False
+        return signature_of(found) == self._change.signature
 
     def _prove(
         self, expected: Digest, directory: int, name: str, back: Callable[[Digest], None], other: Digest

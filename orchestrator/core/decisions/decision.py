@@ -9,6 +9,7 @@ import msgspec
 from orchestrator.core.content import LineHunk, Rung
 from orchestrator.core.events.conflicts import ClashRegion
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.text.encoding import Document
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -17,6 +18,7 @@ class Held(msgspec.Struct, frozen=True):
     data: bytes
     digest: Digest
     mode: int
+    document: Document | None = None  # of `data`, where somebody decoded it already
 
 
 class Base(msgspec.Struct, frozen=True):
@@ -56,6 +58,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     after: Digest | None
     data: bytes | None = None  # of `after`; None for a move
     mode: int | None = None
+    document: Document | None = None  # what decoding `data` is sure to give
     hunks: tuple[LineHunk, ...] = ()
     binary: bool = False
     moved_from: WorkspacePath | None = None

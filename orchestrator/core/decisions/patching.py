@@ -28,6 +28,7 @@ from orchestrator.core.events.conflicts import ClashRegion
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import (
+    SNIFFED_BYTES,
     Document,
     Edit,
     NotEncodable,
@@ -48,6 +49,8 @@ EMPTY = Document((), ())
 
 Locate = Callable[[Document], list[Edit]]
 """Where a change goes in a document; raises the search errors."""
+
+_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 SHOWN_AROUND = 3
 """Lines shown around each place that a refusal points to."""
@@ -117,7 +120,7 @@ def truncate(content: str, facts: Facts) -> Outcome:
             proposed=_encoded(new_document(content), facts.path),
         )
     if base.digest == held.digest:
-        before = decode(held.data)
+        before = held.document or decode(held.data)
         after = replace_text(before, content) if before else new_document(content)
         return _applied(facts, held, before, after, "current", seen_whole=True)
     if facts.blind:
@@ -148,7 +151,7 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     held = facts.held
     if held is None:
         raise ValueError("nothing to rebase onto")
-    current = decode(held.data)
+    current = held.document or decode(held.data)
     if current is None:
         return _clash(facts, new, ())
     merged = merge3(old.lines, current.lines, new.lines)
@@ -293,9 +296,22 @@ def _applied(
         raise NothingToChange(f"{facts.path} would stay as it is", hint="Nothing is left to do here.")
     if hunks is None:
         hunks = line_hunks(before, after) if before else ()
-    part = Part(path=facts.path, before=held.digest, after=digest, data=data, hunks=hunks, binary=before is None)
+    part = Part(
+        path=facts.path,
+        before=held.digest,
+        after=digest,
+        data=data,
+        document=after if _reads_back(after, data) else None,
+        hunks=hunks,
+        binary=before is None,
+    )
     base = facts.base.version if facts.base else facts.version
     return Apply(parts=(part,), rung=rung, base=base, on_seen_whole=seen_whole and rung == "current")
+
+
+def _reads_back(document: Document, data: bytes) -> bool:
+    """Whether decoding these bytes gives the document again; not so where new text looks like a mark, or is binary."""
+    return document.encoding == "utf-8" and b"\0" not in data[:SNIFFED_BYTES] and not data.startswith(_MARKS)
 
 
 def _emptied(outcome: Outcome, facts: Facts) -> Outcome:
@@ -337,7 +353,7 @@ def _untouched(old: Document, current: Document, anchors: Sequence[tuple[int, in
 
 
 def _text_of(held: Held, path: WorkspacePath) -> Document:
-    document = decode(held.data)
+    document = held.document or decode(held.data)
     if document is None:
         raise BinaryFile(
             path, "it is not text, so it has no lines to change", hint="Binary files can be moved or deleted."

@@ -80,18 +80,21 @@ def unified(
     context: int = 3,
     final_newline_before: bool = True,
     final_newline_after: bool = True,
+    hunks: Sequence[Hunk] | None = None,
 ) -> str:
     r"""A unified diff as git writes it; `""` where nothing differs.
 
     Lines come without endings; the flags say whether the last one has one. A path of None is
     `/dev/null`. Odd characters in a path are quoted as in git with `core.quotePath=false`, and a
     path with a blank is followed by a tab. Hunks with at most twice `context` lines between them
-    are shown as one. Raises ValueError on a negative `context`.
+    are shown as one. Who knows the `hunks` already saves the search for them. Raises ValueError on
+    a negative `context`.
     """
     if context < 0:
         raise ValueError(f"context: {context} is negative")
     old, new = _ended(before, final_newline_before), _ended(after, final_newline_after)
-    hunks = diff(old, new)
+    known = hunks is not None and final_newline_before == final_newline_after
+    hunks = _joined(hunks) if known and hunks is not None else diff(old, new)
     if not hunks:
         return ""
     rows = [f"--- {_header('a/', path_before)}", f"+++ {_header('b/', path_after)}"]
@@ -106,6 +109,18 @@ def cut(text: str, max_lines: int = 120) -> tuple[str, bool]:
     if len(rows) <= max_lines or not rows[max_lines]:
         return text, False
     return "\n".join(rows[:max_lines]) + "\n", True
+
+
+def _joined(hunks: Sequence[Hunk]) -> list[Hunk]:
+    """Hunks that touch, as one: removed lines stand before added ones."""
+    joined: list[Hunk] = []
+    for hunk in hunks:
+        last = joined[-1] if joined else None
+        if last is not None and last.old_end == hunk.old_start and last.new_end == hunk.new_start:
+            joined[-1] = Hunk(last.old_start, last.old_len + hunk.old_len, last.new_start, last.new_len + hunk.new_len)
+        else:
+            joined.append(hunk)
+    return joined
 
 
 def _ended(lines: Sequence[str], final_newline: bool) -> Sequence[str]:

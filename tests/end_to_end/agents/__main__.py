@@ -1,0 +1,183 @@
+"""`make e2e`: install the agents, have each do the scenario, and check what is left behind; one table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+from orchestrator.clients.python import FileAccess
+from tests.end_to_end.agents.model import FakeModel, listening
+from tests.end_to_end.agents.programs import PROGRAMS, Ground, NotInstalled, Program, install
+from tests.end_to_end.agents.scenario import LINES, MAKEFILE, OWN_FILE, Scenario
+from tests.end_to_end.place import Place
+
+FOLDER = Path(".bench/agents")
+RUN_TIMEOUT_S = 240
+
+
+class Outcome(NamedTuple):
+    """A line of the table; `troubles` are told below it."""
+
+    agent: str
+    version: str = ""
+    spoken: str = ""
+    passed: str = ""
+    notes: str = ""
+    troubles: tuple[str, ...] = ()
+
+
+def carried_out(program: Program, *, keep: bool) -> Outcome:
+    """Install an agent and let it work in a fresh place."""
+    try:
+        binary, version = install(program, FOLDER)
+    except NotInstalled as error:
+        return Outcome(program.name, program.version, notes=f"skipped: {error}")
+    base = Path(tempfile.mkdtemp(prefix="o-", dir="/tmp")).resolve()
+    place = Place(base)
+    try:
+        return _worked(program, place, binary, version, keep=keep)
+    finally:
+        place.clear()
+        if keep:
+            print(f"{program.name}: kept {base}", file=sys.stderr)
+        else:
+            shutil.rmtree(base, ignore_errors=True)
+
+
+def _worked(program: Program, place: Place, binary: str, version: str, *, keep: bool) -> Outcome:
+    scenario = Scenario(place, program)
+    scenario.lay_out()
+    model = FakeModel(program.wire, scenario)
+    heard = place.base / "heard.jsonl"
+    with listening(model):
+        ground = Ground(place.home, place.workspace, model.url, _tapped(_door(place, program.name), heard))
+        program.settle(ground, binary)
+        ended = _ran(program, ground, place, binary)
+    if keep:
+        (place.base / "sent.jsonl").write_bytes(b"\n".join(sent.body for sent in model.sent))
+    steps = list(scenario.judged())
+    troubles = [f"{step.name}: {trouble}" for step, trouble in steps if trouble]
+    if troubles:
+        troubles += [*model.troubles, f"it ended with {ended}"]
+    troubles += [f"{count} requests hold the secret" for count in [model.keeps(scenario.secret)] if count]
+    troubles += anyio.run(_left, place, program.name)
+    notes = []
+    if model.last is not None:
+        own = sorted(tool.name for tool in model.last.tools if not tool.ours)
+        notes.append(f"own tools offered: {' '.join(own) or 'none'}")
+    if model.outward:
+        notes.append(f"kept from: {' '.join(sorted(set(model.outward)))}")
+    passed = f"{sum(not trouble for _, trouble in steps)}/{len(steps)}"
+    return Outcome(program.name, version, _spoken(heard), passed, "; ".join(notes), tuple(troubles))
+
+
+def _door(place: Place, agent: str) -> tuple[str, ...]:
+    command = Path(sys.executable).parent / "orchestrator"
+    return (str(command), "mcp", "--workspace", str(place.workspace), "--agent", agent)
+
+
+def _tapped(door: tuple[str, ...], heard: Path) -> tuple[str, ...]:
+    """The same door, with what the agent says to it kept in a file."""
+    return ("/bin/sh", "-c", f"tee -a {shlex.quote(str(heard))} | {shlex.join(door)}")
+
+
+def _ran(program: Program, ground: Ground, place: Place, binary: str) -> str:
+    env = {
+        **place.env,
+        "HTTPS_PROXY": ground.url,
+        "NO_PROXY": "127.0.0.1,localhost",
+        **program.environment(ground),
+    }
+    with (place.base / "agent.log").open("wb") as log:
+        try:
+            code = subprocess.run(
+                [binary, *program.arguments],
+                check=False,
+                cwd=ground.workspace,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                timeout=RUN_TIMEOUT_S,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            return f"a timeout of {RUN_TIMEOUT_S} s"
+    said = (place.base / "agent.log").read_text(errors="replace")
+    return f"{code}: {said[-600:]!r}"
+
+
+def _spoken(heard: Path) -> str:
+    """The protocol and the name that a client gives itself in its first messages."""
+    protocol = name = ""
+    for line in heard.read_text().splitlines() if heard.exists() else ():
+        message = json.loads(line)
+        params = message.get("params") or {}
+        meta = params.get("_meta") or {}
+        if message.get("method") == "initialize":
+            protocol, name = params["protocolVersion"], params["clientInfo"]["name"]
+        elif "io.modelcontextprotocol/protocolVersion" in meta and not protocol:
+            protocol = meta["io.modelcontextprotocol/protocolVersion"]
+            name = meta.get("io.modelcontextprotocol/clientInfo", {}).get("name", "")
+    return f"{protocol} ({name})" if protocol else "nothing"
+
+
+async def _left(place: Place, agent: str) -> list[str]:
+    """What is wrong with the files and the records afterwards."""
+    troubles = []
+    wanted = LINES.replace("line 20\n", "line twenty\n")
+    if (place.workspace / "notes.txt").read_text() != wanted:
+        troubles.append("notes.txt is not as the scenario leaves it")
+    if (place.workspace / "Makefile").read_text() != MAKEFILE.replace("pytest", "pytest -q"):
+        troubles.append("Makefile is not as the scenario leaves it")
+    async with FileAccess.connect(str(place.workspace), socket=str(place.location["socket"])) as person:
+        acts = await person.journal_query(agent=agent, kind="change_applied")
+        if len(acts.entries) != 4:
+            troubles.append(f"the journal has {len(acts.entries)} changes of {agent}, not 4")
+        reads = await person.journal_query(agent=agent, kind="file_read")
+        if not reads.entries:
+            troubles.append(f"the journal has no read of {agent}")
+        check = await person.workspace_check()
+        strange = [each.path for each in check.differences if each.path != OWN_FILE]
+        if strange:
+            troubles.append(f"disk and journal differ: {' '.join(strange)}")
+        if not (await person.journal_verify()).ok:
+            troubles.append("the journal does not verify")
+    return troubles
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """The outcomes, one a line, and then what went wrong."""
+    rows = [("agent", "version", "protocol spoken", "steps", "notes"), *(outcome[:5] for outcome in outcomes)]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]) for row in rows]
+    lines += [f"{outcome.agent}: {trouble}" for outcome in outcomes for trouble in outcome.troubles]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def main() -> int:
+    """0 where every agent that could be had did every step."""
+    parser = argparse.ArgumentParser(prog="python -m tests.end_to_end.agents", description=__doc__)
+    parser.add_argument("agents", nargs="*", choices=[[], *PROGRAMS], help="which; all without it")
+    parser.add_argument("--keep", action="store_true", help="keep each agent's place, and all that the model was sent")
+    given = parser.parse_args()
+    outcomes = []
+    for name in given.agents or PROGRAMS:
+        print(f"running: {name}", file=sys.stderr, flush=True)
+        outcomes.append(carried_out(PROGRAMS[name], keep=given.keep))
+    print(table(outcomes))
+    return 1 if any(outcome.troubles for outcome in outcomes) else 0
+
+
+if __name__ == "__main__":
+    os.environ.pop("IS_SANDBOX", None)
+    sys.exit(main())

@@ -1,0 +1,225 @@
+"""The agents: where they come from, and how each is pointed at our door and at the scripted model.
+
+The settings are the ones that README.md and docs/connecting.md give to users, plus what leads to the model.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.end_to_end.agents.wires import SERVER, Call, Completions, Contents, Messages, Responses, Wire
+
+INSTALL_TIMEOUT_S = 600
+PROMPT = "Do the work in this folder."
+
+
+class Ground(NamedTuple):
+    """Where an agent runs: its home, the workspace, the model's address, and the command of our door."""
+
+    home: Path
+    workspace: Path
+    url: str
+    door: tuple[str, ...]
+
+
+class Program(NamedTuple):
+    """An agent. `own_reads` and `own_writes` are calls of its own tools, which the settings should have taken away."""
+
+    name: str
+    package: str
+    version: str
+    binary: str
+    wire: Wire
+    settle: Callable[[Ground, str], None]
+    arguments: tuple[str, ...]
+    environment: Callable[[Ground], Mapping[str, str]]
+    own_reads: Call
+    own_writes: Call
+
+
+class NotInstalled(Exception):
+    """npm did not give us the agent, or it does not start here."""
+
+
+def install(program: Program, folder: Path) -> tuple[str, str]:
+    """Fetch it with npm into a folder of its own; its binary, and the version that it says it is.
+
+    Raises NotInstalled.
+    """
+    home = folder.absolute() / program.name
+    binary = home / "node_modules" / ".bin" / program.binary
+    wanted = f"{program.package}@{program.version}"
+    try:
+        if not _has(home / "node_modules" / program.package, program.version):
+            home.mkdir(parents=True, exist_ok=True)
+            _run("npm", "install", "--no-audit", "--no-fund", "--prefix", str(home), wanted)
+        said = _run(str(binary), "--version", env={"HOME": str(home), "PATH": os.environ["PATH"]})
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NotInstalled(_why(error)) from error
+    return str(binary), said.strip().splitlines()[-1]
+
+
+def _has(package: Path, version: str) -> bool:
+    manifest = package / "package.json"
+    return manifest.exists() and json.loads(manifest.read_text())["version"] == version
+
+
+def _run(*command: str, env: Mapping[str, str] | None = None) -> str:
+    return subprocess.run(
+        command,
+        check=True,
+        timeout=INSTALL_TIMEOUT_S,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env=env,
+    ).stdout
+
+
+def _why(error: OSError | subprocess.SubprocessError) -> str:
+    said = (getattr(error, "stderr", None) or "").strip().splitlines()
+    errors = [line for line in said if "npm error" in line.lower()] or said[-1:]
+    return errors[0][:120] if errors else str(error)[:120]
+
+
+# --- Claude Code -------------------------------------------------------------------------
+
+
+def _settle_claude(ground: Ground, binary: str) -> None:
+    _run_in(ground, binary, "mcp", "add", SERVER, "--", *ground.door)
+
+
+def _run_in(ground: Ground, *command: str) -> None:
+    env = {"HOME": str(ground.home), "PATH": os.environ["PATH"]}
+    subprocess.run(
+        command, check=True, cwd=ground.workspace, env=env, capture_output=True, stdin=subprocess.DEVNULL, timeout=60
+    )
+
+
+CLAUDE = Program(
+    name="claude",
+    package="@anthropic-ai/claude-code",
+    version="2.1.316",
+    binary="claude",
+    wire=Messages(),
+    settle=_settle_claude,
+    arguments=("--tools", "", "--allowedTools", f"mcp__{SERVER}", "-p", PROMPT),
+    environment=lambda ground: {
+        "ANTHROPIC_BASE_URL": ground.url,
+        "ANTHROPIC_API_KEY": "sk-ant-scripted",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    },
+    own_reads=Call("Read", {"file_path": ".env"}, own=True),
+    own_writes=Call("Write", {"file_path": "own.txt", "content": "past it\n"}, own=True),
+)
+
+
+# --- opencode ----------------------------------------------------------------------------
+
+
+def _settle_opencode(ground: Ground, binary: str) -> None:
+    settings: dict[str, Any] = {
+        "$schema": "https://opencode.ai/config.json",
+        "mcp": {SERVER: {"type": "local", "command": list(ground.door), "enabled": True}},
+        "tools": {"read": False, "write": False, "edit": False, "bash": False},
+        "autoupdate": False,
+        "model": "scripted/model",
+        "provider": {
+            "scripted": {
+                "npm": "@ai-sdk/openai-compatible",
+                "options": {"baseURL": f"{ground.url}/v1", "apiKey": "scripted"},
+                "models": {"model": {}},
+            }
+        },
+    }
+    (ground.workspace / "opencode.json").write_text(json.dumps(settings))
+
+
+OPENCODE = Program(
+    name="opencode",
+    package="opencode-ai",
+    version="1.18.33",
+    binary="opencode",
+    wire=Completions(),
+    settle=_settle_opencode,
+    arguments=("run", PROMPT),
+    environment=lambda ground: {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
+    own_reads=Call("read", {"filePath": ".env"}, own=True),
+    own_writes=Call("write", {"filePath": "own.txt", "content": "past it\n"}, own=True),
+)
+
+
+# --- Gemini CLI --------------------------------------------------------------------------
+
+
+def _settle_gemini(ground: Ground, binary: str) -> None:
+    settings = {
+        "mcpServers": {SERVER: {"command": ground.door[0], "args": list(ground.door[1:])}},
+        "tools": {"exclude": ["read_file", "write_file", "replace", "run_shell_command"]},
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "general": {"enableAutoUpdate": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+    }
+    folder = ground.home / ".gemini"
+    folder.mkdir()
+    (folder / "settings.json").write_text(json.dumps(settings))
+
+
+GEMINI = Program(
+    name="gemini",
+    package="@google/gemini-cli",
+    version="0.61.0",
+    binary="gemini",
+    wire=Contents(),
+    settle=_settle_gemini,
+    arguments=("-m", "gemini-2.5-flash", "-p", PROMPT),
+    environment=lambda ground: {"GOOGLE_GEMINI_BASE_URL": ground.url, "GEMINI_API_KEY": "scripted"},
+    own_reads=Call("read_file", {"file_path": ".env"}, own=True),
+    own_writes=Call("write_file", {"file_path": "own.txt", "content": "past it\n"}, own=True),
+)
+
+
+# --- Codex CLI ---------------------------------------------------------------------------
+
+
+def _settle_codex(ground: Ground, binary: str) -> None:
+    folder = ground.home / ".codex"
+    folder.mkdir()
+    (folder / "config.toml").write_text(
+        f"""\
+sandbox_mode = "read-only"
+model = "scripted"
+model_provider = "scripted"
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "{ground.url}/v1"
+wire_api = "responses"
+
+[mcp_servers.{SERVER}]
+command = {json.dumps(ground.door[0])}
+args = {json.dumps(ground.door[1:])}
+"""
+    )
+
+
+CODEX = Program(
+    name="codex",
+    package="@openai/codex",
+    version="0.169.0",
+    binary="codex",
+    wire=Responses(),
+    settle=_settle_codex,
+    arguments=("exec", "--skip-git-repo-check", PROMPT),
+    environment=lambda ground: {},
+    own_reads=Call("exec_command", {"cmd": "cat .env"}, own=True),
+    own_writes=Call("exec_command", {"cmd": "echo past it > own.txt"}, own=True),
+)
+
+PROGRAMS = {program.name: program for program in (CLAUDE, OPENCODE, GEMINI, CODEX)}
