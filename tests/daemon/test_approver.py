@@ -32,10 +32,17 @@ async def test_a_lost_code_is_replaced_by_the_owner_while_nothing_runs(daemon: R
     lost = await daemon.make_approver()
 
     def reset() -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "orchestrator", "--workspace", str(daemon.workspace), "--json", "approver", "reset"]
-        return subprocess.run(command, env=daemon.env, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        options = ["--workspace", str(daemon.workspace), "--json"]
+        return subprocess.run(
+            [sys.executable, "-m", "orchestrator", *options, "approver", "reset"],
+            env=daemon.env,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
 
-    assert reset().returncode == 1          # a daemon runs, so the old code is asked for
+    assert reset().returncode == 1  # a daemon runs, so the old code is asked for
     assert daemon.stop() == 0
     made = reset()
     assert made.returncode == 0, made.stderr
@@ -45,6 +52,6 @@ async def test_a_lost_code_is_replaced_by_the_owner_while_nothing_runs(daemon: R
         with pytest.raises(RemoteError):
             await person.approver_reset(approver=lost)
         assert (await person.approver_reset(approver=code)).approver_code
-        last = [entry for entry in (await person.journal_query(kind="approver_set")).entries]
+        last = (await person.journal_query(kind="approver_set")).entries
         assert [entry.event["by"] for entry in last] == ["old_code", "owner_uid", "first_up"]
         assert all("scrypt" not in entry.event for entry in last)
