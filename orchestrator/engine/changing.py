@@ -168,7 +168,7 @@ class Changer:
         """What a person must say yes to. Raises Denied."""
         asks = []
         for wish in command.wishes(facts):
-            verdict = self._s.verdict(wanted.caller, wish.action, wish.path, others_work=wish.others_work)
+            verdict = self._s.verdict(wanted.caller, wish.action, wish.path, others_work=wish.others_work, on_disk=True)
             if isinstance(verdict, Deny):
                 raise denied(wish.action, wish.path, verdict)
             if isinstance(verdict, NeedApproval):

@@ -138,7 +138,7 @@ class Granter:
                 action = "create"
             elif item.after is None:
                 action = "delete"
-            verdict = self._s.verdict(caller, action, item.path)
+            verdict = self._s.verdict(caller, action, item.path, on_disk=True)
             if isinstance(verdict, Deny):
                 return f"{item.path}: {verdict.reason}"
         return None

@@ -96,8 +96,9 @@ class Services:
         *,
         others_work: bool = False,
         directory: bool = False,
+        on_disk: bool = False,
     ) -> Verdict:
-        """What policy says of this act."""
+        """What policy says of this act; with `on_disk` also by what the path leads to, whatever its spelling."""
         request = Request(
             agent=caller.agent,
             agent_class=caller.agent_class,
@@ -105,14 +106,35 @@ class Services:
             path=path,
             others_work=others_work,
             directory=directory,
+            is_git=on_disk and self._is_git(path),
         )
         return evaluate(self.policy, request)
 
+    def _is_git(self, path: WorkspacePath) -> bool:
+        """Whether a directory in the path is a repository's `.git` under another name: (device, inode) tell.
+
+        Some file systems know one directory by several spellings. Raises the PathError family.
+        """
+        above = ""
+        for name in path.split("/"):
+            here = f"{above}/{name}" if above else name
+            git = self.workspace.identity(WorkspacePath(f"{above}/.git" if above else ".git"))
+            if git is not None and git == self.workspace.identity(WorkspacePath(here)):
+                return True
+            above = here
+        return False
+
     def permit(
-        self, caller: Caller, action: Action, path: WorkspacePath, *, directory: bool = False
+        self,
+        caller: Caller,
+        action: Action,
+        path: WorkspacePath,
+        *,
+        directory: bool = False,
+        on_disk: bool = False,
     ) -> Allow | NeedApproval:
         """As `verdict`. Raises Denied."""
-        verdict = self.verdict(caller, action, path, directory=directory)
+        verdict = self.verdict(caller, action, path, directory=directory, on_disk=on_disk)
         if isinstance(verdict, Deny):
             raise denied(action, path, verdict)
         return verdict

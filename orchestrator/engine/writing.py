@@ -83,7 +83,7 @@ class Writer:
         path = self._paths.new_directory(params.path)
         if path == ".":
             raise FileExists(path, "it is the workspace's root")
-        verdict = self._s.permit(caller, "create", path, directory=True)
+        verdict = self._s.permit(caller, "create", path, directory=True, on_disk=True)
         if isinstance(verdict, NeedApproval) and not params.preview:
             return await self._ask_directory(caller, call, params, path, verdict)
         async with self._s.locks.alone((path,)):

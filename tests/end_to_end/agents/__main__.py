@@ -17,8 +17,8 @@ import anyio
 
 from orchestrator.clients.python import FileAccess
 from tests.end_to_end.agents.model import FakeModel, listening
-from tests.end_to_end.agents.programs import PROGRAMS, Ground, NotInstalled, Program, install
-from tests.end_to_end.agents.scenario import LINES, MAKEFILE, OWN_FILE, Scenario
+from tests.end_to_end.agents.programs import OWN_FILE, PROGRAMS, Ground, NotInstalled, Program, install
+from tests.end_to_end.agents.scenario import LINES, MAKEFILE, Scenario
 from tests.end_to_end.place import Place
 
 FOLDER = Path(".bench/agents")
@@ -75,6 +75,7 @@ def _worked(program: Program, place: Place, binary: str, version: str, *, keep: 
     if model.last is not None:
         own = sorted(tool.name for tool in model.last.tools if not tool.ours)
         notes.append(f"own tools offered: {' '.join(own) or 'none'}")
+    notes.append(f"a conflict's lines: {'as a block' if scenario.conflict_has_block else 'in its diff'}")
     if model.outward:
         notes.append(f"kept from: {' '.join(sorted(set(model.outward)))}")
     passed = f"{sum(not trouble for _, trouble in steps)}/{len(steps)}"
@@ -159,7 +160,9 @@ def table(outcomes: list[Outcome]) -> str:
     """The outcomes, one a line, and then what went wrong."""
     rows = [("agent", "version", "protocol spoken", "steps", "notes"), *(outcome[:5] for outcome in outcomes)]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]) for row in rows]
+    lines = [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]) for row in rows
+    ]
     lines += [f"{outcome.agent}: {trouble}" for outcome in outcomes for trouble in outcome.troubles]
     return "\n".join(line.rstrip() for line in lines)
 

@@ -16,6 +16,7 @@ from tests.end_to_end.agents.wires import SERVER, Call, Completions, Contents, M
 
 INSTALL_TIMEOUT_S = 600
 PROMPT = "Do the work in this folder."
+OWN_FILE = "own.txt"
 
 
 class Ground(NamedTuple):
@@ -28,7 +29,7 @@ class Ground(NamedTuple):
 
 
 class Program(NamedTuple):
-    """An agent. `own_reads` and `own_writes` are calls of its own tools, which the settings should have taken away."""
+    """An agent. `own` are calls of its own tools, which the settings should have taken away."""
 
     name: str
     package: str
@@ -38,8 +39,12 @@ class Program(NamedTuple):
     settle: Callable[[Ground, str], None]
     arguments: tuple[str, ...]
     environment: Callable[[Ground], Mapping[str, str]]
-    own_reads: Call
-    own_writes: Call
+    own: tuple[Call, ...]
+
+
+def own(name: str, **arguments: Any) -> Call:
+    """A call of an agent's own tool."""
+    return Call(name, arguments, own=True)
 
 
 class NotInstalled(Exception):
@@ -114,8 +119,12 @@ CLAUDE = Program(
         "ANTHROPIC_API_KEY": "sk-ant-scripted",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     },
-    own_reads=Call("Read", {"file_path": ".env"}, own=True),
-    own_writes=Call("Write", {"file_path": "own.txt", "content": "past it\n"}, own=True),
+    own=(
+        own("Read", file_path=".env"),
+        own("Grep", pattern="KEY=", output_mode="content"),
+        own("Bash", command="cat .env; touch own.txt"),
+        own("Write", file_path=OWN_FILE, content="past it"),
+    ),
 )
 
 
@@ -126,7 +135,7 @@ def _settle_opencode(ground: Ground, binary: str) -> None:
     settings: dict[str, Any] = {
         "$schema": "https://opencode.ai/config.json",
         "mcp": {SERVER: {"type": "local", "command": list(ground.door), "enabled": True}},
-        "tools": {"read": False, "write": False, "edit": False, "bash": False},
+        "tools": {"*": False, f"{SERVER}_*": True},
         "autoupdate": False,
         "model": "scripted/model",
         "provider": {
@@ -149,8 +158,13 @@ OPENCODE = Program(
     settle=_settle_opencode,
     arguments=("run", PROMPT),
     environment=lambda ground: {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
-    own_reads=Call("read", {"filePath": ".env"}, own=True),
-    own_writes=Call("write", {"filePath": "own.txt", "content": "past it\n"}, own=True),
+    own=(
+        own("read", filePath=".env"),
+        own("grep", pattern="KEY="),
+        own("bash", command="cat .env; touch own.txt", description="look"),
+        own("write", filePath=OWN_FILE, content="past it"),
+        own("apply_patch", patchText=f"*** Begin Patch\n*** Add File: {OWN_FILE}\n+past it\n*** End Patch"),
+    ),
 )
 
 
@@ -160,13 +174,13 @@ OPENCODE = Program(
 def _settle_gemini(ground: Ground, binary: str) -> None:
     settings = {
         "mcpServers": {SERVER: {"command": ground.door[0], "args": list(ground.door[1:])}},
-        "tools": {"exclude": ["read_file", "write_file", "replace", "run_shell_command"]},
+        "tools": {"core": [], "allowed": [f"mcp_{SERVER}_*"]},
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "general": {"enableAutoUpdate": False},
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
     }
-    folder = ground.home / ".gemini"
+    folder = ground.workspace / ".gemini"
     folder.mkdir()
     (folder / "settings.json").write_text(json.dumps(settings))
 
@@ -179,9 +193,18 @@ GEMINI = Program(
     wire=Contents(),
     settle=_settle_gemini,
     arguments=("-m", "gemini-2.5-flash", "-p", PROMPT),
-    environment=lambda ground: {"GOOGLE_GEMINI_BASE_URL": ground.url, "GEMINI_API_KEY": "scripted"},
-    own_reads=Call("read_file", {"file_path": ".env"}, own=True),
-    own_writes=Call("write_file", {"file_path": "own.txt", "content": "past it\n"}, own=True),
+    environment=lambda ground: {
+        "GOOGLE_GEMINI_BASE_URL": ground.url,
+        "GEMINI_API_KEY": "scripted",
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+    },
+    own=(
+        own("read_file", file_path=".env"),
+        own("read_many_files", include=[".env"]),
+        own("grep_search", pattern="KEY="),
+        own("run_shell_command", command="cat .env; touch own.txt"),
+        own("write_file", file_path=OWN_FILE, content="past it"),
+    ),
 )
 
 
@@ -205,6 +228,10 @@ wire_api = "responses"
 [mcp_servers.{SERVER}]
 command = {json.dumps(ground.door[0])}
 args = {json.dumps(ground.door[1:])}
+default_tools_approval_mode = "approve"
+
+[features]
+shell_tool = false
 """
     )
 
@@ -218,8 +245,11 @@ CODEX = Program(
     settle=_settle_codex,
     arguments=("exec", "--skip-git-repo-check", PROMPT),
     environment=lambda ground: {},
-    own_reads=Call("exec_command", {"cmd": "cat .env"}, own=True),
-    own_writes=Call("exec_command", {"cmd": "echo past it > own.txt"}, own=True),
+    own=(
+        own("exec_command", cmd="cat .env; touch own.txt"),
+        own("shell_command", command="cat .env; touch own.txt"),
+        own("view_image", path=".env"),
+    ),
 )
 
 PROGRAMS = {program.name: program for program in (CLAUDE, OPENCODE, GEMINI, CODEX)}

@@ -7,13 +7,12 @@ import secrets
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from tests.end_to_end.agents.programs import Program
+from tests.end_to_end.agents.programs import OWN_FILE, Program
 from tests.end_to_end.agents.wires import Call, Turn
 from tests.end_to_end.place import Place
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 MAKEFILE = "test:\n\tpython -m pytest\n"
-OWN_FILE = "own.txt"
 
 
 class Step(NamedTuple):
@@ -65,6 +64,7 @@ class Scenario:
     def _steps(self) -> Iterator[Step]:
         yield Step("read", lambda: Call("read_file", {"path": "notes.txt"}), _holds("3\tline 3\n", "<content "))
         yield Step("edit", lambda: _edit("notes.txt", "line 3\n", "line three\n"), _status("applied"))
+        yield Step("not found", lambda: _edit("notes.txt", "line 2O\nline 21\n", "x\n"), _not_found)
         yield Step("secret", lambda: Call("read_file", {"path": ".env"}), self._refused)
         yield Step("search", lambda: Call("search_content", {"pattern": "KEY="}), self._no_secret)
         yield Step("protected", lambda: _edit("Makefile", "pytest", "pytest -q"), _status("waiting"))
@@ -78,8 +78,8 @@ class Scenario:
         )  # fmt: skip
         yield Step("again", self._send_again, _status("applied"))
         yield Step("revert", lambda: Call("revert", {"change": self._said("edit", "change")}), _status("applied"))
-        yield Step("own read", lambda: self._program.own_reads, self._no_secret)
-        yield Step("own write", lambda: self._program.own_writes, self._nothing_written)
+        for call in self._program.own:
+            yield Step(f"its own {call.name}", lambda call=call: call, self._kept_in)  # type: ignore[misc]
 
     # --- what happens around the agent
 
@@ -100,6 +100,12 @@ class Scenario:
 
     # --- what the model reads
 
+    @property
+    def conflict_has_block(self) -> bool:
+        """Did the conflict's second text block reach the model, or only the diff in its JSON?"""
+        number = [each.name for each in self.steps].index("conflict")
+        return number < len(self._results) and "<content " in self._results[number]
+
     def _said(self, step: str, key: str) -> str:
         number = [each.name for each in self.steps].index(step)
         value = structured(self._results[number]).get(key) if number < len(self._results) else None
@@ -113,10 +119,12 @@ class Scenario:
         return "the secret was shown" if self.secret in text else ""
 
     def _clashes(self, text: str) -> str:
-        return _status("conflict")(text) or _holds("20\tline 20, by somebody\n")(text)
+        return _status("conflict")(text) or _holds("line 20, by somebody")(text)
 
-    def _nothing_written(self, text: str) -> str:
-        return "its own tool wrote a file" if (self._place.workspace / OWN_FILE).exists() else ""
+    def _kept_in(self, text: str) -> str:
+        if (self._place.workspace / OWN_FILE).exists():
+            return "it wrote a file"
+        return self._no_secret(text)
 
 
 def structured(text: str) -> dict[str, Any]:
@@ -144,6 +152,13 @@ def _status(wanted: str) -> Callable[[str], str]:
         return "" if status == wanted else f"status is {status}: {_short(text)}"
 
     return trouble
+
+
+def _not_found(text: str) -> str:
+    code = structured(text).get("code")
+    return (
+        _holds("20\tline 20\n", "<content ")(text) if code == "search_not_found" else f"code is {code}: {_short(text)}"
+    )
 
 
 def _holds(*parts: str) -> Callable[[str], str]:

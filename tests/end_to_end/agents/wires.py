@@ -85,7 +85,9 @@ class Messages:
         return self._answer(body, block, delta, "tool_use", number)
 
     def says(self, body: dict[str, Any], text: str, number: int) -> Answer:
-        return self._answer(body, {"type": "text", "text": ""}, {"type": "text_delta", "text": text}, "end_turn", number)
+        return self._answer(
+            body, {"type": "text", "text": ""}, {"type": "text_delta", "text": text}, "end_turn", number
+        )
 
     @staticmethod
     def _answer(
@@ -210,7 +212,9 @@ class Responses:
 
     def says(self, body: dict[str, Any], text: str, number: int) -> Answer:
         content = [{"type": "output_text", "text": text, "annotations": []}]
-        return self._answer({"type": "message", "role": "assistant", "id": f"m_{number:04}", "content": content}, number)
+        return self._answer(
+            {"type": "message", "role": "assistant", "id": f"m_{number:04}", "content": content}, number
+        )
 
     @staticmethod
     def _tools(tools: Iterable[dict[str, Any]]) -> Iterable[Tool]:

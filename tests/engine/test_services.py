@@ -1,0 +1,52 @@
+"""What the disk says of a path counts beside its spelling."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.policy.rules import Allow, Deny
+from orchestrator.core.projections.state import State
+from orchestrator.engine.caller import Caller
+from orchestrator.engine.services import Services
+from orchestrator.journal.memory import MemoryJournal
+from orchestrator.machine import SystemClock, SystemEntropy
+from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.local import LocalWorkspace
+
+CALLER = Caller(agent="alice", agent_class="cloud", session="s-1", door="rpc")  # type: ignore[arg-type]
+
+
+class TwoSpellings(LocalWorkspace):
+    """A file system that knows `.git` as `GITDIR` too, as those that fold case know `.GIT`."""
+
+    def identity(self, path: WorkspacePath) -> tuple[int, int] | None:
+        return super().identity(WorkspacePath(path.replace("GITDIR", ".git")))
+
+
+@pytest.fixture
+def services(base: Path) -> Services:
+    root = base / "w"
+    (root / ".git").mkdir(parents=True)
+    (root / "src").mkdir()
+    workspace = TwoSpellings(str(root), disk=KernelDisk())
+    clock, entropy = SystemClock(), SystemEntropy()
+    return Services(
+        journal=MemoryJournal(clock=clock, entropy=entropy),
+        workspace=workspace,
+        ignore=workspace.ignore,
+        policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
+        clock=clock,
+        entropy=entropy,
+        state=State(),
+    )
+
+
+def test_git_by_another_spelling_is_closed_to_changes(services: Services) -> None:
+    there, elsewhere = WorkspacePath("GITDIR/config"), WorkspacePath("src/config")
+    assert isinstance(services.verdict(CALLER, "create", there, on_disk=True), Deny)
+    assert isinstance(services.verdict(CALLER, "create", elsewhere, on_disk=True), Allow)
+    assert isinstance(services.verdict(CALLER, "read", there, on_disk=True), Allow)
