@@ -152,15 +152,37 @@ class Journal(Protocol):
 # --- disk ------------------------------------------------------------------------------
 
 
+class DiskFeatures(msgspec.Struct, frozen=True):
+    """What this machine can do for us; what it can't is learned as it is tried."""
+
+    openat2: bool = True
+    exchange: bool = True
+    noreplace: bool = True
+    leases: bool = True
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is missing, for a person; empty where nothing is degraded."""
+        told = (
+            (self.openat2, "no openat2: paths are walked name by name, and a bind mount of the same disk is not seen"),
+            (self.exchange, "no exchanging rename: another program's write in the last instant before ours is lost"),
+            (self.noreplace, "no exclusive rename: a file that is made in the last instant before ours is lost"),
+            (self.leases, "no leases: a program that keeps a file open may write to its old copy after the change"),
+        )
+        return tuple(sentence for there, sentence in told if not there)
+
+
+Rename = Literal["replace", "noreplace", "exchange"]
+
+
 class Disk(Protocol):
     """Every call on a workspace file, at the level of the kernel; descriptors in, OSError out.
 
-    The one port under which a test can count, fail or lose any of them.
+    The one port under which a test can count, fail or lose any of them. Thread-safe.
     """
 
     @property
-    def features(self) -> tuple[str, ...]:
-        """What this kernel lacks, as sentences for a person; empty where nothing is degraded."""
+    def features(self) -> DiskFeatures: ...
 
     def open_root(self, path: str) -> int:
         """A handle of the workspace's root; the path may lead through links."""
@@ -168,45 +190,59 @@ class Disk(Protocol):
     def open_beneath(self, root: int, path: str, flags: int) -> int:
         """Open below a root, without following any link or leaving its file system.
 
-        ELOOP: a link. EXDEV: out of the root or into another file system.
+        ELOOP: a link. EXDEV: out of the root (never without a '..' or a leading '/') or into
+        another file system.
         """
 
-    def open_at(self, directory: int, name: str, flags: int, mode: int = 0) -> int: ...
+    def open_at(self, directory: int, name: str, flags: int, mode: int = 0) -> int:
+        """Open one name in a directory; never a link. New files have `mode` & ~umask."""
 
     def close(self, handle: int) -> None: ...
 
     def stat(self, handle: int) -> os.stat_result: ...
 
     def stat_at(self, directory: int, name: str) -> os.stat_result:
-        """Of the name itself, if it is a link too."""
+        """Of the name itself, if it is a link too. `..`, `../..` … are the directories above."""
 
     def read_link(self, directory: int, name: str) -> str: ...
 
     def names(self, directory: int) -> list[str]: ...
 
-    def read(self, handle: int, count: int, offset: int) -> bytes: ...
+    def read(self, handle: int, count: int, offset: int) -> bytes:
+        """Up to `count` bytes; empty at the end."""
 
-    def write(self, handle: int, data: memoryview) -> int: ...
+    def write(self, handle: int, data: memoryview) -> int:
+        """How many of the bytes were taken; may be fewer than given."""
 
-    def sync(self, handle: int) -> None: ...
+    def sync(self, handle: int) -> None:
+        """Everything of this file, or every name in this directory, is on the platter on return."""
 
     def rename(self, from_dir: int, old: str, to_dir: int, new: str, how: Rename) -> None:
-        """`noreplace` fails with EEXIST, `exchange` swaps; EINVAL or ENOSYS where there is no such thing."""
+        """`noreplace` fails with EEXIST, `exchange` swaps; EINVAL, ENOSYS or ENOTSUP where it can't be had."""
 
     def unlink_at(self, directory: int, name: str) -> None: ...
 
     def make_directory(self, directory: int, name: str) -> None: ...
 
-    def copy_attributes(self, source: int, target: int) -> tuple[str, ...]:
-        """Owner, group, permission bits without setuid and setgid, extended attributes; warnings for what failed."""
+    def remove_directory(self, directory: int, name: str) -> None:
+        """ENOTEMPTY if anything is in it."""
 
     def set_mode(self, handle: int, mode: int) -> None: ...
 
+    def set_owner(self, handle: int, uid: int, gid: int) -> None:
+        """-1 leaves that one as it is."""
+
+    def attribute_names(self, handle: int) -> list[str]:
+        """The extended attributes, ACLs among them; empty where the file system has none."""
+
+    def attribute(self, handle: int, name: str) -> bytes: ...
+
+    def set_attribute(self, handle: int, name: str, value: bytes) -> None: ...
+
+    def remove_attribute(self, handle: int, name: str) -> None: ...
+
     def take_lease(self, handle: int) -> bool:
         """A read lease, which ends with the handle. False: leases can't be had here. EAGAIN: somebody writes."""
-
-
-Rename = Literal["replace", "noreplace", "exchange"]
 
 
 # --- workspace -------------------------------------------------------------------------
@@ -262,8 +298,10 @@ class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
 class Displaced(Exception):
     """What came out (or stood there) was not `before`: somebody else's content.
 
-    It is back in its place and nothing was changed; or, with `diverged`, it could not be put
-    back, and `foreign` holds every content that is now in nobody's place: keep them.
+    It is back in its place and nothing was changed. Or `diverged`: twice somebody came between,
+    so it could not be put back where it belongs; nothing was overwritten. `foreign` holds the
+    contents met, first what now stands at the path, then what is in the temporary file: keep
+    them, then call `Landing.finish`.
     """
 
     def __init__(self, path: WorkspacePath, *, diverged: bool = False, foreign: tuple[bytes, ...] = ()) -> None:
@@ -277,7 +315,10 @@ class Landing(Protocol):
     warnings: tuple[str, ...]
 
     def stage(self) -> None:
-        """Write and sync the temporary file, if there is one. Raises DiskFull, AccessRefused, OSError."""
+        """Make missing parents; write and sync the temporary file, if there is one.
+
+        Raises DiskFull, WritesStopped (a sync failed) and the PathError family; nothing is left behind then.
+        """
 
     def land(self) -> FileStat | None:
         """Exchange, prove what came out, sync the directory.
@@ -294,7 +335,10 @@ class Landing(Protocol):
         """
 
     def abandon(self) -> None:
-        """Unlink the temporary file of a change that will not land; safe at any point, twice too."""
+        """Unlink the temporary file of a change that will not land, and the parents made for it.
+
+        Safe at any point, twice too; a change that did land it leaves alone.
+        """
 
 
 class TempFile(msgspec.Struct, frozen=True):
@@ -334,13 +378,13 @@ class Workspace(Protocol):
         """All leftovers in the tree."""
 
     def read_temp(self, temp: TempFile) -> FileBytes | None:
-        """A leftover's content; None when it is gone."""
+        """A leftover's content; None when it is gone, or not a regular file of ours. Raises as `read`."""
 
     def in_use(self, temp: TempFile) -> bool:
         """Whether another program holds a leftover open for writing; False where that can't be found out."""
 
     def unlink_temp(self, temp: TempFile) -> None:
-        """Remove a leftover and sync its directory."""
+        """Remove a leftover and sync its directory; nothing happens if it is not a regular file of ours."""
 
     def exchange_back(self, temp: TempFile, path: WorkspacePath) -> None:
         """Put a leftover's content back at `path` by exchange, and sync the directory (recovery only)."""

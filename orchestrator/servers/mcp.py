@@ -183,12 +183,15 @@ class _McpDoor:
 
 
 def _apart(result: Any) -> tuple[Any, list[str]]:
-    """The answer without file content, and that content, each part under a head line of its own."""
+    """The answer without whole texts, and the lines it shows, each part under a head line of its own.
+
+    The diff stays in the answer: some clients hand their model nothing but the structured content.
+    """
     match result:
         case ChangeAnswer(shown=shown):
             return msgspec.structs.replace(result, shown=None), [shown] if shown else []
         case Conflicts(conflicts=waiting):
-            bare = [msgspec.structs.replace(c, base=None, current=None, proposed=None, diff=None) for c in waiting]
+            bare = [msgspec.structs.replace(c, base=None, current=None, proposed=None) for c in waiting]
             head = "from what the file holds to what is proposed"
             parts = [f"{c.conflict} {c.path}, {head}\n{c.diff}" for c in waiting if c.diff]
             return Conflicts(conflicts=tuple(bare)), parts

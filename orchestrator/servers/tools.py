@@ -33,7 +33,7 @@ def _tool(operation: Operation, *, structured: bool) -> types.Tool:
         name=operation.name,
         description=_description(operation),
         input_schema=plain_schema(operation.params),
-        output_schema=plain_schema(operation.result) if shows_result else None,
+        output_schema=_output_schema(operation.result) if shows_result else None,
         annotations=types.ToolAnnotations(
             read_only_hint=not operation.writes,
             destructive_hint=operation.destructive,
@@ -41,6 +41,17 @@ def _tool(operation: Operation, *, structured: bool) -> types.Tool:
             open_world_hint=False,
         ),
     )
+
+
+def _output_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """The schema of an answer, with no field required of it.
+
+    Gemini CLI takes the JSON text of a refusal for structured content and holds it to this schema; with required
+    fields its model reads a schema error in place of the refusal (0.61.0, tests/end_to_end/agents).
+    """
+    schema = plain_schema(kind)
+    schema.pop("required", None)
+    return schema
 
 
 def _description(operation: Operation) -> str:

@@ -1,4 +1,4 @@
-"""Paths to handles, under the root's handle; the kernel judges, and its errors become ours here alone."""
+"""Paths to handles, under the root's handle; the kernel judges each of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 from orchestrator.core.content import Signature
 from orchestrator.core.errors import (
@@ -29,7 +30,12 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.ports import Disk, FileStat
 
 Identity = tuple[int, int]
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
+"""(device, inode)."""
+
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
+LOOK = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+OPEN_TRIES = 3
+MOST_ABOVE = 4096
 
 
 class Confinement:
@@ -49,6 +55,9 @@ class Confinement:
     ) -> None:
         self.disk = disk
         self.root = disk.open_root(root)
+        found = disk.stat(self.root)
+        self.device = found.st_dev
+        self._root_identity = identity_of(found)
         self._hidden, self._is_own = hidden, is_own
 
     def close(self) -> None:
@@ -56,65 +65,98 @@ class Confinement:
 
     def hides(self, found: os.stat_result) -> bool:
         """Whether this is one of the daemon's own."""
-        identity = (found.st_dev, found.st_ino)
+        identity = identity_of(found)
         if identity in self._hidden:
             return True
         return stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and self._is_own(identity)
 
+    # --- directories ------------------------------------------------------------------
+
     @contextmanager
     def parent(self, path: WorkspacePath) -> Iterator[tuple[int, str]]:
         """The handle of the directory that holds a path, and the name in it. Raises the PathError family."""
-        above, _, name = path.rpartition("/")
-        with self.directory(WorkspacePath(above or "."), asked=path) as handle:
+        handle, name = self.open_parent(path)
+        try:
             yield handle, name
+        finally:
+            self.disk.close(handle)
 
     @contextmanager
-    def directory(self, path: WorkspacePath, *, asked: WorkspacePath | None = None) -> Iterator[int]:
+    def directory(self, path: WorkspacePath) -> Iterator[int]:
         """The handle of a directory, open for as long as the block runs."""
-        with translated(asked or path, self):
-            handle = self.disk.open_beneath(self.root, path, _DIRECTORY)
+        handle = self.open_directory(path)
         try:
-            self._check_hidden(path, handle, asked or path)
             yield handle
         finally:
             self.disk.close(handle)
 
-    def _check_hidden(self, path: WorkspacePath, handle: int, asked: WorkspacePath) -> None:
-        """The daemon's state directory, and all below it, is as if absent."""
+    def open_parent(self, path: WorkspacePath) -> tuple[int, str]:
+        """As `parent`; the caller closes the handle."""
+        above, _, name = path.rpartition("/")
+        return self.open_directory(WorkspacePath(above or "."), asked=path), name
+
+    def open_directory(self, path: WorkspacePath, *, asked: WorkspacePath | None = None) -> int:
+        """A directory's handle, which can be synced; the caller closes it."""
+        with translated(asked or path):
+            handle = self.disk.open_beneath(self.root, path, DIRECTORY)
+        try:
+            with translated(asked or path):
+                self._check_above(handle, asked or path)
+        except BaseException:
+            self.disk.close(handle)
+            raise
+        return handle
+
+    def _check_above(self, handle: int, asked: WorkspacePath) -> None:
+        """What was opened, and each directory from there up to the root, is not the daemon's own."""
         if not self._hidden:
             return
-        if self.hides(self.disk.stat(handle)):
-            raise FileNotFound(asked, "there is nothing of this name")
-        above = path.rpartition("/")[0]
-        while above:
-            with translated(asked, self):
-                upper = self.disk.open_beneath(self.root, above, _DIRECTORY)
-            try:
-                if self.hides(self.disk.stat(upper)):
-                    raise FileNotFound(asked, "there is nothing of this name")
-            finally:
-                self.disk.close(upper)
-            above = above.rpartition("/")[0]
+        identity, upward = identity_of(self.disk.stat(handle)), ".."
+        for _ in range(MOST_ABOVE):
+            if identity in self._hidden:
+                raise FileNotFound(asked, NOTHING)
+            if identity == self._root_identity:
+                return
+            above = identity_of(self.disk.stat_at(handle, upward))
+            if above == identity:
+                break
+            identity, upward = above, upward + "/.."
+        raise OutsideWorkspace(asked, "a directory in it was moved out of the workspace meanwhile")
+
+    # --- files ------------------------------------------------------------------------
 
     @contextmanager
     def regular(self, directory: int, name: str, path: WorkspacePath) -> Iterator[tuple[int, os.stat_result]]:
-        """A regular file, open for reading; nothing else is ever opened, so no FIFO sees a reader."""
-        with translated(path, self):
-            found = self.disk.stat_at(directory, name)
-        self.require_regular(found, path)
-        with translated(path, self):
-            handle = self.disk.open_at(directory, name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        """A regular file, open for reading for as long as the block runs."""
+        handle, found = self.open_regular(directory, name, path)
         try:
-            opened = self.disk.stat(handle)
-            self.require_regular(opened, path)
-            if (opened.st_dev, opened.st_ino) != (found.st_dev, found.st_ino):
-                raise ChangedWhileRead(path, "it was exchanged while it was opened")
-            yield handle, opened
+            yield handle, found
         finally:
             self.disk.close(handle)
 
-    def require_regular(self, found: os.stat_result, path: WorkspacePath) -> None:
-        """Raises SymlinkRefused, NotAFile, NotARegularFile, CrossDevice, FileNotFound."""
+    def open_regular(self, directory: int, name: str, path: WorkspacePath) -> tuple[int, os.stat_result]:
+        """Open for reading, once it is known to be a regular file: no FIFO ever sees a reader.
+
+        Raises SymlinkRefused, NotAFile, NotARegularFile, CrossDevice, FileNotFound,
+        AccessRefused, and ChangedWhileRead if it is exchanged again and again meanwhile.
+        """
+        for _ in range(OPEN_TRIES):
+            with translated(path):
+                found = self.disk.stat_at(directory, name)
+                self._require_regular(found, path)
+                handle = self.disk.open_at(directory, name, LOOK)
+            try:
+                opened = self.disk.stat(handle)
+                self._require_regular(opened, path)
+            except BaseException:
+                self.disk.close(handle)
+                raise
+            if identity_of(opened) == identity_of(found):
+                return handle, opened
+            self.disk.close(handle)
+        raise ChangedWhileRead(path, "other programs keep exchanging it")
+
+    def _require_regular(self, found: os.stat_result, path: WorkspacePath) -> None:
         kind = kind_of(found)
         if kind == "symlink":
             raise SymlinkRefused(path, "it is a symbolic link")
@@ -123,13 +165,19 @@ class Confinement:
         if kind != "file":
             raise NotARegularFile(path, "it is a device, socket or pipe")
         if self.hides(found):
-            raise FileNotFound(path, "there is nothing of this name")
-        if found.st_dev != self.disk.stat(self.root).st_dev:
+            raise FileNotFound(path, NOTHING)
+        if found.st_dev != self.device:
             raise CrossDevice(path, "it lies on another file system")
 
 
-def kind_of(found: os.stat_result) -> str:
-    """`file`, `directory`, `symlink` or `other`."""
+# --- what stat says ---------------------------------------------------------------------
+
+
+def identity_of(found: os.stat_result) -> Identity:
+    return found.st_dev, found.st_ino
+
+
+def kind_of(found: os.stat_result) -> Literal["file", "directory", "symlink", "other"]:
     mode = found.st_mode
     if stat.S_ISREG(mode):
         return "file"
@@ -144,7 +192,7 @@ def signature_of(found: os.stat_result) -> Signature:
 
 def stat_of(found: os.stat_result, target: str | None = None) -> FileStat:
     return FileStat(
-        kind=kind_of(found),  # type: ignore[arg-type]  # one of the four literals
+        kind=kind_of(found),
         signature=signature_of(found),
         mode=stat.S_IMODE(found.st_mode),
         nlink=found.st_nlink,
@@ -153,76 +201,44 @@ def stat_of(found: os.stat_result, target: str | None = None) -> FileStat:
     )
 
 
+# --- the kernel's errors as ours --------------------------------------------------------
+
+NOTHING = "there is nothing of this name"
+
+
 @contextmanager
-def translated(path: WorkspacePath, confinement: Confinement | None = None) -> Iterator[None]:
+def translated(path: WorkspacePath) -> Iterator[None]:
     """Turn the kernel's errors into ours."""
     try:
         yield
     except OSError as error:
-        raise refusal(path, error, confinement) from error
+        raise refusal(path, error) from error
 
 
-def refusal(path: WorkspacePath, error: OSError, confinement: Confinement | None = None) -> OrchestratorError:
+def refusal(path: WorkspacePath, error: OSError) -> OrchestratorError:
     """What an error of the kernel means for the caller."""
     match error.errno:
         case errno.ENOENT:
-            return FileNotFound(path, "there is nothing of this name")
+            return FileNotFound(path, NOTHING)
         case errno.ELOOP:
             return SymlinkRefused(path, "it, or a directory in it, is a symbolic link")
         case errno.EXDEV:
-            return _crossed(path, confinement)
+            if path.startswith("/") or ".." in path.split("/"):
+                return OutsideWorkspace(path, "it leads out of the workspace")
+            return CrossDevice(path, "a directory in it lies on another file system")
         case errno.ENOTDIR:
-            return _no_directory(path, confinement)
+            return NotADirectory(path, "a name in it is a file, where a directory is needed")
         case errno.EEXIST:
             return FileExists(path, "something of this name is there")
         case errno.EISDIR:
             return NotAFile(path, "it is a directory")
-        case errno.EACCES | errno.EPERM | errno.EROFS:
-            return AccessRefused(path, f"the operating system refuses: {error.strerror}")
+        case errno.ENXIO | errno.ENODEV:
+            return NotARegularFile(path, "it is a device, socket or pipe")
         case errno.ENAMETOOLONG:
             return PathTooLong(path, "a name in it is too long for the file system")
         case errno.ENOSPC | errno.EDQUOT:
-            return DiskFull(f"no space is left for {path}; nothing was changed")
+            return DiskFull(f"no space is left for {escaped(path)}; nothing was changed")
         case errno.EAGAIN:
-            return ChangedWhileRead(path, "renames keep moving it")
-        case errno.ENXIO:
-            return NotARegularFile(path, "it is a device, socket or pipe")
+            return ChangedWhileRead(path, "other programs keep moving it")
         case _:
             return AccessRefused(path, f"the operating system refuses: {error.strerror}")
-
-
-def _crossed(path: WorkspacePath, confinement: Confinement | None) -> OrchestratorError:
-    """EXDEV under BENEATH: a mount in the way, or a way out."""
-    if confinement is not None and _first_strange(path, confinement) == "mount":
-        return CrossDevice(path, "a directory in it lies on another file system")
-    return OutsideWorkspace(path, "it leads out of the workspace")
-
-
-def _no_directory(path: WorkspacePath, confinement: Confinement | None) -> OrchestratorError:
-    """ENOTDIR: a file in the middle, or a link where a directory was asked for."""
-    if confinement is not None and _first_strange(path, confinement) == "symlink":
-        return SymlinkRefused(path, "it, or a directory in it, is a symbolic link")
-    return NotADirectory(path, "a name in it is a file, where a directory is needed")
-
-
-def _first_strange(path: WorkspacePath, confinement: Confinement) -> str | None:
-    """The first component that is a link or another file system; for the choice of words only."""
-    disk = confinement.disk
-    device = disk.stat(confinement.root).st_dev
-    here = disk.open_at(confinement.root, ".", _DIRECTORY)
-    try:
-        for name in path.split("/"):
-            try:
-                found = disk.stat_at(here, name)
-                if stat.S_ISLNK(found.st_mode):
-                    return "symlink"
-                if found.st_dev != device:
-                    return "mount"
-                below = disk.open_at(here, name, _DIRECTORY)
-            except OSError:
-                return None
-            disk.close(here)
-            here = below
-    finally:
-        disk.close(here)
-    return None

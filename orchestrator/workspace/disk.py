@@ -13,15 +13,17 @@ import struct
 import sys
 from collections.abc import Callable
 
-from orchestrator.ports import Rename
+from orchestrator.ports import DiskFeatures, Rename
 
+_LINUX = sys.platform.startswith("linux")
 _OPENAT2 = 437
 _RENAMEAT2 = {"x86_64": 316, "aarch64": 276, "riscv64": 276}
 _RESOLVE = 0x01 | 0x02 | 0x04 | 0x08  # NO_XDEV, NO_MAGICLINKS, NO_SYMLINKS, BENEATH
-_RENAME = {"replace": 0, "noreplace": 1, "exchange": 2}
+_RENAME = {"noreplace": 1, "exchange": 2}
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _TRIES = 10
-_LINUX = sys.platform.startswith("linux")
-_NO_LEASE = (errno.EACCES, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EPERM)
+_UNKNOWN = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+_NO_LEASE = (*_UNKNOWN, errno.EACCES, errno.ENOLCK, errno.EPERM)
 
 
 class _Leases:
@@ -42,85 +44,67 @@ class KernelDisk:
 
     def __init__(self, *, walk: bool = False) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
-        self._rename_number = _RENAMEAT2.get(platform.machine()) if _LINUX else None
-        self._open_beneath: Callable[[int, str, int], int] = self._openat2
-        self._lacks: list[str] = []
-        if walk or not self._has_openat2():
-            self._open_beneath = self._walk
-            if not walk:
-                self._lacks.append("no openat2 here: paths are walked component by component, which is slower")
-        if self._rename_number is None:
-            self._lacks.append(
-                "no exchanging rename here: another program's write in the last instant before ours can be lost"
-            )
+        self._renameat2 = _renameat2_of(self._libc)
+        self._has_openat2 = not walk and self._try_openat2()
+        self._open_beneath = self._openat2 if self._has_openat2 else self._walk
+        self._lacks: set[Rename] = set() if self._renameat2 else {"exchange", "noreplace"}
+        self._leases = _LINUX
 
     @property
-    def features(self) -> tuple[str, ...]:
-        return tuple(self._lacks)
+    def features(self) -> DiskFeatures:
+        return DiskFeatures(
+            openat2=self._has_openat2,
+            exchange="exchange" not in self._lacks,
+            noreplace="noreplace" not in self._lacks,
+            leases=self._leases and _Leases.allowed,
+        )
 
     # --- opening ----------------------------------------------------------------------
 
     def open_root(self, path: str) -> int:
-        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        return os.open(path, _DIRECTORY)
 
     def open_beneath(self, root: int, path: str, flags: int) -> int:
-        return self._open_beneath(root, path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
+        if path.startswith("/") or ".." in path.split("/"):
+            raise _error(errno.EXDEV, path)  # the kernel allows a '..' that stays inside; locks do not
+        return self._open_beneath(root, path, flags | os.O_CLOEXEC)
 
     def _openat2(self, root: int, path: str, flags: int) -> int:
-        name = path.encode("utf-8", "surrogateescape")
-        how = ctypes.create_string_buffer(struct.pack("QQQ", flags, 0, _RESOLVE), 24)
+        name = os.fsencode(path)
+        how = struct.pack("QQQ", flags, 0, _RESOLVE)
         for _ in range(_TRIES):
-            handle = self._libc.syscall(_OPENAT2, root, name, how, ctypes.c_size_t(24))
+            handle = self._libc.syscall(
+                ctypes.c_long(_OPENAT2), ctypes.c_int(root), name, how, ctypes.c_size_t(len(how))
+            )
             if handle >= 0:
                 return int(handle)
             number = ctypes.get_errno()
             if number not in (errno.EAGAIN, errno.EINTR):
-                raise OSError(number, os.strerror(number), path)
-        raise OSError(errno.EAGAIN, "renames keep moving the path", path)
+                raise _error(number, path)
+        raise _error(errno.EAGAIN, path)
 
     def _walk(self, root: int, path: str, flags: int) -> int:
         """Each component under the handle of the one before it."""
-        device = os.fstat(root).st_dev
-        if path == ".":
-            return os.open(".", flags, dir_fd=root)
         *above, last = path.split("/")
+        device = os.fstat(root).st_dev
         here = root
         try:
             for name in above:
-                below = self._step(here, name)
+                below = _open_within(here, name, _DIRECTORY, device)
                 if here != root:
                     os.close(here)
                 here = below
-                if os.fstat(here).st_dev != device:
-                    raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
-            handle = os.open(last, flags, dir_fd=here)
+            return _open_within(here, last, flags, device)
         finally:
             if here != root:
                 os.close(here)
-        if os.fstat(handle).st_dev != device:
-            os.close(handle)
-            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
-        if stat.S_ISLNK(os.fstat(handle).st_mode):
-            os.close(handle)
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-        return handle
 
-    @staticmethod
-    def _step(directory: int, name: str) -> int:
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            return os.open(name, flags, dir_fd=directory)
-        except OSError as error:
-            if error.errno == errno.ENOTDIR and stat.S_ISLNK(os.lstat(name, dir_fd=directory).st_mode):
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from error
-            raise
-
-    def _has_openat2(self) -> bool:
+    def _try_openat2(self) -> bool:
         if not _LINUX:
             return False
-        root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        root = os.open("/", _DIRECTORY)
         try:
-            os.close(self._openat2(root, ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            os.close(self._openat2(root, ".", _DIRECTORY))
         except OSError as error:
             if error.errno in (errno.ENOSYS, errno.EPERM):
                 return False
@@ -158,19 +142,22 @@ class KernelDisk:
         return os.write(handle, data)
 
     def sync(self, handle: int) -> None:
-        os.fsync(handle)
+        if sys.platform == "darwin":
+            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)  # fsync there stops at the drive's cache
+        else:
+            os.fsync(handle)
 
     def rename(self, from_dir: int, old: str, to_dir: int, new: str, how: Rename) -> None:
         if how == "replace":
             os.rename(old, new, src_dir_fd=from_dir, dst_dir_fd=to_dir)
             return
-        if self._rename_number is None:
-            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), new)
-        source, target = os.fsencode(old), os.fsencode(new)
-        done = self._libc.syscall(self._rename_number, from_dir, source, to_dir, target, ctypes.c_uint(_RENAME[how]))
-        if done != 0:
+        if self._renameat2 is None:
+            raise _error(errno.ENOSYS, new)
+        if self._renameat2(from_dir, os.fsencode(old), to_dir, os.fsencode(new), _RENAME[how]) != 0:
             number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), new)
+            if number in _UNKNOWN:
+                self._lacks.add(how)
+            raise _error(number, new)
 
     def unlink_at(self, directory: int, name: str) -> None:
         os.unlink(name, dir_fd=directory)
@@ -178,24 +165,35 @@ class KernelDisk:
     def make_directory(self, directory: int, name: str) -> None:
         os.mkdir(name, dir_fd=directory)
 
-    def copy_attributes(self, source: int, target: int) -> tuple[str, ...]:
-        warnings: list[str] = []
-        known, ours = os.fstat(source), os.fstat(target)
-        if (known.st_uid, known.st_gid) != (ours.st_uid, ours.st_gid):
-            try:
-                os.fchown(target, known.st_uid, known.st_gid)
-            except PermissionError:
-                warnings.append("owner and group could not be kept: the daemon's user may not set them")
-        dropped = known.st_mode & (stat.S_ISUID | stat.S_ISGID)
-        if dropped:
-            warnings.append("the setuid and setgid bits were dropped, as after any write")
-        os.fchmod(target, stat.S_IMODE(known.st_mode) & ~(stat.S_ISUID | stat.S_ISGID))
-        if _LINUX:
-            warnings += _copy_xattrs(source, target)
-        return tuple(warnings)
+    def remove_directory(self, directory: int, name: str) -> None:
+        os.rmdir(name, dir_fd=directory)
+
+    # --- what a file wears ------------------------------------------------------------
 
     def set_mode(self, handle: int, mode: int) -> None:
-        os.fchmod(handle, mode & 0o777)
+        os.fchmod(handle, mode)
+
+    def set_owner(self, handle: int, uid: int, gid: int) -> None:
+        os.fchown(handle, uid, gid)
+
+    def attribute_names(self, handle: int) -> list[str]:
+        if not _LINUX:
+            return []
+        try:
+            return os.listxattr(handle)
+        except OSError as error:
+            if error.errno in _UNKNOWN:
+                return []
+            raise
+
+    def attribute(self, handle: int, name: str) -> bytes:
+        return os.getxattr(handle, name)
+
+    def set_attribute(self, handle: int, name: str, value: bytes) -> None:
+        os.setxattr(handle, name, value)
+
+    def remove_attribute(self, handle: int, name: str) -> None:
+        os.removexattr(handle, name)
 
     def take_lease(self, handle: int) -> bool:
         if not _LINUX or not _Leases.allowed:
@@ -203,22 +201,61 @@ class KernelDisk:
         try:
             fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         except OSError as error:
-            if error.errno in _NO_LEASE:
-                return False
-            raise
+            if error.errno not in _NO_LEASE:
+                raise
+            if error.errno != errno.EACCES:  # that one is about this file: it is another user's
+                self._leases = False
+            return False
         return True
 
 
-def _copy_xattrs(source: int, target: int) -> list[str]:
-    """Extended attributes and ACLs, which are some of them."""
-    warnings = []
+def _open_within(directory: int, name: str, flags: int, device: int) -> int:
+    """One component: no link, and on the root's device."""
     try:
-        names = os.listxattr(source)
+        handle = os.open(name, flags | os.O_NOFOLLOW, dir_fd=directory)
+    except OSError as error:
+        if error.errno == errno.ENOTDIR and _is_link(directory, name):
+            raise _error(errno.ELOOP, name) from error
+        raise
+    found = os.fstat(handle)
+    if found.st_dev != device or stat.S_ISLNK(found.st_mode):
+        os.close(handle)
+        raise _error(errno.EXDEV if found.st_dev != device else errno.ELOOP, name)
+    return handle
+
+
+def _is_link(directory: int, name: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
     except OSError:
-        return []  # the file system has none
-    for name in names:
-        try:
-            os.setxattr(target, name, os.getxattr(source, name))
-        except OSError as error:
-            warnings.append(f"the attribute {name} could not be kept: {error.strerror}")
-    return warnings
+        return False
+
+
+def _renameat2_of(libc: ctypes.CDLL) -> Callable[[int, bytes, int, bytes, int], int] | None:
+    """The C library's own, or the bare system call, or nothing."""
+    if not _LINUX:
+        return None
+    own = getattr(libc, "renameat2", None)
+    if own is not None:
+        own.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+
+        def by_library(from_dir: int, old: bytes, to_dir: int, new: bytes, flags: int) -> int:
+            return int(own(from_dir, old, to_dir, new, flags))
+
+        return by_library
+    number = _RENAMEAT2.get(platform.machine())
+    if number is None:
+        return None
+
+    def by_number(from_dir: int, old: bytes, to_dir: int, new: bytes, flags: int) -> int:
+        return int(
+            libc.syscall(
+                ctypes.c_long(number), ctypes.c_int(from_dir), old, ctypes.c_int(to_dir), new, ctypes.c_uint(flags)
+            )
+        )
+
+    return by_number
+
+
+def _error(number: int, path: str) -> OSError:
+    return OSError(number, os.strerror(number), path)

@@ -28,11 +28,11 @@ def hold_root(root: str) -> Held:
     return _hold(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), root)
 
 
-def hold_state(state_dir: str) -> Held:
+def hold_state(state_dir: str | os.PathLike[str]) -> Held:
     """Lock the state directory, by a file in it that names the holder. Raises WorkspaceHeld."""
     path = os.path.join(state_dir, LOCK_FILE)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    held = _hold(handle, state_dir, holder=os.pread(handle, 32, 0).decode("ascii", "replace").strip())
+    held = _hold(handle, os.fspath(state_dir), holder=os.pread(handle, 32, 0).decode("ascii", "replace").strip())
     os.ftruncate(handle, 0)
     os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
     return held

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from contextlib import suppress
+import time
+from collections.abc import Callable
 
+from orchestrator.core.content import Signature
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.policy.match import Pattern
-from orchestrator.workspace.confine import Confinement
+from orchestrator.workspace.confine import Confinement, signature_of
+from orchestrator.workspace.patterns import RuleFile, as_bytes
 
 BUILT_IN = frozenset((".git", ".hg", ".svn", ".jj"))
 TEMP_PREFIX = ".orchestrator-"
 TEMP_SUFFIX = ".tmp"
-RULE_FILES = (".gitignore", ".orchestratorignore")
-EXCLUDE_FILE = WorkspacePath(".git/info/exclude")
+RULE_FILES = (".gitignore", ".orchestratorignore")  # the later one has the last word
+EXCLUDE_DIRECTORY = WorkspacePath(".git/info")
 MOST_RULE_BYTES = 1024 * 1024
+MOST_FOLDERS = 200_000
+FRESH_S = 0.5
+"""How long a directory's rule files are taken for unchanged without another look."""
 
 
 def is_temp(name: str) -> bool:
@@ -23,90 +27,97 @@ def is_temp(name: str) -> bool:
     return name.startswith(TEMP_PREFIX) and name.endswith(TEMP_SUFFIX)
 
 
-Rules = tuple[Pattern, ...]
-_TRAILING = re.compile(r"(?<!\\) +\Z")
+class Folder:
+    """One directory: the rules that hold in it, strongest first, or that it is ignored altogether."""
+
+    __slots__ = ("excluded", "looked_s", "prefix", "rules", "turn")
+
+    def __init__(
+        self, prefix: str, rules: tuple[tuple[int, RuleFile], ...], *, excluded: bool, turn: int, looked_s: float
+    ) -> None:
+        self.prefix, self.rules, self.excluded = prefix, rules, excluded
+        self.turn, self.looked_s = turn, looked_s
+
+    def ignores(self, name: str, *, directory: bool) -> bool:
+        """Whether a name in this directory is left out."""
+        if self.excluded or name in BUILT_IN or is_temp(name):
+            return True
+        name = as_bytes(name)
+        path = self.prefix + name
+        for start, rules in self.rules:
+            verdict = rules.verdict(path[start:], name, directory=directory)
+            if verdict is not None:
+                return verdict
+        return False
 
 
 class IgnoreRules:
-    """See `ports.Ignore`. Rule files are read once, and again after `refresh`."""
+    """See `ports.Ignore`. Rule files are read again when their signature changes. Thread-safe.
 
-    def __init__(self, confinement: Confinement) -> None:
-        self._at = confinement
-        self._files: dict[WorkspacePath, Rules] = {}
-        self._verdicts: dict[tuple[str, bool], bool] = {}
+    Each directory's are looked at once in `fresh_s`, and after `refresh`.
+    """
+
+    def __init__(
+        self, confinement: Confinement, *, now_s: Callable[[], float] = time.monotonic, fresh_s: float = FRESH_S
+    ) -> None:
+        self._at, self._now_s, self._fresh_s = confinement, now_s, fresh_s
+        self._folders: dict[str, Folder] = {}
+        self._files: dict[str, tuple[Signature | None, RuleFile | None]] = {}
+        self._turn = 0  # counts what was found changed; a folder of an earlier turn is built anew
 
     def refresh(self) -> None:
-        """Forget what was concluded; the next question looks at the rule files again."""
-        self._verdicts.clear()
-        self._files.clear()
+        """Let the next question of each directory look at its rule files."""
+        self._folders.clear()
 
     def ignored(self, path: WorkspacePath, *, directory: bool) -> bool:
         """Parents first: what is in an ignored directory is ignored, whatever re-includes it."""
         if path == ".":
             return False
         above, _, name = path.rpartition("/")
-        if name in BUILT_IN or is_temp(name):
-            return True
-        if above and self._directory_ignored(above):
-            return True
-        return self._matches(above, path, directory=directory)
+        return self.folder(above).ignores(name, directory=directory)
 
-    def _directory_ignored(self, path: str) -> bool:
-        key = (path, True)
-        known = self._verdicts.get(key)
-        if known is None:
-            if len(self._verdicts) > 200_000:
-                self._verdicts.clear()
-            known = self._verdicts[key] = self.ignored(WorkspacePath(path), directory=True)
-        return known
-
-    def _matches(self, above: str, path: str, *, directory: bool) -> bool:
-        """The last rule that names the path decides; deeper files have the last word."""
-        for folder in reversed(_upwards(above)):
-            relative = path[len(folder) + 1 :] if folder else path
-            for name in RULE_FILES:
-                rules = self._rules(WorkspacePath(f"{folder}/{name}" if folder else name))
-                said = _said(rules, relative, directory=directory)
-                if said is not None:
-                    return said
-        return bool(_said(self._rules(EXCLUDE_FILE), path, directory=directory))
-
-    def _rules(self, path: WorkspacePath) -> Rules:
-        known = self._files.get(path)
-        if known is not None:
+    def folder(self, path: str) -> Folder:
+        """A directory's rules, for asking about many names in it; `""` is the root."""
+        known = self._folders.get(path)
+        now_s = self._now_s()
+        if known is not None and known.turn == self._turn and now_s - known.looked_s < self._fresh_s:
             return known
+        if path:
+            above, _, name = path.rpartition("/")
+            outer = self.folder(above)
+            rules = outer.rules
+            excluded = outer.ignores(name, directory=True)
+        else:
+            exclude = self._read(EXCLUDE_DIRECTORY, "exclude")
+            rules = ((0, exclude),) if exclude else ()
+            excluded = False
+        prefix = as_bytes(path) + "/" if path else ""
+        if not excluded:
+            for name in RULE_FILES:
+                own = self._read(WorkspacePath(path or "."), name)
+                rules = ((len(prefix), own), *rules) if own else rules
+        if len(self._folders) >= MOST_FOLDERS:
+            self._folders.clear()
+        folder = Folder(prefix, rules, excluded=excluded, turn=self._turn, looked_s=now_s)
+        self._folders[path] = folder
+        return folder
+
+    def _read(self, directory: WorkspacePath, name: str) -> RuleFile | None:
+        """A rule file, compiled; None for a missing or empty one, or one that is not a regular file of ours."""
+        key = f"{directory}/{name}"
+        signature, known = self._files.get(key, (None, None))
         try:
-            with self._at.parent(path) as (parent, name), self._at.regular(parent, name, path) as (handle, _):
-                data = self._at.disk.read(handle, MOST_RULE_BYTES, 0)
-        except OrchestratorError:
-            data = b""
-        rules = self._files[path] = _compiled(data.decode("utf-8", "replace"))
+            with self._at.directory(directory) as handle:
+                found = signature_of(self._at.disk.stat_at(handle, name))
+                if found == signature:
+                    return known
+                with self._at.regular(handle, name, WorkspacePath(key)) as (file, opened):
+                    rules = RuleFile(self._at.disk.read(file, MOST_RULE_BYTES, 0))
+                    found = signature_of(opened)
+        except (OrchestratorError, OSError):
+            if self._files.pop(key, None) is not None:
+                self._turn += 1
+            return None
+        self._turn += 1
+        self._files[key] = found, rules
         return rules
-
-
-def _compiled(text: str) -> Rules:
-    """The patterns of a rule file, the last first; what git could not read either is passed over."""
-    patterns = []
-    for raw in text.replace("\r\n", "\n").split("\n"):
-        line = _TRAILING.sub("", raw)
-        if line and not line.startswith("#"):
-            with suppress(ValueError):
-                patterns.append(Pattern(line))
-    return tuple(reversed(patterns))
-
-
-def _said(rules: Rules, path: str, *, directory: bool) -> bool | None:
-    """True: ignored; False: excepted; None: not named."""
-    for pattern in rules:
-        if pattern.names(path, directory=directory):
-            return not pattern.exception
-    return None
-
-
-def _upwards(folder: str) -> list[str]:
-    """The root first, then each directory down to `folder`."""
-    folders = [""]
-    if folder:
-        parts = folder.split("/")
-        folders += ["/".join(parts[: at + 1]) for at in range(len(parts))]
-    return folders

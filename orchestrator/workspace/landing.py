@@ -1,4 +1,4 @@
-"""One durable change of one path: stage, land with proof, finish. DESIGN §4, steps 4 to 9.
+"""One durable change of one path: stage, land with proof, finish.
 
 Nothing is ever overwritten: content is exchanged, or renamed to where nothing stands, and what
 comes out must be what the change was made against, or it goes back.
@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-
-import msgspec
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from typing import Literal
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.errors import FileBusy, FileExists, FileNotFound, WritesStopped
+from orchestrator.core.errors import DiskFull, FileBusy, FileNotFound, PathError, WritesStopped
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports import DiskChange, Displaced, FileStat, Step
-from orchestrator.workspace.confine import Confinement, refusal, signature_of, stat_of, translated
+from orchestrator.workspace.confine import Confinement, kind_of, refusal, signature_of, stat_of, translated
+from orchestrator.workspace.proof import Foreign, content, holds, prove, same_directory
+from orchestrator.workspace.staging import create_temp, dress, sync, write_whole
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-_LOOK = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _NO_SUCH_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
-BLOCK_BYTES = 1024 * 1024
 
 
 class LocalLanding:
@@ -30,301 +28,317 @@ class LocalLanding:
 
     def __init__(self, confinement: Confinement, change: DiskChange, step: Step) -> None:
         self._at, self._disk, self._change, self._step = confinement, confinement.disk, change, step
-        self._held = ExitStack()  # the parent's handle, and the lease on what was swapped out
-        self._parent = -1
-        self._name = ""
-        self._staged = False  # the temporary name holds our content, and nobody's else
-        self._swapped = False
+        self._held = ExitStack()  # the handles of the directories, and the lease on what was swapped out
+        self._parent, self._name, self._source = -1, "", -1
+        self._ours: os.stat_result | None = None  # our own file, as it was when it was proven or written
+        self._in_temp: Literal["nothing", "ours", "theirs"] = "nothing"
+        self._made: list[WorkspacePath] = []
+        self._moved = False  # a name was changed: from here on a failure leaves the outcome unknown
         self._kept: tuple[bytes, ...] = ()
-        self._proven: os.stat_result | None = None  # of the new content, while it was known to be ours
         self.warnings: tuple[str, ...] = ()
 
     # --- stage ------------------------------------------------------------------------
 
     def stage(self) -> None:
-        """Make missing parents; write and sync the temporary file."""
-        change = self._change
-        for directory in change.parents:
-            self._make_directory(directory)
-        self._parent, self._name = self._held.enter_context(self._at.parent(change.path))
-        if change.data is None or change.temp is None:
-            return
-        with translated(change.path):
-            handle = self._disk.open_at(self._parent, change.temp, _NEW, 0o666)
-        self._staged = True
         try:
-            with translated(change.path):
-                self._step("temp_created")
-                self._write(handle, change.data)
-                self._dress(handle)
-            self._sync_content(handle)
-            self._proven = self._disk.stat(handle)
-        except BaseException:
-            self._disk.close(handle)
+            for directory in self._change.parents:
+                self._make_parent(directory)
+            self._open()
+            if self._change.data is not None and self._change.temp is not None:
+                with translated(self._change.path):
+                    self._write_temp(self._change.temp, self._change.data)
+        except Exception:
             self.abandon()
             raise
-        self._disk.close(handle)
+
+    def _open(self) -> None:
+        self._parent, self._name = self._at.open_parent(self._change.path)
+        self._held.callback(self._disk.close, self._parent)
+
+    def _make_parent(self, path: WorkspacePath) -> None:
+        with self._at.parent(path) as (above, name), translated(path):
+            try:
+                self._disk.make_directory(above, name)
+            except FileExistsError:
+                pass  # somebody else made it meanwhile; whether it is a directory shows when it is opened
+            else:
+                self._made.append(path)
+            self._sync(above)
+
+    def _write_temp(self, temp: str, data: bytes) -> None:
+        change = self._change
+        handle = create_temp(
+            self._disk, self._parent, temp, private=change.before is not None or change.mode is not None
+        )
+        self._in_temp = "ours"
+        try:
+            self._step("temp_created")
+            self._dress(handle)
+            write_whole(self._disk, handle, data, self._step)
+            sync(self._disk, handle, change.path)
+            self._ours = self._disk.stat(handle)
+        finally:
+            self._disk.close(handle)
         self._step("temp_synced")
 
-    def _write(self, handle: int, data: bytes) -> None:
-        view = memoryview(data)
-        half = len(view) // 2
-        for start, end in ((0, half), (half, len(view))):
-            at = start
-            while at < end:
-                at += self._disk.write(handle, view[at:end])
-            self._step("temp_half_written")
-
     def _dress(self, handle: int) -> None:
-        """The new content wears what the old one wore."""
         change = self._change
-        if change.before is None:
-            if change.mode is not None:
-                self._disk.set_mode(handle, change.mode)
-            return
-        try:
-            with self._at.regular(self._parent, self._name, change.path) as (old, found):
-                warnings = self._disk.copy_attributes(old, handle)
+        if change.before is not None:
+            # A file that is gone since it was read: `land` finds that out.
+            with suppress(FileNotFound), self._at.regular(self._parent, self._name, change.path) as (old, found):
+                self.warnings += dress(self._disk, old, handle)
                 if found.st_nlink > 1:
-                    warnings += (f"the file had {found.st_nlink} names; this one is now a file of its own",)
-        except FileNotFound:
-            return  # gone since it was read: `land` finds that out
-        self.warnings += warnings
-
-    def _make_directory(self, path: WorkspacePath) -> None:
-        with self._at.parent(path) as (parent, name):
-            try:
-                with translated(path, self._at):
-                    self._disk.make_directory(parent, name)
-            except FileExists:
-                pass  # by another change just now, which may not have synced it yet
-            self._sync(parent)
+                    self.warnings += (f"the file had {found.st_nlink} names; this one is now a file of its own",)
+        if change.mode is not None:
+            if change.mode & 0o6000:
+                self.warnings += ("the setuid and setgid bits were dropped",)
+            self._disk.set_mode(handle, change.mode & 0o1777)
 
     # --- land -------------------------------------------------------------------------
 
     def land(self) -> FileStat | None:
-        """See `ports.Landing.land`."""
+        change = self._change
         try:
-            return self._land()
+            self._change_names()
+            self._sync(self._parent)
+            if change.moved_from is not None:
+                # After the destination's: a crash between them may show the file twice, never not at all.
+                self._sync(self._source)
+            self._step("directory_synced")
+            stat = self._stat() if change.after is not None or change.directory else None
+            if change.moved_from is not None:
+                self._release()  # nothing is left to be unlinked, so the lease has done its work
+        except Displaced as displaced:
+            self._kept = displaced.foreign
+            self._give_up()
+            raise
+        except (PathError, DiskFull):
+            self._give_up()
+            raise
         except OSError as error:
-            if not self._swapped:
-                raise refusal(self._change.path, error, self._at) from error
+            if not self._moved:
+                self._give_up()
+                raise refusal(change.path, error) from error
+            self._release()
             raise WritesStopped(
-                f"{self._change.path}: the disk failed in the middle of a change ({error.strerror})",
+                f"{change.path}: the disk failed in the middle of a change ({error.strerror})",
                 hint="The next start finds out which content stands there. Look at the system's log first.",
             ) from error
+        return stat
 
-    def _land(self) -> FileStat | None:
+    def _change_names(self) -> None:
         change = self._change
         if change.directory:
             self._disk.make_directory(self._parent, self._name)
+            self._moved = True
         elif change.moved_from is not None:
-            self._move(change.moved_from)
+            self._move(change.moved_from, change.after)
         elif change.before is None:
             self._create()
         elif change.after is None:
             self._remove(change.before)
         else:
             self._replace(change.before, change.after)
-        self._sync(self._parent)
-        self._step("directory_synced")
-        if change.after is None and not change.directory:
-            return None
-        return self._stands()
 
-    def _stands(self) -> FileStat | None:
-        """The stat of what landed; one that equals no later one if another program has touched it since."""
+    def _stat(self) -> FileStat | None:
+        """Of our own file; None if it is gone again. A change since then shows as another stat at the next look."""
         try:
             found = self._disk.stat_at(self._parent, self._name)
         except FileNotFoundError:
             return None
-        stat, proven = stat_of(found), self._proven
-        if proven is None or _content_of(found) == _content_of(proven):
-            return stat
-        return msgspec.structs.replace(stat, signature=msgspec.structs.replace(stat.signature, ctime_ns=0))
+        ours = self._ours
+        if ours is not None and _bytes_mark(ours) != _bytes_mark(found):
+            return stat_of(ours)
+        return stat_of(found)
 
-    def _swap_done(self) -> None:
-        """From here on the temporary name, if there is one, holds what was swapped out, not our content."""
-        self._swapped, self._staged = True, False
-        self._step("swapped")
+    # --- the four ways ----------------------------------------------------------------
 
     def _create(self) -> None:
+        self._check_place(self._parent, self._change.path)
         self._step("hash_rechecked")
         try:
             self._rename_new(self._parent, self._temp, self._parent, self._name)
         except FileExistsError:
-            self.abandon()
             raise Displaced(self._change.path) from None
-        self._swap_done()
+        self._names_changed("nothing")
+        try:
+            self._check_place(self._parent, self._change.path)
+        except Displaced:
+            self._step("swapped_stale")
+            self._rename_new(self._parent, self._name, self._parent, self._temp)
+            self._in_temp = "ours"
+            self._sync(self._parent)
+            raise
 
     def _replace(self, before: Digest, after: Digest) -> None:
-        self._recheck(before)
+        self._recheck(self._parent, self._name, before)
         try:
             self._disk.rename(self._parent, self._temp, self._parent, self._name, "exchange")
         except FileNotFoundError:
-            self.abandon()
             raise Displaced(self._change.path) from None
         except OSError as error:
             if error.errno not in _NO_SUCH_RENAME:
                 raise
-            self._check_content(before)
+            self._check_content(self._parent, self._name, before)
             self._disk.rename(self._parent, self._temp, self._parent, self._name, "replace")
-            self._swap_done()
+            self._names_changed("nothing")
             return  # nothing came out, so nothing can be proven; `features` says so
-        self._swap_done()
-        self._prove(before, self._parent, self._temp, self._put_back, after)
+        self._names_changed("theirs")
+        self._prove(self._parent, self._temp, before, lambda: self._exchange_back(after))
 
-    def _put_back(self, after: Digest) -> None:
-        """Exchange once more; what comes out now must be our own content."""
-        self._step("swapped_stale")
-        self._disk.rename(self._parent, self._temp, self._parent, self._name, "exchange")
-        self._sync(self._parent)
-        ours = self._content(self._parent, self._temp)
-        if ours is not None and digest_of(ours) == after:
-            self._staged = True
-            self.abandon()
+    def _exchange_back(self, after: Digest) -> None:
+        """What comes out now must be our own content; if not, somebody came between a second time."""
+        path = self._change.path
+        try:
+            self._disk.rename(self._parent, self._temp, self._parent, self._name, "exchange")
+        except FileNotFoundError:  # our content was deleted meanwhile; theirs must not be lost with it
+            self._rename_new(self._parent, self._temp, self._parent, self._name)
+            self._in_temp = "nothing"
+            self._sync(self._parent)
             return
-        raise Displaced(self._change.path, diverged=True, foreign=(ours,) if ours is not None else ())
+        self._sync(self._parent)
+        out = content(self._at, self._parent, self._temp, path)
+        if out is None or digest_of(out) != after:
+            raise Displaced(path, diverged=True, foreign=self._both(out))
+        self._in_temp = "ours"
 
     def _remove(self, before: Digest) -> None:
-        self._recheck(before)
+        self._recheck(self._parent, self._name, before)
         try:
             self._rename_new(self._parent, self._name, self._parent, self._temp)
         except FileNotFoundError:
             raise Displaced(self._change.path) from None
-        self._swap_done()
-        self._prove(before, self._parent, self._temp, lambda _: self._name_again(), before)
+        self._names_changed("theirs")
+        self._prove(self._parent, self._temp, before, self._name_again)
 
     def _name_again(self) -> None:
         """Give a file that should not go its name back, unless something took the name meanwhile."""
-        self._step("swapped_stale")
+        path = self._change.path
         try:
             self._rename_new(self._parent, self._temp, self._parent, self._name)
         except FileExistsError:
-            kept = self._content(self._parent, self._temp)
-            raise Displaced(self._change.path, diverged=True, foreign=(kept,) if kept is not None else ()) from None
+            out = content(self._at, self._parent, self._temp, path)
+            raise Displaced(path, diverged=True, foreign=self._both(out)) from None
+        self._in_temp = "nothing"
         self._sync(self._parent)
 
-    def _move(self, source: WorkspacePath) -> None:
-        path, after = self._change.path, self._change.after
+    def _move(self, source: WorkspacePath, after: Digest | None) -> None:
         if after is None:
             raise ValueError("a move has content")
-        with self._at.parent(source) as (from_dir, name):
-            self._step("hash_rechecked")
+        self._source, name = self._at.open_parent(source)
+        self._held.callback(self._disk.close, self._source)
+        self._check_place(self._source, source)
+        self._recheck(self._source, name, after)
+        try:
+            self._rename_new(self._source, name, self._parent, self._name)
+        except (FileExistsError, FileNotFoundError):
+            raise Displaced(self._change.path) from None
+        self._names_changed("nothing")
+
+        def back() -> None:
             try:
-                self._rename_new(from_dir, name, self._parent, self._name)
-            except (FileExistsError, FileNotFoundError):
-                raise Displaced(path) from None
-            self._swap_done()
+                self._rename_new(self._parent, self._name, self._source, name)
+            except FileExistsError:
+                raise Displaced(self._change.path, diverged=True, foreign=self._both(None)) from None
+            self._sync(self._source)
+            self._sync(self._parent)
 
-            def back(_: Digest) -> None:
-                self._step("swapped_stale")
-                try:
-                    self._rename_new(self._parent, self._name, from_dir, name)
-                except FileExistsError:
-                    raise Displaced(path, diverged=True) from None
-                self._sync(from_dir)
-                self._sync(self._parent)
-
-            self._proven = self._prove(after, self._parent, self._name, back, after)
-            self._sync(from_dir)
+        self._ours = self._prove(self._parent, self._name, after, back)
 
     # --- proof ------------------------------------------------------------------------
 
-    def _recheck(self, before: Digest) -> None:
-        """A last look before the swap, which saves most swaps that would have to go back.
+    def _recheck(self, directory: int, name: str, expected: Digest) -> None:
+        """A last look before the names change, which saves most changes that would have to go back.
 
-        An equal stat signature is enough for it, where the swap itself is proven.
+        An equal stat signature is enough for it, where the change itself is proven.
         """
         if self._change.signature is None or not self._unmoved():
-            self._check_content(before)
+            self._check_content(directory, name, expected)
+        self._check_place(self._parent, self._change.path)
         self._step("hash_rechecked")
 
-    def _check_content(self, before: Digest) -> None:
-        content = self._content(self._parent, self._name)
-        if content is None or digest_of(content) != before:
-            self.abandon()
+    def _check_content(self, directory: int, name: str, expected: Digest) -> None:
+        if not holds(self._at, directory, name, expected, self._change.path):
             raise Displaced(self._change.path)
 
     def _unmoved(self) -> bool:
+        """Whether the file is as it was when it was last hashed; of a move's source nobody says."""
         try:
             found = self._disk.stat_at(self._parent, self._name)
         except OSError:
             return False
-        return signature_of(found) == self._change.signature
+        return kind_of(found) == "file" and signature_of(found) == self._change.signature
 
-    def _prove(
-        self, expected: Digest, directory: int, name: str, back: Callable[[Digest], None], other: Digest
-    ) -> os.stat_result:
-        """What came out must be `expected`, with nobody still writing to it; else it goes back.
+    def _check_place(self, directory: int, path: WorkspacePath) -> None:
+        """The directory still has its name, so what is changed in it is changed at `path`."""
+        if not same_directory(self._at, directory, path):
+            raise Displaced(self._change.path)
 
-        The stat that held before it was read.
-        """
+    def _names_changed(self, in_temp: Literal["nothing", "theirs"]) -> None:
+        self._moved, self._in_temp = True, in_temp
+        self._step("swapped")
+
+    def _prove(self, directory: int, name: str, expected: Digest, back: Callable[[], None]) -> os.stat_result:
+        """What came out must be `expected`, with nobody still writing to it; else it goes `back`. Its stat."""
         path = self._change.path
         try:
-            handle = self._disk.open_at(directory, name, _LOOK)
-        except OSError:
-            back(other)
-            raise Displaced(path) from None
-        try:
-            self._disk.take_lease(handle)
-        except OSError as error:
-            self._disk.close(handle)
-            back(other)
-            if error.errno == errno.EAGAIN:
-                raise FileBusy(path, "another program holds it open for writing") from None
-            raise
-        proven = self._disk.stat(handle)
-        if digest_of(self._read(handle)) != expected:
-            self._disk.close(handle)
-            back(other)
-            raise Displaced(path)
+            self._check_place(self._parent, path)
+            handle = prove(self._at, directory, name, expected, path)
+        except (Foreign, FileBusy, Displaced) as trouble:
+            self._step("swapped_stale")
+            back()
+            raise (Displaced(path) if isinstance(trouble, Foreign) else trouble) from None
         self._held.callback(self._disk.close, handle)  # the lease ends with it
-        return proven
+        return self._disk.stat(handle)
 
-    def _content(self, directory: int, name: str) -> bytes | None:
-        """What a name holds; None for anything but a regular file."""
-        try:
-            with self._at.regular(directory, name, self._change.path) as (handle, _):
-                return self._read(handle)
-        except FileNotFound:
-            return None
-
-    def _read(self, handle: int) -> bytes:
-        blocks: list[bytes] = []
-        at = 0
-        while block := self._disk.read(handle, BLOCK_BYTES, at):
-            blocks.append(block)
-            at += len(block)
-        return b"".join(blocks)
+    def _both(self, out: bytes | None) -> tuple[bytes, ...]:
+        """What stands at the path, then what is in the temporary file."""
+        standing = content(self._at, self._parent, self._name, self._change.path)
+        return tuple(data for data in (standing, out) if data is not None)
 
     # --- finish -----------------------------------------------------------------------
 
     def finish(self) -> tuple[bytes, ...]:
-        """See `ports.Landing.finish`."""
-        change = self._change
-        if change.before is not None and change.temp is not None:
-            content = self._content(self._parent, self._temp)
-            if content is not None and digest_of(content) != change.before and content not in self._kept:
-                self._kept = (content,)
-                return self._kept
-            self._unlink(self._temp)
+        if self._in_temp == "theirs":
+            if self._parent < 0:
+                self._open()  # a divergence gave the handles back
+            found = content(self._at, self._parent, self._temp, self._change.path)
+            if found is not None:
+                if digest_of(found) != self._change.before and found not in self._kept:
+                    self._kept += (found,)
+                    return (found,)
+                self._unlink()
+        self._in_temp = "nothing"
         self._step("unlinked")
-        self._held.close()
+        self._release()
         return ()
 
     def abandon(self) -> None:
-        """See `ports.Landing.abandon`."""
-        if self._staged:
-            self._unlink(self._temp)
-            self._staged = False
-        self._held.close()
+        if self._moved:
+            self._release()
+        else:
+            self._give_up()
 
-    def _unlink(self, name: str) -> None:
-        try:
-            self._disk.unlink_at(self._parent, name)
-        except FileNotFoundError:
-            return
+    def _give_up(self) -> None:
+        """Take away what we brought; what is theirs stays."""
+        if self._in_temp == "ours":
+            with suppress(OSError):  # a leftover is swept at the next start
+                self._unlink()
+            self._in_temp = "nothing"
+        self._release()
+        while self._made:
+            path = self._made.pop()
+            with suppress(OSError, PathError), self._at.parent(path) as (above, name):
+                self._disk.remove_directory(above, name)
+
+    def _release(self) -> None:
+        """Close every handle, and so end the lease."""
+        self._held.close()
+        self._parent = self._source = -1
+
+    def _unlink(self) -> None:
+        with suppress(FileNotFoundError):
+            self._disk.unlink_at(self._parent, self._temp)
 
     # --- small things -----------------------------------------------------------------
 
@@ -341,41 +355,15 @@ class LocalLanding:
         except OSError as error:
             if error.errno not in _NO_SUCH_RENAME:
                 raise
-            with _absent(self._disk.stat_at, to_dir, new):
-                self._disk.rename(from_dir, old, to_dir, new, "replace")
-
-    def _sync_content(self, handle: int) -> None:
-        try:
-            self._disk.sync(handle)
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise refusal(self._change.path, error) from error
-            raise WritesStopped(
-                f"the new content of {self._change.path} could not be synced: {error.strerror}",
-                hint="Nothing was changed. The disk may be failing: look at the system's log, then restart the daemon.",
-            ) from error
+            with suppress(FileNotFoundError):
+                self._disk.stat_at(to_dir, new)
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new) from error
+            self._disk.rename(from_dir, old, to_dir, new, "replace")
 
     def _sync(self, directory: int) -> None:
-        try:
-            self._disk.sync(directory)
-        except OSError as error:
-            raise WritesStopped(
-                f"the directory of {self._change.path} could not be synced: {error.strerror}",
-                hint="The disk may be failing. Look at the system's log, then restart the daemon.",
-            ) from error
+        sync(self._disk, directory, self._change.path)
 
 
-def _content_of(found: os.stat_result) -> tuple[int, int, int]:
-    """What a rename leaves as it is, and a write does not."""
+def _bytes_mark(found: os.stat_result) -> tuple[int, int, int]:
+    """What stays the same in a rename: the file, its size, and when its bytes were last written."""
     return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-@contextmanager
-def _absent(stat_at: Callable[[int, str], object], directory: int, name: str) -> Iterator[None]:
-    """Where the file system can't refuse by itself: look, then go on. The threat model names the gap."""
-    try:
-        stat_at(directory, name)
-    except FileNotFoundError:
-        yield
-        return
-    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)

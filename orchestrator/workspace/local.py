@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable
 from contextlib import suppress
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.errors import ChangedWhileRead, FileNotFound, FileTooLarge, escaped
+from orchestrator.core.errors import (
+    ChangedWhileRead,
+    FileBusy,
+    FileNotFound,
+    FileTooLarge,
+    NotAFile,
+    NotARegularFile,
+    SymlinkRefused,
+    escaped,
+)
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
 from orchestrator.ports import (
@@ -21,16 +29,31 @@ from orchestrator.ports import (
     Step,
     TempFile,
 )
-from orchestrator.workspace.confine import Confinement, Identity, kind_of, stat_of, translated
+from orchestrator.workspace.confine import (
+    Confinement,
+    Identity,
+    identity_of,
+    kind_of,
+    signature_of,
+    stat_of,
+    translated,
+)
 from orchestrator.workspace.ignore import IgnoreRules, is_temp
-from orchestrator.workspace.landing import BLOCK_BYTES, LocalLanding
+from orchestrator.workspace.landing import LocalLanding
+from orchestrator.workspace.proof import BLOCK_BYTES, take_lease
 from orchestrator.workspace.scanner import Scanner
+from orchestrator.workspace.staging import sync
 
 READ_TRIES = 3
+MOST_TEMP_BYTES = 1024 * 1024 * 1024
 
 
 class LocalWorkspace:
-    """See `ports.Workspace`."""
+    """See `ports.Workspace`.
+
+    `hidden`: directories, by (device, inode), that are as if absent with all that is in them;
+    `is_own` is asked of files with several names. `uid`: whose leftovers are ours.
+    """
 
     def __init__(
         self,
@@ -39,13 +62,15 @@ class LocalWorkspace:
         disk: Disk,
         hidden: frozenset[Identity] = frozenset(),
         is_own: Callable[[Identity], bool] = lambda identity: False,
+        uid: int | None = None,
         step: Step = lambda name: None,
     ) -> None:
         self._root = os.path.realpath(root)
         self._at = Confinement(self._root, disk, hidden=hidden, is_own=is_own)
         self._disk, self._step = disk, step
+        self._uid = os.getuid() if uid is None else uid
         self.ignore = IgnoreRules(self._at)
-        self._scanner = Scanner(self._at, self.ignore, uid=os.getuid())
+        self._scanner = Scanner(self._at, self.ignore, uid=self._uid)
 
     @property
     def root(self) -> str:
@@ -53,8 +78,8 @@ class LocalWorkspace:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What is degraded here, as sentences."""
-        return self._disk.features
+        """What is degraded here, as sentences; some is only learned when it is first tried."""
+        return self._disk.features.sentences
 
     def close(self) -> None:
         self._at.close()
@@ -65,7 +90,7 @@ class LocalWorkspace:
         if path == ".":
             return stat_of(self._disk.stat(self._at.root))
         try:
-            with self._at.parent(path) as (parent, name), translated(path, self._at):
+            with self._at.parent(path) as (parent, name), translated(path):
                 found = self._disk.stat_at(parent, name)
                 target = self._disk.read_link(parent, name) if kind_of(found) == "symlink" else None
         except FileNotFound:
@@ -73,12 +98,14 @@ class LocalWorkspace:
         return None if self._at.hides(found) else stat_of(found, target)
 
     def identity(self, path: WorkspacePath) -> Identity | None:
+        if path == ".":
+            return identity_of(self._disk.stat(self._at.root))
         try:
-            with self._at.parent(path) as (parent, name), translated(path, self._at):
+            with self._at.parent(path) as (parent, name), translated(path):
                 found = self._disk.stat_at(parent, name)
         except FileNotFound:
             return None
-        return found.st_dev, found.st_ino
+        return None if self._at.hides(found) else identity_of(found)
 
     def read(self, path: WorkspacePath, *, most: int) -> FileBytes:
         for _ in range(READ_TRIES):
@@ -88,14 +115,14 @@ class LocalWorkspace:
                 with translated(path):
                     data = self._whole(path, handle, most)
                     after = self._disk.stat(handle)
-                if stat_of(found).signature == stat_of(after).signature and len(data) == after.st_size:
+                if signature_of(found) == signature_of(after) and len(data) == after.st_size:
                     return FileBytes(data, stat_of(after), digest_of(data))
         raise ChangedWhileRead(path, "another program keeps writing to it")
 
     def _whole(self, path: WorkspacePath, handle: int, most: int) -> bytes:
         blocks: list[bytes] = []
         at = 0
-        while block := self._disk.read(handle, BLOCK_BYTES, at):
+        while block := self._disk.read(handle, min(BLOCK_BYTES, most + 1 - at), at):
             blocks.append(block)
             at += len(block)
             if at > most:
@@ -133,27 +160,33 @@ class LocalWorkspace:
 
     def read_temp(self, temp: TempFile) -> FileBytes | None:
         try:
-            return self.read(temp.path, most=2**40)
-        except FileNotFound:
+            read = self.read(temp.path, most=MOST_TEMP_BYTES)
+        except (FileNotFound, SymlinkRefused, NotAFile, NotARegularFile):
             return None
+        return read if self._is_ours(temp, read.stat) else None
 
     def in_use(self, temp: TempFile) -> bool:
         try:
             with self._at.parent(temp.path) as (parent, name), self._at.regular(parent, name, temp.path) as (handle, _):
-                self._disk.take_lease(handle)
+                take_lease(self._disk, handle, temp.path)
         except FileNotFound:
             return False
-        except OSError as error:
-            if error.errno != errno.EAGAIN:
-                raise
+        except FileBusy:
             return True
         return False
 
     def unlink_temp(self, temp: TempFile) -> None:
-        with self._at.parent(temp.path) as (parent, name), translated(temp.path):
-            with suppress(FileNotFoundError):
-                self._disk.unlink_at(parent, name)
-            self._disk.sync(parent)
+        try:
+            with self._at.parent(temp.path) as (parent, name), translated(temp.path):
+                found = stat_of(self._disk.stat_at(parent, name))
+                if self._is_ours(temp, found):
+                    self._disk.unlink_at(parent, name)
+                sync(self._disk, parent, temp.path)
+        except FileNotFound:
+            return
+
+    def _is_ours(self, temp: TempFile, found: FileStat) -> bool:
+        return is_temp(temp.name) and found.kind == "file" and found.uid == self._uid
 
     def exchange_back(self, temp: TempFile, path: WorkspacePath) -> None:
         with self._at.parent(path) as (parent, name), translated(path):
@@ -163,8 +196,8 @@ class LocalWorkspace:
                 self._disk.rename(parent, temp.name, parent, name, "noreplace")
             else:
                 self._disk.rename(parent, temp.name, parent, name, "exchange")
-            self._disk.sync(parent)
+            sync(self._disk, parent, path)
 
     def sync_directory(self, path: WorkspacePath) -> None:
         with self._at.parent(path) as (parent, _), translated(path):
-            self._disk.sync(parent)
+            sync(self._disk, parent, path)

@@ -3,79 +3,88 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from orchestrator.core.errors import FileNotFound, OrchestratorError
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
-from orchestrator.ports import Ignore, Scanned, ScanResult, TempFile
-from orchestrator.workspace.confine import Confinement, kind_of, signature_of
-from orchestrator.workspace.ignore import is_temp
-
-_MODE_BITS = 0o7777
+from orchestrator.ports import Scanned, ScanResult, TempFile
+from orchestrator.workspace.confine import Confinement, signature_of
+from orchestrator.workspace.ignore import IgnoreRules, is_temp
 
 
 class Scanner:
     """Does not follow links, leave the file system, or enter what is the daemon's own."""
 
-    def __init__(self, confinement: Confinement, ignore: Ignore, *, uid: int) -> None:
+    def __init__(self, confinement: Confinement, ignore: IgnoreRules, *, uid: int) -> None:
         self._at, self._ignore, self._uid = confinement, ignore, uid
 
     def scan(self) -> ScanResult:
         """The files in path order, and how many names were left out, by reason."""
         files: list[Scanned] = []
         skipped: Counter[str] = Counter()
-        pending = [WorkspacePath(".")]
-        device = self._at.disk.stat(self._at.root).st_dev
-        while pending:
-            directory = pending.pop()
-            for name, found in self._entries(directory, skipped):
-                path = WorkspacePath(name if directory == "." else f"{directory}/{name}")
-                kind = kind_of(found)
+
+        def take(folder: str) -> Iterator[str]:
+            rules = self._ignore.folder(folder)
+            for name, path, found in self._entries(folder, skipped):
+                mode = found.st_mode
                 if not valid_name(name):
                     skipped["names that break the name rule"] += 1
-                elif self._ignore.ignored(path, directory=kind == "directory"):
+                elif rules.ignores(name, directory=stat.S_ISDIR(mode)):
                     skipped["ignored"] += 1
-                elif kind == "symlink":
+                elif stat.S_ISLNK(mode):
                     skipped["symbolic links"] += 1
-                elif kind == "other":
-                    skipped["devices, sockets and pipes"] += 1
-                elif found.st_dev != device:
+                elif found.st_dev != self._at.device:
                     skipped["on another file system"] += 1
-                elif kind == "directory":
-                    pending.append(path)
+                elif stat.S_ISDIR(mode):
+                    yield path
+                elif stat.S_ISREG(mode):
+                    files.append(Scanned(WorkspacePath(path), signature_of(found), stat.S_IMODE(mode)))
                 else:
-                    files.append(Scanned(path, signature_of(found), found.st_mode & _MODE_BITS))
-        return ScanResult(tuple(sorted(files, key=lambda item: item.path)), dict(skipped))
+                    skipped["devices, sockets and pipes"] += 1
+
+        self._walk(take)
+        files.sort(key=lambda item: item.path)
+        return ScanResult(tuple(files), dict(skipped))
 
     def temps(self) -> list[TempFile]:
         """Regular files of our uid with our prefix, anywhere in the tree, ignored directories too."""
-        found_temps: list[TempFile] = []
-        pending = [WorkspacePath(".")]
-        device = self._at.disk.stat(self._at.root).st_dev
-        while pending:
-            directory = pending.pop()
-            for name, found in self._entries(directory, Counter()):
-                path = WorkspacePath(name if directory == "." else f"{directory}/{name}")
-                kind = kind_of(found)
-                if kind == "directory" and name != ".git" and found.st_dev == device and valid_name(name):
-                    pending.append(path)
-                elif kind == "file" and is_temp(name) and found.st_uid == self._uid:
-                    found_temps.append(TempFile(path, name))
-        return found_temps
+        leftovers: list[TempFile] = []
 
-    def _entries(self, directory: WorkspacePath, skipped: Counter[str]) -> Iterator[tuple[str, os.stat_result]]:
+        def take(folder: str) -> Iterator[str]:
+            for name, path, found in self._entries(folder, Counter()):
+                if found.st_dev != self._at.device:
+                    continue
+                if stat.S_ISDIR(found.st_mode):
+                    if name != ".git" and valid_name(name):
+                        yield path
+                elif is_temp(name) and stat.S_ISREG(found.st_mode) and found.st_uid == self._uid:
+                    leftovers.append(TempFile(WorkspacePath(path), name))
+
+        self._walk(take)
+        return leftovers
+
+    @staticmethod
+    def _walk(take: Callable[[str], Iterator[str]]) -> None:
+        """From the root (`""`) on, into every directory that `take` yields."""
+        pending = [""]
+        while pending:
+            pending.extend(take(pending.pop()))
+
+    def _entries(self, folder: str, skipped: Counter[str]) -> Iterator[tuple[str, str, os.stat_result]]:
+        prefix = f"{folder}/" if folder else ""
+        stat_at, hides = self._at.disk.stat_at, self._at.hides
         try:
-            with self._at.directory(directory) as handle:
+            with self._at.directory(WorkspacePath(folder or ".")) as handle:
                 for name in self._at.disk.names(handle):
-                    try:
-                        found = self._at.disk.stat_at(handle, name)
-                    except FileNotFoundError:
-                        continue
-                    if not self._at.hides(found):
-                        yield name, found
+                    with suppress(FileNotFoundError):
+                        found = stat_at(handle, name)
+                        if not hides(found):
+                            yield name, prefix + name, found
         except FileNotFound:
-            return
-        except OrchestratorError:
-            skipped["directories that can't be opened"] += 1
+            return  # gone since its parent was read
+        except (OrchestratorError, OSError):
+            skipped["directories that can't be read"] += 1

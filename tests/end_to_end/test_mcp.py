@@ -68,6 +68,7 @@ async def test_tools_are_the_core_set(place: Place, mode: Mode, revision: str) -
     assert sorted(tools) == sorted(CORE)
     for name, tool in tools.items():
         assert (tool.output_schema is None) == (name in TEXT_SHAPED), name
+        assert "required" not in (tool.output_schema or {}), "a client may hold a refusal to this schema"
         assert tool.description
         assert "$ref" not in json.dumps(tool.input_schema)
         assert tool.annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
 import shutil
 import subprocess
@@ -18,7 +17,7 @@ import anyio
 from orchestrator.clients.python import FileAccess
 from tests.end_to_end.agents.model import FakeModel, listening
 from tests.end_to_end.agents.programs import OWN_FILE, PROGRAMS, Ground, NotInstalled, Program, install
-from tests.end_to_end.agents.scenario import LINES, MAKEFILE, Scenario
+from tests.end_to_end.agents.scenario import LINES, PROTECTED, Scenario
 from tests.end_to_end.place import Place
 
 FOLDER = Path(".bench/agents")
@@ -60,9 +59,13 @@ def _worked(program: Program, place: Place, binary: str, version: str, *, keep: 
     model = FakeModel(program.wire, scenario)
     heard = place.base / "heard.jsonl"
     with listening(model):
-        ground = Ground(place.home, place.workspace, model.url, _tapped(_door(place, program.name), heard))
-        program.settle(ground, binary)
-        ended = _ran(program, ground, place, binary)
+        env = {**place.env, "HTTPS_PROXY": model.url, "NO_PROXY": "127.0.0.1,localhost"}
+        ground = Ground(place.home, place.workspace, model.url, _tapped(_door(place, program.name), heard), env)
+        try:
+            program.settle(ground, binary)
+        except subprocess.SubprocessError as error:
+            return Outcome(program.name, version, notes="not set up", troubles=(f"its settings: {error}",))
+        ended = _ran(program, ground, place.base, binary)
     if keep:
         (place.base / "sent.jsonl").write_bytes(b"\n".join(sent.body for sent in model.sent))
     steps = list(scenario.judged())
@@ -70,7 +73,7 @@ def _worked(program: Program, place: Place, binary: str, version: str, *, keep: 
     if troubles:
         troubles += [*model.troubles, f"it ended with {ended}"]
     troubles += [f"{count} requests hold the secret" for count in [model.keeps(scenario.secret)] if count]
-    troubles += anyio.run(_left, place, program.name)
+    troubles += anyio.run(_left, place, program)
     notes = []
     if model.last is not None:
         own = sorted(tool.name for tool in model.last.tools if not tool.ours)
@@ -92,20 +95,14 @@ def _tapped(door: tuple[str, ...], heard: Path) -> tuple[str, ...]:
     return ("/bin/sh", "-c", f"tee -a {shlex.quote(str(heard))} | {shlex.join(door)}")
 
 
-def _ran(program: Program, ground: Ground, place: Place, binary: str) -> str:
-    env = {
-        **place.env,
-        "HTTPS_PROXY": ground.url,
-        "NO_PROXY": "127.0.0.1,localhost",
-        **program.environment(ground),
-    }
-    with (place.base / "agent.log").open("wb") as log:
+def _ran(program: Program, ground: Ground, base: Path, binary: str) -> str:
+    with (base / "agent.log").open("wb") as log:
         try:
             code = subprocess.run(
                 [binary, *program.arguments],
                 check=False,
                 cwd=ground.workspace,
-                env=env,
+                env={**ground.env, **program.environment(ground)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -113,7 +110,7 @@ def _ran(program: Program, ground: Ground, place: Place, binary: str) -> str:
             ).returncode
         except subprocess.TimeoutExpired:
             return f"a timeout of {RUN_TIMEOUT_S} s"
-    said = (place.base / "agent.log").read_text(errors="replace")
+    said = (base / "agent.log").read_text(errors="replace")
     return f"{code}: {said[-600:]!r}"
 
 
@@ -132,21 +129,21 @@ def _spoken(heard: Path) -> str:
     return f"{protocol} ({name})" if protocol else "nothing"
 
 
-async def _left(place: Place, agent: str) -> list[str]:
+async def _left(place: Place, program: Program) -> list[str]:
     """What is wrong with the files and the records afterwards."""
     troubles = []
     wanted = LINES.replace("line 20\n", "line twenty\n")
     if (place.workspace / "notes.txt").read_text() != wanted:
         troubles.append("notes.txt is not as the scenario leaves it")
-    if (place.workspace / "Makefile").read_text() != MAKEFILE.replace("pytest", "pytest -q"):
-        troubles.append("Makefile is not as the scenario leaves it")
+    if (place.workspace / program.protected).read_text() != PROTECTED.replace("pytest", "pytest -q"):
+        troubles.append(f"{program.protected} is not as the scenario leaves it")
     async with FileAccess.connect(str(place.workspace), socket=str(place.location["socket"])) as person:
-        acts = await person.journal_query(agent=agent, kind="change_applied")
+        acts = await person.journal_query(agent=program.name, kind="change_applied")
         if len(acts.entries) != 4:
-            troubles.append(f"the journal has {len(acts.entries)} changes of {agent}, not 4")
-        reads = await person.journal_query(agent=agent, kind="file_read")
+            troubles.append(f"the journal has {len(acts.entries)} changes of {program.name}, not 4")
+        reads = await person.journal_query(agent=program.name, kind="file_read")
         if not reads.entries:
-            troubles.append(f"the journal has no read of {agent}")
+            troubles.append(f"the journal has no read of {program.name}")
         check = await person.workspace_check()
         strange = [each.path for each in check.differences if each.path != OWN_FILE]
         if strange:
@@ -182,5 +179,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    os.environ.pop("IS_SANDBOX", None)
     sys.exit(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -66,6 +67,17 @@ class FakeModel:
         return sum(text in f"{sent.path} {sent.body.decode('utf-8', 'replace')}" for sent in self.sent)
 
 
+class Server(ThreadingHTTPServer):
+    """One thread a connection; they end with the process."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """An agent may drop a connection; that is no news."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def listening(model: FakeModel) -> Iterator[None]:
     """Serve it on a free port of 127.0.0.1."""
@@ -103,8 +115,7 @@ def listening(model: FakeModel) -> Iterator[None]:
         def log_message(self, format: str, *arguments: Any) -> None:
             """Silent: what matters is kept."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", 0), Handler)
     model.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

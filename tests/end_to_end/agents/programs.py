@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,19 +18,28 @@ from tests.end_to_end.agents.wires import SERVER, Call, Completions, Contents, M
 INSTALL_TIMEOUT_S = 600
 PROMPT = "Do the work in this folder."
 OWN_FILE = "own.txt"
+NOTHING_OUT = {"HTTPS_PROXY": "http://127.0.0.1:9"}
+"""The discard port: nobody answers there."""
 
 
 class Ground(NamedTuple):
-    """Where an agent runs: its home, the workspace, the model's address, and the command of our door."""
+    """Where an agent runs: its home, the workspace, the model's address, our door's command, the environment.
+
+    The environment has nothing of the caller's but the path, and a proxy that lets nothing out.
+    """
 
     home: Path
     workspace: Path
     url: str
     door: tuple[str, ...]
+    env: Mapping[str, str]
 
 
 class Program(NamedTuple):
-    """An agent. `own` are calls of its own tools, which the settings should have taken away."""
+    """An agent. `own` are calls of its own tools, which the settings should have taken away.
+
+    `protected` is a file that our policy asks about.
+    """
 
     name: str
     package: str
@@ -40,6 +50,7 @@ class Program(NamedTuple):
     arguments: tuple[str, ...]
     environment: Callable[[Ground], Mapping[str, str]]
     own: tuple[Call, ...]
+    protected: str = "Makefile"
 
 
 def own(name: str, **arguments: Any) -> Call:
@@ -63,10 +74,11 @@ def install(program: Program, folder: Path) -> tuple[str, str]:
         if not _has(home / "node_modules" / program.package, program.version):
             home.mkdir(parents=True, exist_ok=True)
             _run("npm", "install", "--no-audit", "--no-fund", "--prefix", str(home), wanted)
-        said = _run(str(binary), "--version", env={"HOME": str(home), "PATH": os.environ["PATH"]})
+        said = _run(str(binary), "--version", env={"HOME": str(home), "PATH": os.environ["PATH"], **NOTHING_OUT})
     except (OSError, subprocess.SubprocessError) as error:
         raise NotInstalled(_why(error)) from error
-    return str(binary), said.strip().splitlines()[-1]
+    number = re.search(r"\d+\.\d+\.\d+\S*", said)
+    return str(binary), number[0] if number else said.strip()
 
 
 def _has(package: Path, version: str) -> bool:
@@ -74,7 +86,7 @@ def _has(package: Path, version: str) -> bool:
     return manifest.exists() and json.loads(manifest.read_text())["version"] == version
 
 
-def _run(*command: str, env: Mapping[str, str] | None = None) -> str:
+def _run(*command: str, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:
     return subprocess.run(
         command,
         check=True,
@@ -83,6 +95,7 @@ def _run(*command: str, env: Mapping[str, str] | None = None) -> str:
         text=True,
         stdin=subprocess.DEVNULL,
         env=env,
+        cwd=cwd,
     ).stdout
 
 
@@ -96,14 +109,7 @@ def _why(error: OSError | subprocess.SubprocessError) -> str:
 
 
 def _settle_claude(ground: Ground, binary: str) -> None:
-    _run_in(ground, binary, "mcp", "add", SERVER, "--", *ground.door)
-
-
-def _run_in(ground: Ground, *command: str) -> None:
-    env = {"HOME": str(ground.home), "PATH": os.environ["PATH"]}
-    subprocess.run(
-        command, check=True, cwd=ground.workspace, env=env, capture_output=True, stdin=subprocess.DEVNULL, timeout=60
-    )
+    _run(binary, "mcp", "add", SERVER, "--", *ground.door, env=ground.env, cwd=ground.workspace)
 
 
 CLAUDE = Program(
@@ -205,6 +211,7 @@ GEMINI = Program(
         own("run_shell_command", command="cat .env; touch own.txt"),
         own("write_file", file_path=OWN_FILE, content="past it"),
     ),
+    protected="tox.ini",  # without a terminal, it keeps tools named edit_… from a Makefile by itself
 )
 
 

@@ -12,7 +12,7 @@ from tests.end_to_end.agents.wires import Call, Turn
 from tests.end_to_end.place import Place
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
-MAKEFILE = "test:\n\tpython -m pytest\n"
+PROTECTED = "test:\n\tpython -m pytest\n"
 
 
 class Step(NamedTuple):
@@ -37,7 +37,11 @@ class Scenario:
 
     def lay_out(self) -> None:
         """The files, and the approver's code."""
-        for name, text in (("notes.txt", LINES), ("Makefile", MAKEFILE), (".env", f"KEY={self.secret}\n")):
+        for name, text in (
+            ("notes.txt", LINES),
+            (self._program.protected, PROTECTED),
+            (".env", f"KEY={self.secret}\n"),
+        ):
             (self._place.workspace / name).write_text(text)
         self.approver = self._place.up()["approver_code"]
 
@@ -67,7 +71,7 @@ class Scenario:
         yield Step("not found", lambda: _edit("notes.txt", "line 2O\nline 21\n", "x\n"), _not_found)
         yield Step("secret", lambda: Call("read_file", {"path": ".env"}), self._refused)
         yield Step("search", lambda: Call("search_content", {"pattern": "KEY="}), self._no_secret)
-        yield Step("protected", lambda: _edit("Makefile", "pytest", "pytest -q"), _status("waiting"))
+        yield Step("protected", lambda: _edit(self._program.protected, "pytest", "pytest -q"), _status("waiting"))
         yield Step(
             "granted", lambda: Call("await_change", {"id": self._said("protected", "approval")}), _status("applied"),
             before=self._approve,
@@ -163,10 +167,17 @@ def _not_found(text: str) -> str:
 
 def _holds(*parts: str) -> Callable[[str], str]:
     def trouble(text: str) -> str:
-        missing = [part for part in parts if part not in text]
+        missing = [part for part in parts if not any(form in text for form in _forms(part))]
         return f"lacks {missing}: {_short(text)}" if missing else ""
 
     return trouble
+
+
+def _forms(part: str) -> Iterator[str]:
+    """A text, and as it looks in JSON within a text, to two levels: Gemini CLI shows refusals so."""
+    for _ in range(3):
+        yield part
+        part = json.dumps(part)[1:-1]
 
 
 def _short(text: str) -> str:

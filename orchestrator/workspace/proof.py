@@ -1,0 +1,94 @@
+"""What stands under a name, proven: nobody writes to it any more, and it is the content that it should be."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+
+from orchestrator.core.errors import ChangedWhileRead, FileBusy, FileNotFound, PathError
+from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.ports import Disk
+from orchestrator.workspace.confine import Confinement, identity_of
+
+BLOCK_BYTES = 1024 * 1024
+
+
+class Foreign(Exception):
+    """Another content, or another kind of thing, or another directory than it should be."""
+
+
+def prove(at: Confinement, directory: int, name: str, expected: Digest, path: WorkspacePath) -> int:
+    """The handle of a regular file that is `expected`, under a read lease where those can be had.
+
+    The lease is refused while anyone has the file open for writing; it ends when the caller
+    closes the handle. Raises Foreign, FileBusy.
+    """
+    try:
+        handle, _ = at.open_regular(directory, name, path)
+    except PathError as error:
+        raise Foreign from error
+    try:
+        take_lease(at.disk, handle, path)
+        if digest_from(at.disk, handle) != expected:
+            raise Foreign
+    except BaseException:
+        at.disk.close(handle)
+        raise
+    return handle
+
+
+def take_lease(disk: Disk, handle: int, path: WorkspacePath) -> None:
+    """A read lease, where it can be had, for as long as the handle is open. Raises FileBusy."""
+    try:
+        disk.take_lease(handle)
+    except OSError as error:
+        if error.errno != errno.EAGAIN:
+            raise
+        raise FileBusy(path, "another program holds it open for writing") from error
+
+
+def content(at: Confinement, directory: int, name: str, path: WorkspacePath) -> bytes | None:
+    """The bytes under a name; None for nothing, or nothing regular."""
+    try:
+        with at.regular(directory, name, path) as (handle, _):
+            return bytes_from(at.disk, handle)
+    except PathError:
+        return None
+
+
+def holds(at: Confinement, directory: int, name: str, expected: Digest, path: WorkspacePath) -> bool:
+    """Whether a regular file with this content has the name. Raises what stands in the way, save absence."""
+    try:
+        with at.regular(directory, name, path) as (handle, _):
+            return digest_from(at.disk, handle) == expected
+    except (FileNotFound, ChangedWhileRead):
+        return False
+
+
+def same_directory(at: Confinement, handle: int, path: WorkspacePath) -> bool:
+    """Whether the directory of `path` is still the one that the handle stands for."""
+    try:
+        with at.parent(path) as (present, _):
+            return identity_of(at.disk.stat(present)) == identity_of(at.disk.stat(handle))
+    except PathError:
+        return False
+
+
+def bytes_from(disk: Disk, handle: int) -> bytes:
+    """The whole of a file."""
+    blocks: list[bytes] = []
+    at = 0
+    while block := disk.read(handle, BLOCK_BYTES, at):
+        blocks.append(block)
+        at += len(block)
+    return b"".join(blocks)
+
+
+def digest_from(disk: Disk, handle: int) -> Digest:
+    """The digest of a whole file, in bounded memory."""
+    hashed = hashlib.sha256()
+    at = 0
+    while block := disk.read(handle, BLOCK_BYTES, at):
+        hashed.update(block)
+        at += len(block)
+    return Digest("sha256:" + hashed.hexdigest())

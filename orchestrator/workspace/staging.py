@@ -1,0 +1,113 @@
+"""The temporary file: the new content, in the old one's clothes, synced."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from orchestrator.core.errors import WritesStopped
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.ports import Disk, Step
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_DROPPED_BITS = stat.S_ISUID | stat.S_ISGID
+_ACL = "system.posix_acl_access"
+_CAPABILITY = "security.capability"
+
+
+def create_temp(disk: Disk, directory: int, name: str, *, private: bool) -> int:
+    """A new file, open for writing. `private`: nobody else may read it until it is dressed."""
+    return disk.open_at(directory, name, _NEW, 0o600 if private else 0o666)
+
+
+def write_whole(disk: Disk, handle: int, data: bytes, step: Step) -> None:
+    """Every byte, in two halves with a step after each."""
+    view = memoryview(data)
+    half = len(view) // 2
+    _write(disk, handle, view[:half])
+    step("temp_half_written")
+    _write(disk, handle, view[half:])
+    step("temp_half_written")
+
+
+def _write(disk: Disk, handle: int, view: memoryview) -> None:
+    at = 0
+    while at < len(view):
+        taken = disk.write(handle, view[at:])
+        if taken == 0:
+            raise OSError(errno.EIO, "the disk took nothing")
+        at += taken
+
+
+def dress(disk: Disk, old: int, new: int) -> tuple[str, ...]:
+    """Give `new` the owner, group, mode, attributes and ACL of `old`; warnings for what could not be kept.
+
+    Done before a byte is written, and never wider than `old`: where its group or its ACL can't
+    be kept, the group bits are cut down to what everybody has. The setuid and setgid bits and
+    file capabilities go, as after any write.
+    """
+    known = disk.stat(old)
+    warnings, group_kept = _own(disk, known, new)
+    mode = stat.S_IMODE(known.st_mode) & ~_DROPPED_BITS
+    if known.st_mode & _DROPPED_BITS:
+        warnings.append("the setuid and setgid bits were dropped, as after any write")
+    worn, more = _attributes(disk, old, new)
+    warnings += more
+    if not group_kept or not worn:
+        mode &= ~0o070 | (mode & 0o007) << 3
+    disk.set_mode(new, mode)
+    return tuple(warnings)
+
+
+def _own(disk: Disk, known: os.stat_result, new: int) -> tuple[list[str], bool]:
+    """Owner and group, as far as they may be set; whether the group is the old one's."""
+    ours = disk.stat(new)
+    if (known.st_uid, known.st_gid) == (ours.st_uid, ours.st_gid):
+        return [], True
+    try:
+        disk.set_owner(new, known.st_uid, known.st_gid)
+    except PermissionError:
+        try:
+            disk.set_owner(new, -1, known.st_gid)
+        except PermissionError:
+            return ["owner and group could not be kept: the daemon's user may not set them"], False
+        return ["the owner could not be kept: the daemon's user may not set it"], True
+    return [], True
+
+
+def _attributes(disk: Disk, old: int, new: int) -> tuple[bool, list[str]]:
+    """Extended attributes; False if the ACL, whose mask is the mode's group bits, could not be kept."""
+    warnings: list[str] = []
+    acl_kept = True
+    wanted = disk.attribute_names(old)
+    present = disk.attribute_names(new)
+    if _ACL in present and _ACL not in wanted:
+        disk.remove_attribute(new, _ACL)  # inherited from the directory; the old file has none
+    for name in wanted:
+        if name == _CAPABILITY:
+            warnings.append("file capabilities were dropped, as after any write")
+            continue
+        try:
+            value = disk.attribute(old, name)
+            if name not in present or disk.attribute(new, name) != value:
+                disk.set_attribute(new, name, value)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+                raise
+            acl_kept = acl_kept and name != _ACL
+            warnings.append(f"the attribute {name} could not be kept: {error.strerror}")
+    return acl_kept, warnings
+
+
+def sync(disk: Disk, handle: int, path: WorkspacePath) -> None:
+    """Sync a file or directory. Raises WritesStopped; a full disk is left to the caller, as OSError."""
+    try:
+        disk.sync(handle)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise WritesStopped(
+            f"{path} could not be synced: {error.strerror}",
+            hint="The disk may be failing. Look at the system's log, then restart the daemon.",
+        ) from error

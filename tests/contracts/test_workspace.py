@@ -1,0 +1,376 @@
+"""The promises of `ports.Workspace`, kept alike by the disk (opened both ways) and by its twin in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from orchestrator.core.content import digest_of
+from orchestrator.core.errors import (
+    FileBusy,
+    FileExists,
+    FileNotFound,
+    FileTooLarge,
+    NotADirectory,
+    NotAFile,
+    NotARegularFile,
+    OrchestratorError,
+    SymlinkRefused,
+)
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.ports import DiskChange, Displaced, Step, Workspace
+from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
+from orchestrator.workspace.local import LocalWorkspace
+from orchestrator.workspace.memory import MemoryWorkspace
+
+TEMP = ".orchestrator-1.tmp"
+OLD, NEW, FOREIGN = b"old content", b"new", b"somebody else's"
+
+
+class World(Protocol):
+    """The workspace under test, and what other programs do to it."""
+
+    on_step: Step
+
+    @property
+    def workspace(self) -> Workspace: ...
+
+    def put(self, path: str, data: bytes, mode: int = 0o644) -> None: ...
+    def make_directory(self, path: str) -> None: ...
+    def link(self, path: str, target: str) -> None: ...
+    def pipe(self, path: str) -> None: ...
+    def remove(self, path: str) -> None: ...
+    def hold_open(self, path: str) -> None: ...
+    def close(self) -> None: ...
+
+
+class DiskWorld:
+    def __init__(self, root: Path, *, walk: bool) -> None:
+        ignore_lease_breaks()
+        self._root = root
+        self.on_step: Step = lambda name: None
+        self.workspace = LocalWorkspace(str(root), disk=KernelDisk(walk=walk), step=self._meet)
+        self._open: list[int] = []
+
+    def _meet(self, name: str) -> None:
+        self.on_step(name)
+
+    def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
+        (self._root / path).parent.mkdir(parents=True, exist_ok=True)
+        beside = self._root / (path + "~")
+        beside.write_bytes(data)
+        beside.chmod(mode)
+        beside.rename(self._root / path)
+
+    def make_directory(self, path: str) -> None:
+        (self._root / path).mkdir(parents=True)
+
+    def link(self, path: str, target: str) -> None:
+        (self._root / path).symlink_to(target)
+
+    def pipe(self, path: str) -> None:
+        os.mkfifo(self._root / path)
+
+    def remove(self, path: str) -> None:
+        (self._root / path).unlink()
+
+    def hold_open(self, path: str) -> None:
+        self._open.append(os.open(self._root / path, os.O_WRONLY))
+
+    def close(self) -> None:
+        for handle in self._open:
+            os.close(handle)
+        self.workspace.close()
+
+
+class MemoryWorld:
+    def __init__(self) -> None:
+        self.on_step: Step = lambda name: None
+        self.workspace = MemoryWorkspace(step=self._meet)
+        self.put, self.make_directory, self.link = (
+            self.workspace.put,
+            self.workspace.make_directory,
+            self.workspace.link,
+        )
+        self.pipe, self.remove, self.close = self.workspace.pipe, self.workspace.remove, self.workspace.close
+
+    def _meet(self, name: str) -> None:
+        self.on_step(name)
+
+    def hold_open(self, path: str) -> None:
+        self.workspace.writers.add(WorkspacePath(path))
+
+
+@pytest.fixture(params=["openat2", "walk", "memory"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    made: World = MemoryWorld() if request.param == "memory" else DiskWorld(tmp_path, walk=request.param == "walk")
+    yield made
+    made.close()
+
+
+def at(path: str) -> WorkspacePath:
+    return WorkspacePath(path)
+
+
+def replacing(path: str, before: bytes = OLD, after: bytes = NEW, mode: int | None = None) -> DiskChange:
+    return DiskChange(path=at(path), before=digest_of(before), after=digest_of(after), data=after, temp=TEMP, mode=mode)
+
+
+def creating(path: str, *parents: str, mode: int | None = None) -> DiskChange:
+    above = tuple(map(at, parents))
+    return DiskChange(path=at(path), before=None, after=digest_of(NEW), data=NEW, temp=TEMP, mode=mode, parents=above)
+
+
+def deleting(path: str) -> DiskChange:
+    return DiskChange(path=at(path), before=digest_of(OLD), after=None, temp=TEMP)
+
+
+def moving(source: str, path: str) -> DiskChange:
+    return DiskChange(path=at(path), before=None, after=digest_of(OLD), moved_from=at(source))
+
+
+def carry_out(world: World, change: DiskChange) -> None:
+    landing = world.workspace.landing(change)
+    landing.stage()
+    landing.land()
+    assert landing.finish() == ()
+
+
+def files(world: World) -> dict[str, bytes]:
+    """Every file's content, leftovers too."""
+    paths = [file.path for file in world.workspace.scan().files] + [temp.path for temp in world.workspace.temps()]
+    return {path: world.workspace.read(path, most=1000).data for path in paths}
+
+
+def test_looking(world: World) -> None:
+    world.put("d/f", OLD, 0o640)
+    world.link("l", "d/f")
+    world.pipe("p")
+    stat = world.workspace.stat(at("d/f"))
+    assert stat is not None
+    assert (stat.kind, stat.mode, stat.signature.size, stat.nlink, stat.target) == ("file", 0o640, 11, 1, None)
+    read = world.workspace.read(at("d/f"), most=11)
+    assert (read.data, read.digest, read.stat) == (OLD, digest_of(OLD), stat)
+    kinds = {item.name: (item.stat.kind, item.valid, item.stat.target) for item in world.workspace.names(at("."))}
+    assert kinds == {"d": ("directory", True, None), "l": ("symlink", True, "d/f"), "p": ("other", True, None)}
+    assert world.workspace.identity(at("d/f")) == world.workspace.identity(at("d/f"))
+    assert world.workspace.identity(at("d/f")) != world.workspace.identity(at("l"))
+    scanned = world.workspace.scan()
+    assert [(file.path, file.signature, file.mode) for file in scanned.files] == [("d/f", stat.signature, 0o640)]
+    assert scanned.skipped == {"symbolic links": 1, "devices, sockets and pipes": 1}
+
+
+@pytest.mark.parametrize("path", ["x", "d/x", "x/y/z"])
+def test_nothing_there(path: str, world: World) -> None:
+    world.make_directory("d")
+    assert world.workspace.stat(at(path)) is None
+    assert world.workspace.identity(at(path)) is None
+    with pytest.raises(FileNotFound):
+        world.workspace.read(at(path), most=1)
+    with pytest.raises(FileNotFound):
+        world.workspace.names(at(path))
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("l", SymlinkRefused),
+        ("up/f", SymlinkRefused),
+        ("d", NotAFile),
+        ("p", NotARegularFile),
+        ("f/x", NotADirectory),
+    ],
+)
+def test_what_is_refused(path: str, error: type[OrchestratorError], world: World) -> None:
+    world.put("f", OLD)
+    world.make_directory("d")
+    world.link("l", "f")
+    world.link("up", "d")
+    world.pipe("p")
+    with pytest.raises(error):
+        world.workspace.read(at(path), most=100)
+    for change in (replacing(path), deleting(path), moving(path, "new")):
+        with pytest.raises(error):
+            carry_out(world, change)
+    with pytest.raises(NotADirectory):
+        world.workspace.names(at("f"))
+    with pytest.raises(SymlinkRefused):
+        world.workspace.names(at("up"))
+    assert files(world) == {"f": OLD}
+
+
+def test_too_large(world: World) -> None:
+    world.put("f", OLD)
+    with pytest.raises(FileTooLarge):
+        world.workspace.read(at("f"), most=10)
+
+
+def test_a_changed_file_has_another_signature(world: World) -> None:
+    world.put("f", OLD)
+    before = world.workspace.stat(at("f"))
+    world.put("f", OLD)
+    after = world.workspace.stat(at("f"))
+    assert before is not None
+    assert after is not None
+    assert before.signature != after.signature
+
+
+LANDED: list[tuple[DiskChange, dict[str, bytes], dict[str, bytes]]] = [
+    (replacing("f"), {"f": NEW}, {TEMP: OLD}),
+    (creating("g"), {"f": OLD, "g": NEW}, {}),
+    (creating("a/b/g", "a", "a/b"), {"f": OLD, "a/b/g": NEW}, {}),
+    (deleting("f"), {}, {TEMP: OLD}),
+    (moving("f", "g"), {"g": OLD}, {}),
+]
+
+
+@pytest.mark.parametrize(("change", "after", "leftovers"), LANDED)
+def test_landing(change: DiskChange, after: dict[str, bytes], leftovers: dict[str, bytes], world: World) -> None:
+    world.put("f", OLD, 0o640)
+    met: list[str] = []
+    world.on_step = met.append
+    landing = world.workspace.landing(change)
+    landing.stage()
+    staged = {TEMP: NEW} if change.data else {}
+    above = change.path.rpartition("/")[0]
+    assert files(world) == {"f": OLD, **{f"{above}/{k}" if above else k: v for k, v in staged.items()}}
+    stat = landing.land()
+    assert stat == world.workspace.stat(change.path)
+    assert files(world) == {**after, **leftovers}
+    assert landing.finish() == ()
+    assert files(world) == after
+    writing = ["temp_created", "temp_half_written", "temp_half_written", "temp_synced"] if change.data else []
+    assert met == [*writing, "hash_rechecked", "swapped", "directory_synced", "unlinked"]
+    landing.abandon()
+    assert files(world) == after
+
+
+def test_modes(world: World) -> None:
+    world.put("f", OLD, 0o640)
+    for change in (replacing("f"), creating("g", mode=0o750)):
+        carry_out(world, change)
+    modes = {file.path: file.mode for file in world.workspace.scan().files}
+    assert modes == {"f": 0o640, "g": 0o750}
+
+
+def test_a_directory(world: World) -> None:
+    change = DiskChange(path=at("a/b"), before=None, after=None, directory=True, parents=(at("a"),))
+    landing = world.workspace.landing(change)
+    landing.stage()
+    stat = landing.land()
+    assert stat is not None
+    assert stat.kind == "directory"
+    assert landing.finish() == ()
+    again = world.workspace.landing(change)
+    again.stage()
+    with pytest.raises(FileExists):
+        again.land()
+
+
+@pytest.mark.parametrize("change", [replacing("f"), creating("a/g", "a"), deleting("f"), moving("f", "g")])
+def test_abandoned(change: DiskChange, world: World) -> None:
+    world.put("f", OLD)
+    landing = world.workspace.landing(change)
+    landing.abandon()
+    landing.stage()
+    landing.abandon()
+    landing.abandon()
+    assert files(world) == {"f": OLD}
+    assert world.workspace.stat(at("a")) is None
+
+
+Meddle = Callable[[World], None]
+MEDDLED: list[tuple[DiskChange, Meddle, dict[str, bytes]]] = [
+    (replacing("f"), lambda world: world.put("f", FOREIGN), {"f": FOREIGN}),
+    (replacing("f"), lambda world: world.remove("f"), {}),
+    (deleting("f"), lambda world: world.put("f", FOREIGN), {"f": FOREIGN}),
+    (deleting("f"), lambda world: world.remove("f"), {}),
+    (moving("f", "g"), lambda world: world.put("f", FOREIGN), {"f": FOREIGN}),
+    (moving("f", "g"), lambda world: world.put("g", FOREIGN), {"f": OLD, "g": FOREIGN}),
+    (creating("g"), lambda world: world.put("g", FOREIGN), {"f": OLD, "g": FOREIGN}),
+]
+
+
+@pytest.mark.parametrize("when", ["staged", "hash_rechecked"])
+@pytest.mark.parametrize(("change", "meddle", "after"), MEDDLED)
+def test_displaced(change: DiskChange, meddle: Meddle, after: dict[str, bytes], when: str, world: World) -> None:
+    world.put("f", OLD)
+    world.on_step = lambda name: meddle(world) if name == when else None
+    landing = world.workspace.landing(change)
+    landing.stage()
+    if when == "staged":
+        meddle(world)
+    with pytest.raises(Displaced) as displaced:
+        landing.land()
+    assert not displaced.value.diverged
+    assert files(world) == after
+
+
+@pytest.mark.parametrize("change", [replacing("f"), deleting("f")])
+def test_diverged(change: DiskChange, world: World) -> None:
+    world.put("f", OLD)
+
+    def meddle(name: str) -> None:
+        if name == "hash_rechecked":
+            world.put("f", FOREIGN)
+        if name == "swapped_stale":
+            world.put("f", b"third")
+
+    world.on_step = meddle
+    landing = world.workspace.landing(change)
+    landing.stage()
+    with pytest.raises(Displaced) as displaced:
+        landing.land()
+    assert displaced.value.diverged
+    found = files(world)
+    assert displaced.value.foreign == (found["f"], found[TEMP])
+    assert {found["f"], found[TEMP]} == {FOREIGN, b"third"}
+    assert landing.finish() == ()
+    assert files(world) == {"f": found["f"]}
+
+
+@pytest.mark.parametrize("change", [replacing("f"), deleting("f"), moving("f", "g")])
+def test_busy(change: DiskChange, world: World) -> None:
+    world.put("f", OLD)
+    world.hold_open("f")
+    landing = world.workspace.landing(change)
+    landing.stage()
+    with pytest.raises(FileBusy):
+        landing.land()
+    landing.abandon()
+    assert files(world) == {"f": OLD}
+
+
+def test_finish_hands_over_what_is_not_before(world: World) -> None:
+    world.put("f", OLD)
+    landing = world.workspace.landing(replacing("f"))
+    landing.stage()
+    landing.land()
+    world.put(TEMP, FOREIGN)
+    assert landing.finish() == (FOREIGN,)
+    assert files(world) == {"f": NEW, TEMP: FOREIGN}
+    assert landing.finish() == ()
+    assert files(world) == {"f": NEW}
+
+
+def test_recovery(world: World) -> None:
+    world.put("d/f", NEW)
+    world.put(f"d/{TEMP}", FOREIGN)
+    (temp,) = world.workspace.temps()
+    assert (temp.path, temp.name) == (f"d/{TEMP}", TEMP)
+    assert [item.name for item in world.workspace.names(at("d"))] == ["f"]
+    held = world.workspace.read_temp(temp)
+    assert held is not None
+    assert held.data == FOREIGN
+    world.workspace.exchange_back(temp, at("d/f"))
+    world.workspace.sync_directory(at("d/f"))
+    assert files(world) == {"d/f": FOREIGN, f"d/{TEMP}": NEW}
+    world.remove("d/f")
+    world.workspace.exchange_back(temp, at("d/f"))
+    assert files(world) == {"d/f": NEW}
+    world.workspace.unlink_temp(temp)
+    assert world.workspace.read_temp(temp) is None

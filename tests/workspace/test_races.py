@@ -1,0 +1,128 @@
+"""Another process exchanges what the path leads through, as fast as it can; nothing outside is read or written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.ports import Displaced
+from orchestrator.workspace.local import LocalWorkspace
+from tests.workspace.changes import as_path, carry_out, creating, replacing
+
+pytestmark = pytest.mark.usefixtures("leases", "no_leaks")
+
+READS, WRITES, MOST = 3000, 300, 100_000
+INSIDE, SECRET = b"inside", b"secret"
+
+EXCHANGE = """
+import ctypes, itertools, os, select, sys
+libc = ctypes.CDLL(None)
+one, other = (os.fsencode(path) for path in sys.argv[1:])
+print("started", flush=True)
+pauses_s = itertools.cycle((0, 0.001, 0.02))  # from too fast for any call to too slow for most
+while not select.select([0], [], [], next(pauses_s))[0]:
+    for _ in range(25):
+        if libc.syscall(316 if os.uname().machine == "x86_64" else 276, -100, one, -100, other, 2) != 0:
+            sys.exit("no exchange")
+"""
+
+
+@contextmanager
+def exchanging(one: Path, other: Path) -> Iterator[None]:
+    with subprocess.Popen(
+        [sys.executable, "-c", EXCHANGE, str(one), str(other)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        yield
+        process.communicate("stop\n", timeout=10)
+    assert process.returncode == 0
+
+
+def build(root: Path) -> Path:
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / "f").write_bytes(SECRET)
+    (root / "d").mkdir()
+    (root / "d/f").write_bytes(INSIDE)
+    return outside
+
+
+def tries(outcomes: Counter[str], least: int) -> Iterator[int]:
+    """At least so many, and on until some calls came through and some were refused."""
+    for number in range(MOST):
+        if number >= least and outcomes["through"] and outcomes["refused"]:
+            return
+        yield number
+    pytest.fail(f"the race was never run: {outcomes}")
+
+
+def read_all_the_while(workspace: LocalWorkspace) -> None:
+    outcomes: Counter[str] = Counter()
+    for _ in tries(outcomes, READS):
+        try:
+            assert workspace.read(as_path("d/f"), most=100).data == INSIDE
+            outcomes["through"] += 1
+        except OrchestratorError:
+            outcomes["refused"] += 1
+
+
+def test_a_directory_exchanged_with_a_link_while_it_is_read(workspace: LocalWorkspace, root: Path) -> None:
+    (root / "link").symlink_to(build(root))
+    with exchanging(root / "d", root / "link"):
+        read_all_the_while(workspace)
+
+
+def test_a_file_exchanged_with_a_link_while_it_is_read(workspace: LocalWorkspace, root: Path) -> None:
+    (root / "link").symlink_to(build(root) / "f")
+    with exchanging(root / "d/f", root / "link"):
+        read_all_the_while(workspace)
+
+
+def test_a_directory_exchanged_with_a_link_while_it_is_written(workspace: LocalWorkspace, root: Path) -> None:
+    outside = build(root)
+    (root / "link").symlink_to(outside)
+    content = INSIDE
+    outcomes: Counter[str] = Counter()
+    with exchanging(root / "d", root / "link"):
+        for number in tries(outcomes, WRITES):
+            after = b"written %d" % number
+            try:
+                carry_out(workspace, replacing("d/f", content, after))
+                content = after
+                outcomes["through"] += 1
+                carry_out(workspace, creating(f"d/n{number}", after))
+            except (OrchestratorError, Displaced):
+                outcomes["refused"] += 1
+    assert {path.name: path.read_bytes() for path in outside.iterdir()} == {"f": SECRET}
+    real = root / "link" if (root / "d").is_symlink() else root / "d"
+    assert (real / "f").read_bytes() == content
+    assert not list(real.glob(".orchestrator-*"))
+
+
+def test_a_file_exchanged_with_another_while_it_is_written(workspace: LocalWorkspace, root: Path) -> None:
+    build(root)
+    (root / "other").write_bytes(SECRET)
+    ours = INSIDE
+    outcomes: Counter[str] = Counter()
+    with exchanging(root / "d/f", root / "other"):
+        for number in tries(outcomes, WRITES):
+            after = b"written %d" % number
+            try:
+                carry_out(workspace, replacing("d/f", ours, after))
+                ours = after
+                outcomes["through"] += 1
+            except (OrchestratorError, Displaced):
+                outcomes["refused"] += 1
+    left = [root / temp.path for temp in workspace.temps()]
+    assert {ours, SECRET} <= {path.read_bytes() for path in (root / "d/f", root / "other", *left)}
