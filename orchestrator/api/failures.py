@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from rapidfuzz import process
+from rapidfuzz import fuzz, process
 
 from orchestrator.api.framing import UNREADABLE, Refusal
 from orchestrator.api.operations import BY_NAME, PLANNED, Operation
@@ -18,6 +18,21 @@ from orchestrator.core.errors import (
     UnknownOperation,
     escaped,
 )
+
+_ALIASES = {
+    "file": "path",
+    "file_path": "path",
+    "filename": "path",
+    "offset": "start",
+    "query": "pattern",
+    "regex": "pattern",
+    "text": "content",
+    "diff": "patch",
+    "version": "change",
+    "dest": "destination",
+    "target": "destination",
+}
+"""What other tools call our parameters."""
 
 _FLAT_EDITS = (("search", "replace"), ("old_string", "new_string"), ("old_str", "new_str"))
 
@@ -92,7 +107,10 @@ def _convert_json(operation: Operation, raw: bytes | msgspec.Raw) -> Params:
 
 def _unflattened(given: dict[str, Any]) -> dict[str, Any]:
     """Accept `search`/`replace` beside `path` as one change: models do it all the time."""
-    if "changes" in given:
+    changes = given.get("changes")
+    if isinstance(changes, list):
+        return {**given, "changes": [_renamed(change) for change in changes]}
+    if changes is not None:
         return given
     for old, new in _FLAT_EDITS:
         if old in given and new in given:
@@ -102,6 +120,17 @@ def _unflattened(given: dict[str, Any]) -> dict[str, Any]:
                 change["expected_count"] = given["expected_count"]
             return {**rest, "changes": [change]}
     return given
+
+
+def _renamed(change: Any) -> Any:
+    """One change with the names that other tools give its two texts."""
+    if not isinstance(change, dict):
+        return change
+    for old, new in _FLAT_EDITS[1:]:
+        if old in change and new in change:
+            rest = {name: value for name, value in change.items() if name not in (old, new)}
+            return {**rest, "search": change[old], "replace": change[new]}
+    return change
 
 
 def _explained(operation: Operation, given: dict[str, Any], message: str) -> OrchestratorError:
@@ -145,7 +174,7 @@ def _explained(operation: Operation, given: dict[str, Any], message: str) -> Orc
 def _unknown(operation: Operation, name: str, known: list[str], given: dict[str, Any]) -> ParameterUnknown:
     nearest = _nearest(name, known)
     hint = f"{operation.name} takes: {', '.join(known)}."
-    if nearest and nearest not in given:
+    if nearest and nearest not in given and all(key == name or key in known for key in given):
         corrected = {nearest if key == name else key: value for key, value in given.items()}
         shown = msgspec.json.encode(corrected).decode()
         hint = f"Did you mean {nearest}? Send {shown if len(shown) <= 400 else '{' + nearest + ': …}'}"
@@ -161,5 +190,8 @@ def _names(params: type[Params]) -> list[str]:
 
 
 def _nearest(name: str, known: Any) -> str | None:
-    found = process.extractOne(name, list(known), score_cutoff=55)
+    alias = _ALIASES.get(name)
+    if alias is not None and alias in known:
+        return alias
+    found = process.extractOne(name, list(known), scorer=fuzz.ratio, score_cutoff=65)
     return str(found[0]) if found else None

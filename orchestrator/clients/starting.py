@@ -62,7 +62,7 @@ def ensure(root: str, state_dir: str | None = None, *, timeout_s: float = READY_
         found = _running(identity, wanted)
         if found is not None:
             return found, False
-        _let_end(identity, wanted)
+        let_end(identity, wanted)
         return _start(root, wanted, locations.socket_path(identity), timeout_s), True
 
 
@@ -101,7 +101,7 @@ def _locked(path: str) -> Iterator[None]:
         yield
 
 
-def _let_end(identity: str, state_dir: str) -> None:
+def let_end(identity: str, state_dir: str) -> None:
     """Wait for a daemon that was told to stop: it closes its journal and its locks after its connections."""
     import fcntl
     import select

@@ -98,9 +98,10 @@ class FrameInvalid(CallerError):
 
 
 class FrameTooLarge(CallerError):
-    """A line on the socket over the limit."""
+    """A line on the socket over the limit; `request_id` is of the call in it, if that could be made out."""
 
     code = "frame_too_large"
+    request_id: int | str | None = None
     hint = "Send less at once."
 
 
@@ -337,7 +338,7 @@ class BaseRequired(CallerError):
     """The whole file would be replaced, and this session has not seen it whole."""
 
     code = "base_required"
-    hint = "Read the whole file first (read_file), then send the change again."
+    hint = "Read the whole file first (read_file), or name the version that you mean as base; then send it again."
 
 
 class SearchNotFound(CallerError):

@@ -141,7 +141,7 @@ class Answers:
         return r.ChangeAnswer(
             status="conflict",
             success=False,
-            message=f"{found.path} was changed by somebody else where this change wants to go; it waits as {number}. "
+            message=f"{found.path} was changed since, where this change wants to go; it waits as {number}. "
             + (
                 f"Revert the later change first, or await_change('{number}')."
                 if found.reverts

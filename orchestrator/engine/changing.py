@@ -174,7 +174,7 @@ class Changer:
             if isinstance(verdict, NeedApproval):
                 asks.append(verdict)
         hidden = [path for path in command.paths if not self._s.readable(wanted.caller, path)]
-        if not asks and 0 < len(hidden) < len(command.paths):
+        if 0 < len(hidden) < len(command.paths):
             asks.append(NeedApproval("builtin.uncover", f"it brings what {hidden[0]} hides to a path that is shown"))
         return () if wanted.vouched else tuple(asks)
 
@@ -240,6 +240,9 @@ class Changer:
                 message="nothing was changed; sent without preview, this would be a conflict",
                 paths=(r.ChangedPath(path=clash.path),),
             )
+        known = self._known_conflict(wanted, clash, here)
+        if known is not None:
+            return await self._answers.of(known.seq, shows=shows)
         session = self._s.state.sessions.get(wanted.caller.session)
         found = ConflictFound(
             path=clash.path,
@@ -263,6 +266,17 @@ class Changer:
         recorded = await self._s.journal.append(Unit(tuple(events), wanted.caller.origin(wanted.call), blobs))
         answer = await self._answers.of(recorded[0].seq, shows=shows)
         return msgspec.structs.replace(answer, shown=shown[0]) if shown is not None else answer
+
+    def _known_conflict(self, wanted: Wanted, clash: Clash, here: Facts) -> Conflict | None:
+        """The same change by the same agent, met by the same content: it waits already."""
+        current = here.held.digest if here.held else None
+        proposed = digest_of(clash.proposed) if clash.proposed is not None else None
+        for conflict in self._s.state.pending.open_conflicts(clash.path):
+            found = conflict.found
+            same = (found.base, found.current, found.proposed) == (clash.base, current, proposed)
+            if same and conflict.agent == wanted.caller.agent and wanted.call.request_id is None:
+                return conflict
+        return None
 
     def _current_lines(self, clash: Clash, here: Facts) -> tuple[str, SeenLines] | None:
         """The lines that the file holds where the change wanted to go."""

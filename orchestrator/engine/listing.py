@@ -6,7 +6,7 @@ from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.errors import FileNotFound, NotADirectory
+from orchestrator.core.errors import FileNotFound, NotADirectory, ParameterInvalid
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import WorkspacePath, show
@@ -51,6 +51,8 @@ class Lister:
         files_only: bool,
     ) -> r.Listing:
         path = self._paths.directory(raw_path)
+        if cursor is not None and depth == 1 and cursor[:1] not in ("0", "1"):
+            raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
         self._s.permit(caller, "list", path, directory=True)
         wanted = Globs(globs) if globs else None
         walked = await to_thread.run_sync(lambda: self._walk(path, depth, hidden))

@@ -202,6 +202,8 @@ class Reader:
         past: bool,
     ) -> r.FileText:
         total = document.line_count
+        if end is not None and end < start:
+            raise ParameterInvalid("end", f"{end} lies before start, {start}")
         if start > max(total, 1):
             raise ParameterInvalid("start", f"{start} lies behind the last line, {total}, of {path}")
         wanted = total if end is None else min(end, total)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 
 import anyio
+import msgspec
 from anyio.abc import ByteStream
 
 from orchestrator.core.errors import FrameTooLarge
 
 CHUNK_BYTES = 64 * 1024
+EDGE_BYTES = 2048
+"""Of a line that is too long, so much of its beginning and its end is kept, to find out whose call it was."""
+
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,18}|"[^"\\]{0,200}")')
 
 
 class LineStream:
@@ -36,12 +42,11 @@ class LineStream:
                 del self._buffer[: end + 1]
                 self._searched = 0
                 if len(line) > limit:
-                    raise _too_large(limit)
+                    raise _too_large(limit, line[:EDGE_BYTES] + line[-EDGE_BYTES:])
                 return line
             self._searched = len(self._buffer)
             if self._searched > limit:
-                await self._skip_line()
-                raise _too_large(limit)
+                raise _too_large(limit, await self._skip_line())
             if not await self._fill():
                 return None
 
@@ -51,14 +56,19 @@ class LineStream:
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 await self._stream.send(data)
 
-    async def _skip_line(self) -> None:
+    async def _skip_line(self) -> bytes:
+        """Read past a line; its beginning and its end."""
+        head, tail = bytes(self._buffer[:EDGE_BYTES]), b""
         while (end := self._buffer.find(b"\n")) < 0:
+            tail = (tail + self._buffer)[-EDGE_BYTES:]
             self._buffer.clear()
             if not await self._fill():
                 break
         else:
+            tail = (tail + self._buffer[:end])[-EDGE_BYTES:]
             del self._buffer[: end + 1]
         self._searched = 0
+        return head + tail
 
     async def _fill(self) -> bool:
         if self._ended:
@@ -71,7 +81,10 @@ class LineStream:
         return True
 
 
-def _too_large(limit: int) -> FrameTooLarge:
-    return FrameTooLarge(
-        f"a line is over {limit} bytes", hint="Send less at once; files over the limit are not read or written whole."
+def _too_large(limit: int, edges: bytes) -> FrameTooLarge:
+    error = FrameTooLarge(
+        f"a line is over {limit} bytes", hint="Send less at once, for example by edit_file instead of write_file."
     )
+    found = _ID.findall(edges)
+    error.request_id = msgspec.json.decode(found[-1], type=int | str) if found else None
+    return error

@@ -101,7 +101,7 @@ async def _receive(lines: LineStream, to_server: Any, unanswered: _Unanswered) -
             try:
                 line = await lines.receive(MAX_FRAME_BYTES)
             except FrameTooLarge as error:
-                await lines.send(_protocol_error(-32600, error))
+                await lines.send(_protocol_error(-32600, error, error.request_id))
                 continue
             if line is None:
                 await unanswered.none()
@@ -227,7 +227,7 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def _protocol_error(code: int, error: OrchestratorError | str) -> bytes:
+def _protocol_error(code: int, error: OrchestratorError | str, id: int | str | None = None) -> bytes:
     text = error if isinstance(error, str) else f"{error.code}: {error.message}. {error.hint}"
-    reply = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}
+    reply = {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}
     return _ENCODER.encode(reply) + b"\n"

@@ -129,7 +129,7 @@ class SocketServer:
                     request = self._dispatcher.read(line)
                 except (FrameInvalid, FrameTooLarge) as error:
                     await self._engine.refuse(caller, "?", error)
-                    await lines.send(self._dispatcher.failed(None, error))
+                    await lines.send(self._dispatcher.failed(getattr(error, "request_id", None), error))
                     continue
                 if request.method in INLINE and not lines.more_waiting:
                     with self._dispatcher.open_call():

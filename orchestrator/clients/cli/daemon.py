@@ -86,7 +86,11 @@ def stop(settings: Settings) -> int:
     with settings.connect() as connection:
         done = connection.call("stop", p.Stop(), r.Done)
         connection.wait_closed(STOP_TIMEOUT_S)
-    return settings.show(done)
+    identity = locations.workspace_id(locations.find_workspace(settings.workspace))
+    known = locations.read_location(identity)
+    if known is not None:
+        starting.let_end(identity, known.state_dir)
+    return settings.show(done, ["the daemon has ended"])
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})

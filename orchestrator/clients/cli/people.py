@@ -10,7 +10,7 @@ from orchestrator.api import locations
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.clients.cli import offline
-from orchestrator.clients.cli.context import Settings, shared, text_of, usage
+from orchestrator.clients.cli.context import DONE, Settings, shared, text_of, usage
 from orchestrator.core.errors import CallerError
 from orchestrator.core.ids import parse_seq
 
@@ -172,4 +172,7 @@ def conflicts_resolve(
         reason=reason,
         approver=settings.approver(),
     )
-    return settings.run("resolve_conflict", params, r.ChangeAnswer)
+    answer = settings.call("resolve_conflict", params, r.ChangeAnswer)
+    code = settings.show(answer)
+    settled = choose == "current" and answer.status == "dropped"  # as asked: nothing changes
+    return DONE if settled else code

@@ -111,7 +111,11 @@ def truncate(content: str, facts: Facts) -> Outcome:
     if base is None:
         if held is None:
             return create(content, facts)
-        raise base_required(facts.path, "the file exists, and this session has not seen all of it")
+        raise base_required(
+            facts.path,
+            "the file exists, and this session has not seen all of it",
+            unreadable=facts.blind or decode(held.data) is None,
+        )
     if held is None:
         return Clash(
             path=facts.path,
@@ -166,15 +170,16 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     rung: Rung = "shifted" if anchors and _untouched(old, current, anchors) else "merged"
     if after == current:
         raise NothingToChange(
-            f"{facts.path} holds this change already; somebody else made it",
+            f"{facts.path} holds this change already",
             hint="Nothing is left to do here.",
         )
     return _applied(facts, held, current, after, rung, seen_whole=False)
 
 
-def base_required(path: WorkspacePath, why: str) -> BaseRequired:
+def base_required(path: WorkspacePath, why: str, *, unreadable: bool = False) -> BaseRequired:
     """The refusal of a change that could undo what its author never saw. It names no version on purpose."""
-    return BaseRequired(f"{path}: {why}", details={"path": path})
+    hint = "It can't be read as text; to replace it all the same, send the version_id of file_info as base."
+    return BaseRequired(f"{path}: {why}", details={"path": path}, hint=hint if unreadable else None)
 
 
 def _located(locate: Locate, facts: Facts) -> Outcome:
@@ -195,12 +200,15 @@ def _located(locate: Locate, facts: Facts) -> Outcome:
         raise BinaryFile(facts.path, f"its content at {show(base.version)} is not text")
     try:
         edits = locate(old)
-    except SearchNotFound:
-        if not base.implied:
-            raise
-        return _on_current(locate, facts, held, current)
+    except SearchNotFound as error:
+        if base.implied:
+            return _on_current(locate, facts, held, current)
+        raise _not_in_base(locate, error, current, facts) from None
     except SearchAmbiguous as error:
-        raise _with_lines(error, current if base.implied else old, facts.path) from None
+        error.message = f"at {show(base.version)}, the base: {error.message}"
+        error.details.setdefault("path", facts.path)
+        error.details["base"] = show(base.version)
+        raise
     return rebase(old, splice(old, edits), facts, anchors=[(e.start, e.length) for e in edits])
 
 
@@ -213,6 +221,21 @@ def _on_current(locate: Locate, facts: Facts, held: Held, current: Document) -> 
         f"it was found in the present one, {show(facts.version or 0)}"
     )
     return Apply(parts=applied.parts, rung=applied.rung, base=facts.version, warnings=(warning,))
+
+
+def _not_in_base(locate: Locate, error: SearchNotFound, current: Document, facts: Facts) -> CallerError:
+    """The named base lacks the text: show where the present file comes near it."""
+    base = show(facts.base.version) if facts.base else "?"
+    try:
+        locate(current)
+    except (SearchNotFound, SearchAmbiguous) as present:
+        error = SearchNotFound(f"at {base}, the base: {error.message}", details={**present.details, "base": base})
+    except CallerError:
+        pass
+    else:
+        error.message = f"the text is not in {base}, the base, but it stands in the file as it is now"
+        error.hint = "Send the change again without base, or with the present version as base."
+    return _with_lines(error, current, facts.path)
 
 
 def _onto_nothing(locate: Locate, facts: Facts) -> Outcome:
