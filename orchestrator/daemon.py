@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import signal
 from contextlib import AsyncExitStack
 from importlib import resources
@@ -12,6 +13,7 @@ from pathlib import Path
 import anyio
 import msgspec
 from anyio import to_thread
+from anyio.abc import TaskStatus
 
 from orchestrator.api import locations
 from orchestrator.api.failures import refusal
@@ -64,7 +66,7 @@ class Daemon:
             dispatcher = Dispatcher(engine)
             server = SocketServer(engine, doorkeeper, dispatcher, workspace=self._config.workspace)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._watch_signals)
+                await tasks.start(self._watch_signals)
                 tasks.start_soon(server.serve, listener)
                 self._publish("running")
                 self._tell_ready()
@@ -108,7 +110,11 @@ class Daemon:
             state.apply(recorded)
         disk = KernelDisk()
         workspace = LocalWorkspace(
-            config.workspace, disk=disk, hidden=_identities(config.state_dir), is_own=self._is_own, step=self._step
+            config.workspace,
+            disk=disk,
+            hidden=_identities(config.state_dir) if self._own_paths() else frozenset(),
+            is_own=self._is_own,
+            step=self._step,
         )
         self._notes = workspace.features
         stack.callback(workspace.close)
@@ -156,8 +162,9 @@ class Daemon:
 
     # --- the outside --------------------------------------------------------------------
 
-    async def _watch_signals(self) -> None:
+    async def _watch_signals(self, *, task_status: TaskStatus[None]) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
+            task_status.started()
             async for number in received:
                 self._log.info("told to stop", signal=signal.Signals(number).name)
                 self.stop()
@@ -222,6 +229,14 @@ def _tell(fd: int | None, what: object) -> None:
             ready.write(msgspec.json.encode(what) + b"\n")
 
 
+def _raise_descriptor_limit() -> None:
+    """Every caller takes a descriptor, and every change some: use what the system grants."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        wanted = hard if hard != resource.RLIM_INFINITY else max(soft, 65_536)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def _import_mcp() -> None:
     """The first MCP caller need not wait for the SDK's import."""
     import orchestrator.servers.mcp  # noqa: F401
@@ -232,6 +247,7 @@ def main(argv: list[str]) -> int:
     config = parse(argv)
     start_logging()
     ignore_lease_breaks()
+    _raise_descriptor_limit()
     return serve(Daemon(config), config)
 
 

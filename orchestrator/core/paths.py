@@ -26,6 +26,8 @@ from orchestrator.core.ids import WorkspacePath
 ROOT = WorkspacePath(".")
 COMPONENT_BYTES = 255
 PATH_BYTES = 4096
+COMPONENTS = 256
+"""Directories deeper than that cost every walk over the tree."""
 
 _REFUSED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # controls, format, surrogates, line and paragraph separators
 _SHOWN = 200  # characters of a refused path in a message
@@ -140,6 +142,8 @@ def _check_components(raw: str, text: str, *, may_create: bool) -> None:
         size = len(component.encode())
         if size > COMPONENT_BYTES:
             raise PathTooLong(_shown(raw), f"a name of {size} bytes, of at most {COMPONENT_BYTES}")
+    if len(components) > COMPONENTS:
+        raise PathTooLong(_shown(raw), f"{len(components)} components, of at most {COMPONENTS}")
     if "" in components:
         if not _URL.match(text):
             raise PathNotCanonical(_shown(raw), "holds an empty component ('//')")

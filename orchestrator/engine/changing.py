@@ -32,13 +32,10 @@ from orchestrator.engine.answers import Answers, Shows
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.effects import Applied, Effects, Intent
 from orchestrator.engine.observing import Observer, Present, required
-from orchestrator.engine.services import Services, denied
+from orchestrator.engine.services import OFF_LOOP_BYTES, Services, denied
 from orchestrator.ports import Displaced, NewEvent, Unit
 
 TRIES = 3
-OFF_LOOP_BYTES = 64 * 1024
-"""Decisions on larger texts run in a worker thread, so that other callers are answered meanwhile."""
-
 SHOWN_LINES = 60
 """Current lines that a conflict shows."""
 

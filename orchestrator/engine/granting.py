@@ -130,6 +130,7 @@ class Granter:
     def _denial(self, approval: Approval) -> str | None:
         """What policy says no to by now, if anything."""
         caller = self._author(approval)
+        moving = any(item.moved_from is not None for item in approval.request.paths)
         for item in approval.request.paths:
             action: Action = "write"
             if approval.request.reverts:
@@ -137,7 +138,7 @@ class Granter:
             elif item.before is None:
                 action = "create"
             elif item.after is None:
-                action = "delete"
+                action = "move" if moving else "delete"
             verdict = self._s.verdict(caller, action, item.path, on_disk=True)
             if isinstance(verdict, Deny):
                 return f"{item.path}: {verdict.reason}"

@@ -36,6 +36,10 @@ _TAGS = frozenset(map(tag_of, EVENTS))
 _EMPTY = Document((), ())
 
 
+_HASHES = frozenset(("before", "after", "base", "current", "proposed", "found", "temp_found", "digest"))
+"""A hash lets a content be guessed at leisure."""
+
+
 class Side(msgspec.Struct, frozen=True):
     """One side of a diff; no digest: the file is absent there."""
 
@@ -217,19 +221,29 @@ class Historian:
                     stream=item.stream,
                     agent=item.agent,
                     session=item.session,
-                    event=_plain(item.event),
+                    event=self._plain(caller, item.event),
                 )
                 for item in page
             ),
             cursor=show(page[-1].seq) if len(found) > params.limit else None,
         )
 
+    def _plain(self, caller: Caller, event: Any) -> dict[str, Any]:
+        """An event without what only the daemon may know, nor hashes of what the caller may not read."""
+        plain: dict[str, Any] = msgspec.to_builtins(event)
+        plain.pop("event", None)
+        if isinstance(event, AgentAdded | ApproverSet):
+            for secret in ("token_hash", "salt", "scrypt"):
+                plain.pop(secret, None)
+        return {name: self._without_hashes(caller, value) for name, value in self._bare(caller, plain).items()}
 
-def _plain(event: Any) -> dict[str, Any]:
-    """An event without what only the daemon may know."""
-    plain: dict[str, Any] = msgspec.to_builtins(event)
-    plain.pop("event", None)
-    if isinstance(event, AgentAdded | ApproverSet):
-        for secret in ("token_hash", "salt", "scrypt"):
-            plain.pop(secret, None)
-    return plain
+    def _without_hashes(self, caller: Caller, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._without_hashes(caller, item) for item in value]
+        return self._bare(caller, value) if isinstance(value, dict) else value
+
+    def _bare(self, caller: Caller, plain: dict[str, Any]) -> dict[str, Any]:
+        path = plain.get("path")
+        if not isinstance(path, str) or self._s.readable(caller, WorkspacePath(path)):
+            return plain
+        return {name: value for name, value in plain.items() if name not in _HASHES}

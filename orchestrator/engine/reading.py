@@ -35,6 +35,9 @@ TYPES = {
     "other": "OtherEntry",
 }
 
+MOST_TOKENS = 1_000_000
+"""Of one answer, whatever is asked for: about 4 MB of text."""
+
 _PLAIN = re.compile(r"[\w./-]+\Z", re.ASCII)
 
 
@@ -55,7 +58,7 @@ class Reader:
             raise ParameterInvalid("end", f"{end} lies before start, {params.start}")
         start = max(1, params.start - params.context)
         return await self._read(
-            caller, call, params.path, start, end + params.context, params.at, params.line_numbers, None
+            caller, call, params.path, start, end + params.context, params.at, params.line_numbers, MOST_TOKENS
         )
 
     async def file_info(self, caller: Caller, call: Call, params: p.FileInfo) -> r.FileFacts:

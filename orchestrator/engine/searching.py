@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import msgspec
 from anyio import to_thread
@@ -23,7 +24,7 @@ from orchestrator.core.text.search import Match, Pattern, search
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.observing import Observer, required
 from orchestrator.engine.paths import Paths
-from orchestrator.engine.services import MAX_FILE_BYTES, Services
+from orchestrator.engine.services import MAX_FILE_BYTES, OFF_LOOP_BYTES, Services
 from orchestrator.engine.walking import Walker
 
 
@@ -193,13 +194,15 @@ class Searcher:
                 if refuse:
                     raise BinaryFile(path, "it is not text")
                 return None
-            found = search(
+            look = partial(
+                search,
                 document.lines,
                 pattern,
                 context_lines=params.context_lines,
                 invert=params.invert,
                 max_hits=document.line_count,
             )
+            found = await to_thread.run_sync(look) if len(data) > OFF_LOOP_BYTES else look()
             return entry.version, document.line_count, list(found.hits)
 
 

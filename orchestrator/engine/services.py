@@ -20,6 +20,9 @@ from orchestrator.engine.locks import PathLocks
 from orchestrator.logs import logger
 from orchestrator.ports import ANY_VERSION, Clock, Entropy, Ignore, Journal, NewEvent, Step, Unit, Workspace
 
+OFF_LOOP_BYTES = 64 * 1024
+"""Decisions on larger texts run in a worker thread, so that other callers are answered meanwhile."""
+
 MAX_FILE_BYTES = 50 * 1024 * 1024
 """Larger files are `too_large` in this version."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import msgspec
 
+from orchestrator.core.errors import PathError
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.ports import FileStat, Ignore, Workspace
+from orchestrator.ports import FileStat, Ignore, ListedName, Workspace
 
 ROOT = WorkspacePath(".")
 
@@ -40,19 +42,25 @@ class Walker:
         """
         self._ignore.refresh()
         ignoring = start == ROOT or not self._ignore.ignored(start, directory=True)
-        yield from self._below(start, depth, hidden, ignoring)
-
-    def _below(self, directory: WorkspacePath, depth: int | None, hidden: bool, ignoring: bool) -> Iterator[Walked]:
-        for listed in sorted(self._workspace.names(directory), key=lambda item: item.name):
+        levels = [iter(self._sorted(start))]
+        folders = [start]
+        while levels:
+            listed = next(levels[-1], None)
+            if listed is None:
+                levels.pop()
+                folders.pop()
+                continue
             if not hidden and listed.name.startswith("."):
                 continue
-            path = joined(directory, listed.name)
+            path = joined(folders[-1], listed.name)
             is_directory = listed.stat.kind == "directory"
             if ignoring and listed.valid and self._ignore.ignored(path, directory=is_directory):
                 continue
             yield Walked(path, listed.name, listed.stat, listed.valid)
-            if is_directory and listed.valid and depth != 1:
-                try:
-                    yield from self._below(path, depth - 1 if depth else None, hidden, ignoring)
-                except OSError:
-                    continue  # gone or closed to us since its parent was read
+            if is_directory and listed.valid and len(levels) != depth:
+                with suppress(PathError):  # gone, or closed to us, since its parent was read
+                    levels.append(iter(self._sorted(path)))
+                    folders.append(path)
+
+    def _sorted(self, directory: WorkspacePath) -> list[ListedName]:
+        return sorted(self._workspace.names(directory), key=lambda item: item.name)

@@ -18,7 +18,7 @@ from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Digest
 from orchestrator.journal.reading import INLINE_BYTES, Reading
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, open_writer, sql
-from orchestrator.journal.verify import check_tail
+from orchestrator.journal.verify import check_pages, check_tail
 from orchestrator.journal.writer import Job, Outcome, Writer
 from orchestrator.ports import Clock, Entropy, Step, Unit
 
@@ -51,8 +51,8 @@ class SqliteJournal(Reading):
     ) -> Self:
         """Open or create the journal of a state directory; `readonly`: never create, never append.
 
-        The cost does not grow with the journal: for writing, the schema and the chain of the
-        last 1,000 events are checked; a reader's `verify` checks all. Raises JournalCorrupt,
+        For writing, SQLite's pages, the schema and the chain of the last 1,000 events are
+        checked; `verify` checks all. Raises JournalCorrupt,
         naming the place, JournalTooNew, WorkspaceHeld.
         """
         journal = cls(Path(state_dir))
@@ -66,8 +66,10 @@ class SqliteJournal(Reading):
     async def _open(self, clock: Clock, entropy: Entropy, step: Step, *, readonly: bool) -> None:
         self._loop = asyncio.get_running_loop()
         if not readonly:
+            await to_thread.run_sync(self._refuse_to_begin_anew)
             connection = await to_thread.run_sync(open_writer, self._path)
             try:
+                await to_thread.run_sync(check_pages, connection)
                 await to_thread.run_sync(check_tail, connection)
                 await to_thread.run_sync(self._blobs.sweep)
                 writer = Writer(connection, clock=clock, entropy=entropy, step=step, deliver=self._hand_over)
@@ -90,6 +92,16 @@ class SqliteJournal(Reading):
         await self._open_readers()
         if self._writer is not None:
             self._writer.start()
+
+    def _refuse_to_begin_anew(self) -> None:
+        """Contents without a journal: it was lost, and a new one would forget all that it said."""
+        blobs = self._state_dir / "blobs"
+        lost = not self._path.exists() or self._path.stat().st_size == 0
+        if lost and blobs.is_dir() and any(item.name != "incoming" for item in blobs.iterdir()):
+            raise JournalCorrupt(
+                f"{self._path} is gone, but the contents it names are there",
+                hint=f"Restore it from a backup, or move {self._state_dir} away to begin anew.",
+            )
 
     async def close(self) -> None:
         """Finish what is under way, then close; later appends are refused."""

@@ -10,6 +10,15 @@ from typing import Any
 
 from orchestrator.core.errors import JournalCorrupt, OrchestratorError
 from orchestrator.core.events import chain
+from orchestrator.core.events.base import Event
+from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
+from orchestrator.core.events.files import (
+    ChangeIntended,
+    FileChangedOutside,
+    FileCreatedOutside,
+    FilesFound,
+    StrayKept,
+)
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.history import VersionRow, history
 from orchestrator.journal.blobs import Blobs
@@ -58,6 +67,33 @@ def verify(path: Path, blobs: Blobs) -> VerifyReport:
         connection.close()
 
 
+def check_pages(connection: sqlite3.Connection) -> None:
+    """Ask SQLite whether its pages hold together. Raises JournalCorrupt. Cost: O(size of the file)."""
+    with naming_trouble("the journal"):
+        (finding,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if finding != "ok":
+        raise JournalCorrupt(f"the journal's file is damaged: {finding}", hint="Restore it from a backup.")
+
+
+def kept_contents(event: Event) -> Iterator[Digest]:
+    """The contents that an event says are in the blob store."""
+    match event:
+        case ChangeIntended(paths=paths) | ApprovalRequested(paths=paths):
+            yield from (item.after for item in paths if item.after is not None)
+        case FilesFound(entries=entries):
+            yield from (found.digest for found in entries if found.kept and found.digest is not None)
+        case FileChangedOutside(after=after, kept=True) | FileCreatedOutside(after=after, kept=True):
+            if after is not None:
+                yield after
+        case ConflictFound(proposed=proposed):
+            if proposed is not None:
+                yield proposed
+        case StrayKept(digest=digest):
+            yield digest
+        case _:
+            return
+
+
 class _Walk:
     """One pass over a snapshot."""
 
@@ -66,6 +102,7 @@ class _Walk:
         self._problems: list[str] = []
         self._streams: dict[str, int] = {}
         self._versions = Versions()
+        self._named: dict[Digest, int] = {}
         self._end: tuple[int, bytes] = (0, chain.GENESIS)
         self._more = 0
 
@@ -123,14 +160,20 @@ class _Walk:
             return
         for item in history(recorded):
             self._versions.add(item)
+        for digest in kept_contents(recorded.event):
+            self._named.setdefault(digest, row[0])
 
     def _contents(self) -> Iterator[None]:
+        """Every content that is there, then those that events speak of as kept and that are not."""
         for digest, size, data in self._db.execute(sql("all_blobs")):
+            self._named.pop(Digest(digest), None)
             try:
                 self._blobs.read(Digest(digest), size, data)
             except JournalCorrupt as error:
                 self._note(error.message)
             yield
+        for digest, seq in self._named.items():
+            self._note(f"the content {digest}, which event @{seq} names, is missing")
 
     def _table_problems(self) -> Iterator[None]:
         """The table of versions against its rebuild from the events."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket as sockets
 import struct
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +23,12 @@ from orchestrator.logs import logger
 from orchestrator.servers.auth import Doorkeeper
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.lines import LineStream
+
+PREAMBLE_TIMEOUT_S = 30.0
+"""Who says nothing in that time is not let in."""
+
+BREATH_S = 0.2
+"""How long nobody is let in after the system ran out of descriptors."""
 
 MAX_OPEN_CALLS = 64
 """Calls of one connection under way at once; further lines wait in the socket."""
@@ -64,8 +70,16 @@ class SocketServer:
     async def serve(self, listener: SocketListener) -> None:
         """Until the listener is closed and every caller is gone, or until cancelled."""
         async with anyio.create_task_group() as connections:
-            with suppress(anyio.ClosedResourceError):
-                await listener.serve(self._connection, connections)
+            while True:
+                try:
+                    await listener.serve(self._connection, connections)
+                except anyio.ClosedResourceError:
+                    return
+                except OSError as error:
+                    if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
+                        raise
+                    self._log.error("no more callers can be let in for now", error=error.strerror)
+                    await anyio.sleep(BREATH_S)
 
     async def _connection(self, stream: SocketStream) -> None:
         """One caller, from preamble to end; its failures end here."""
@@ -96,8 +110,9 @@ class SocketServer:
     async def _admit(self, stream: SocketStream, lines: LineStream) -> tuple[Caller, Preamble] | None:
         uid = _peer_uid(stream.extra(SocketAttribute.raw_socket))
         try:
-            line = await lines.receive(MAX_PREAMBLE_BYTES)
-            if line is None:
+            with anyio.move_on_after(PREAMBLE_TIMEOUT_S) as timer:
+                line = await lines.receive(MAX_PREAMBLE_BYTES)
+            if timer.cancelled_caught or line is None:
                 return None
             try:
                 preamble = _PREAMBLE.decode(line)

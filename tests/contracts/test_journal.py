@@ -149,7 +149,7 @@ async def test_a_later_unit_of_the_same_request_is_what_it_led_to(journal: Journ
     """So a retry after an aborted change is not run a third time."""
     origin = by(request="r")
     for event in (intended(b"a", b"b"), aborted(Seq(1)), intended(b"a", b"b"), applied(Seq(3), b"a", b"b")):
-        await journal.append(unit(event, stream=STREAM, origin=origin))
+        await journal.append(unit(event, stream=STREAM, origin=origin, blobs=[b"b"]))
     seen = await journal.request("bot", "r")
     assert seen is not None
     assert seen.seq == 4
@@ -280,8 +280,8 @@ async def version_seqs(journal: Journal, *ats: int) -> list[int | None]:
 
 async def test_a_change_is_the_content_from_its_intent_on(journal: Journal) -> None:
     await journal.append(unit(looked()))
-    await journal.append(unit(found(b"one"), stream="workspace"))  # @2
-    (intent,) = await journal.append(unit(intended(b"one", b"two"), stream=STREAM))  # @3
+    await journal.append(unit(found(b"one"), stream="workspace", blobs=[b"one"]))  # @2
+    (intent,) = await journal.append(unit(intended(b"one", b"two"), stream=STREAM, blobs=[b"two"]))  # @3
     await journal.append(unit(looked()))  # @4
     assert await version_seqs(journal, 1, 2, 3, 4) == [None, 2, 2, 2]
     (outcome,) = await journal.append(unit(applied(intent.seq, b"one", b"two"), stream=STREAM, origin=by()))  # @5

@@ -235,7 +235,7 @@ def test_a_query_follows_one_index_in_order(state_dir: Path, wanted: EventFilter
 
 async def test_a_change_under_way_across_a_restart(opened: Open) -> None:
     journal = await opened()
-    (intent,) = await journal.append(unit(intended(b"a", b"b"), stream=STREAM, expected=0))
+    (intent,) = await journal.append(unit(intended(b"a", b"b"), stream=STREAM, expected=0, blobs=[b"b"]))
     await journal.close()
     again = await opened()
     await again.append(unit(applied(intent.seq, b"a", b"b"), stream=STREAM, expected=1))

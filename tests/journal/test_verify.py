@@ -184,3 +184,22 @@ async def test_a_whole_journal(opened: Open) -> None:
     assert (report.events, report.head, report.blobs, report.problems) == (10, 10, 2, ())
     assert report.head_hash == last[0].hash.hex()
     assert report.unchecked != ()
+
+
+async def test_a_content_that_an_event_names_and_that_is_gone_is_found(state_dir: Path, opened: Open) -> None:
+    journal = await opened()
+    await journal.append(unit(intended(b"a", b"b"), stream="file:a", blobs=[b"b"]))
+    assert (await journal.verify()).problems == ()
+    await journal.close()
+    alter(state_dir, "DELETE FROM blobs")
+    again = await opened()
+    assert [problem for problem in (await again.verify()).problems if "which event @1 names, is missing" in problem]
+
+
+async def test_a_lost_journal_is_not_begun_anew(state_dir: Path, opened: Open) -> None:
+    journal = await opened()
+    await journal.append(unit(looked(), blobs=[b"x" * 300_000]))
+    await journal.close()
+    (state_dir / "journal.db").unlink()
+    with pytest.raises(JournalCorrupt, match="is gone"):
+        await opened()

@@ -183,20 +183,18 @@ def test_events_and_log_never_hold_it(fort: Fort, secret: str) -> None:
     assert SECRET not in fort.daemon.log
 
 
-def test_a_conflict_over_it_shows_nothing(fort: Fort, secret: str) -> None:
+def test_a_stale_base_of_it_is_refused_whatever_is_proposed(fort: Fort, secret: str) -> None:
     base = fort.agent.done("file_info", path=secret)["version_id"]
     fort.person.done("file_info", path=secret)
     (fort.work / secret).write_text(f"other={SECRET}\n")
     fort.agent.done("file_info", path=secret)
-    answer = kept(fort.agent.call("write_file", path=secret, content="mine\n", mode="truncate", base=base))
-    number = answer.result["conflict"] or answer.result["approval"]
-    assert answer.result["status"] in ("conflict", "waiting")
-    assert answer.result["diff"] is None
-    assert b"other=" not in answer.raw
+    for guess in ("mine\n", f"other={SECRET}\n", CONTENT):
+        answer = fort.agent.call("write_file", path=secret, content=guess, mode="truncate", base=base)
+        assert answer.code == "stale_base"
+        assert b"other=" not in answer.raw
     listed = fort.agent.call("list_conflicts")
     assert SECRET.encode() not in listed.raw
     assert b"other=" not in listed.raw
-    assert b"other=" not in fort.agent.call("await_change", id=number, timeout_s=0).raw
     (fort.work / secret).write_text(CONTENT)
     fort.agent.done("file_info", path=secret)
 

@@ -5,7 +5,6 @@ A reason may be redacted, so none is kept here; who shows one reads it from its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -72,21 +71,21 @@ class Pending:
     def conflict(self, seq: int) -> Conflict | None:
         return self._conflicts.get(Seq(seq))
 
-    def waiting(self) -> Iterator[Approval]:
+    def waiting(self) -> tuple[Approval, ...]:
         """Approvals that wait for a person, oldest first."""
-        return (approval for approval in self._approvals.values() if approval.state == "waiting")
+        return tuple(approval for approval in self._approvals.values() if approval.state == "waiting")
 
-    def open_conflicts(self, path: WorkspacePath | None = None) -> Iterator[Conflict]:
+    def open_conflicts(self, path: WorkspacePath | None = None) -> tuple[Conflict, ...]:
         """Conflicts that wait, oldest first."""
-        return (
+        return tuple(
             conflict
             for conflict in self._conflicts.values()
             if conflict.state == "open" and path in (None, conflict.found.path)
         )
 
-    def granted(self) -> Iterator[Approval]:
+    def granted(self) -> tuple[Approval, ...]:
         """Approvals that a person granted and that did not take effect yet."""
-        return (approval for approval in self._approvals.values() if approval.state == "granted")
+        return tuple(approval for approval in self._approvals.values() if approval.state == "granted")
 
     def granted_read(self, agent: AgentName, path: WorkspacePath, version: Seq) -> Approval | None:
         """A grant for exactly this read that is not used yet."""

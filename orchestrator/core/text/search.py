@@ -11,6 +11,9 @@ import msgspec
 
 from orchestrator.core.errors import ParameterInvalid
 
+MOST_SUBMATCHES = 100
+"""Of one line that are told."""
+
 
 class Match(msgspec.Struct, frozen=True):
     """A line with the pattern in it; with `invert`, a line without.
@@ -94,7 +97,7 @@ def _straight(lines: Sequence[str], pattern: Pattern) -> Iterator[tuple[int, tup
     text = "\n".join(lines)
     if pattern.case_sensitive and pattern.text not in text:
         return
-    found = list(pattern.expression.finditer(text))
+    found = list(_places(text, pattern.expression))
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0)) if found else []
     at, spans = -1, list[tuple[int, int]]()
     for match in found:
@@ -105,6 +108,21 @@ def _straight(lines: Sequence[str], pattern: Pattern) -> Iterator[tuple[int, tup
         spans.append((match.start() - starts[at], match.end() - starts[at]))
     if spans:
         yield at, tuple(spans)
+
+
+def _places(text: str, expression: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Every match, but of one line no more than MOST_SUBMATCHES: a line may be the whole file."""
+    at, in_line, line_end = 0, 0, -1
+    while match := expression.search(text, at):
+        if match.start() > line_end:
+            newline = text.find("\n", match.start())
+            in_line, line_end = 0, newline if newline >= 0 else len(text)
+        in_line += 1
+        at = match.end()
+        if in_line > MOST_SUBMATCHES:
+            at = line_end
+            continue
+        yield match
 
 
 def _inverted(lines: Sequence[str], pattern: Pattern) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
