@@ -238,7 +238,7 @@ class Historian:
         return {name: self._without_hashes(caller, value) for name, value in self._bare(caller, plain).items()}
 
     def _without_hashes(self, caller: Caller, value: Any) -> Any:
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):
             return [self._without_hashes(caller, item) for item in value]
         return self._bare(caller, value) if isinstance(value, dict) else value
 

@@ -1,0 +1,47 @@
+"""What one caller does must not stop, mislead or inform another."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.clients.python import RemoteError, Replacement
+from tests.daemon.running import RunningDaemon
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("glob", ["*a" * 8 + "b", "**/" * 6 + "x", "x" * 1001])
+async def test_a_glob_that_would_take_for_ever_is_refused(daemon: RunningDaemon, glob: str) -> None:
+    (daemon.workspace / ("a" * 40)).write_text("x")
+    async with daemon.client("alice") as alice:
+        for call in (alice.find_files(glob), alice.list_files(globs=[glob]), alice.search_content("x", globs=[glob])):
+            with pytest.raises(RemoteError) as refused:
+                await call
+            assert refused.value.code == "invalid_parameter"
+
+
+async def test_the_hash_of_a_secret_is_not_in_the_journal_that_agents_see(daemon: RunningDaemon) -> None:
+    (daemon.workspace / ".env").write_text("KEY=1\n")
+    (daemon.workspace / "a.txt").write_text("x\n")
+    async with daemon.client("alice") as alice:
+        version = (await alice.file_info(".env")).version_id
+        await alice.write_file(".env", "KEY=2\n", mode="truncate", base=version)
+        await alice.edit_file("a.txt", [Replacement(search="x", replace="y")])
+        entries = {entry.kind: entry.event for entry in (await alice.journal_query(limit=100)).entries}
+        assert "before" not in entries["approval_requested"]["paths"][0]
+        assert "after" not in entries["approval_requested"]["paths"][0]
+        assert "before" in entries["change_applied"]["paths"][0]
+
+
+async def test_a_line_as_long_as_a_file_shows_some_of_its_matches(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "long.txt").write_text("a" * 300_000 + "\nb a\n")
+    async with daemon.client("alice") as alice:
+        found = await alice.search_content("a", path="long.txt")
+        assert [(hit.line, len(hit.submatches) <= 100) for hit in found.hits] == [(1, True), (2, True)]
+
+
+async def test_a_path_too_deep_is_refused(daemon: RunningDaemon) -> None:
+    async with daemon.client("alice") as alice:
+        with pytest.raises(RemoteError) as refused:
+            await alice.write_file("/".join("d" * 300), "x", mode="create")
+        assert refused.value.code == "path_too_long"
