@@ -230,6 +230,8 @@ class Pipe:
             with self._writing:
                 self._out.write(line)
                 self._out.flush()
+        except ValueError:
+            return  # the run has ended and closed it; this thread only follows
         except OSError:
             os._exit(0)
 
