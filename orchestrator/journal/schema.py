@@ -59,7 +59,6 @@ def open_writer(path: Path, *, factory: type[sqlite3.Connection] = sqlite3.Conne
         _check_identity(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         _migrate(connection)

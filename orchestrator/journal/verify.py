@@ -188,11 +188,11 @@ class _Walk:
             self._note(f"version @{seq} of {path} is missing in the table")
 
     def _file_problems(self) -> Iterator[None]:
-        """SQLite's own view: pages, indexes, rows that name events."""
+        """SQLite's own view: pages, indexes; and requests, which name events."""
         for (finding,) in self._db.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})"):
             if finding != "ok":
                 self._note(f"the database: {finding}")
             yield
-        for table, *_ in self._db.execute("PRAGMA foreign_key_check"):
-            self._note(f"a row of {table} names an event that is not there")
+        for request_id, seq in self._db.execute(sql("stray_requests"), (self._end[0],)):
+            self._note(f"the requests table says that {request_id!r} led to event @{seq}, which is not there")
             yield

@@ -5,7 +5,10 @@ from __future__ import annotations
 from orchestrator.core.content import FoundFile, IntendedPath, LineHunk, LineRange, PathChange, Signature
 from orchestrator.core.events import conflicts as c
 from orchestrator.core.events import files as f
+from orchestrator.core.events import keeping as k
+from orchestrator.core.events import leases as l
 from orchestrator.core.events import sessions as s
+from orchestrator.core.events import world as w
 from orchestrator.core.events.base import Event
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 
@@ -140,4 +143,28 @@ SAMPLES: tuple[Event, ...] = (
     c.ApprovalDenied(approval=Seq(29), by="ada", reason="not now"),
     c.ApprovalLapsed(approval=Seq(29), cause="base_changed", message="the file moved on"),
     c.PolicyLoaded(digest=A, source="policies/default.toml", rules=14),
+    w.OutsideGroupOpened(trigger="watch"),
+    w.OutsideGroupClosed(group=Seq(34), changes=12),
+    l.LeaseGranted(globs=("src/**",), mode="exclusive", expires_at=1_700_000_600_000, task=Seq(6), reason="a rename"),
+    l.LeaseRenewed(lease=Seq(36), expires_at=1_700_001_200_000),
+    l.LeaseReleased(lease=Seq(36), by="claude"),
+    l.LeaseLapsed(lease=Seq(36)),
+    k.CheckpointSigned(journal="1f" * 16, head=Seq(39), head_hash="0a" * 32, key="0b" * 32, signature="0c" * 64),
+    k.PayloadRedacted(target=Seq(11), fields=("pattern",), by="ada", reason="a password"),
+    k.ContentRedacted(digest=A, size=12, by="ada", reason="a key"),
+    k.ContentsCollected(digests=(A, B), bytes=2400),
+    k.SegmentArchived(first=Seq(1), last=Seq(20), last_hash="0d" * 32, file="1-20.segment.zst", digest=C, size=4000),
+    k.SegmentRestored(first=Seq(1), last=Seq(20), file="1-20.segment.zst"),
+    k.JournalAdopted(by="ada", head=Seq(40), known_head=Seq(90), reason="the disk died"),
 )
+
+GROWN: tuple[Event, ...] = (
+    f.FileChangedOutside(
+        path=PATH, before=A, after=C, signature=SIGNATURE, mode=0o644, kept=True, by=AGENT, lease=Seq(36)
+    ),
+    f.FileCreatedOutside(
+        path=PATH, after=C, signature=SIGNATURE, mode=0o644, kept=False, moved_from=OLD, by=AGENT, lease=Seq(36)
+    ),
+    f.FileRemovedOutside(path=PATH, before=A, moved_to=OLD, by=AGENT, lease=Seq(36)),
+)
+"""Samples of events that got new fields with a default after they were first released; see SAMPLES for the old form."""

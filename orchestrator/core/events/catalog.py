@@ -33,6 +33,16 @@ from orchestrator.core.events.files import (
     SessionNoted,
     StrayKept,
 )
+from orchestrator.core.events.keeping import (
+    CheckpointSigned,
+    ContentRedacted,
+    ContentsCollected,
+    JournalAdopted,
+    PayloadRedacted,
+    SegmentArchived,
+    SegmentRestored,
+)
+from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseReleased, LeaseRenewed
 from orchestrator.core.events.sessions import (
     AgentAdded,
     AgentRevoked,
@@ -42,6 +52,7 @@ from orchestrator.core.events.sessions import (
     TaskBegun,
     TaskEnded,
 )
+from orchestrator.core.events.world import OutsideGroupClosed, OutsideGroupOpened
 
 AnyEvent = (
     AgentAdded | AgentRevoked | ApproverSet | SessionOpened | SessionClosed | TaskBegun | TaskEnded
@@ -51,6 +62,10 @@ AnyEvent = (
     | FilesFound | FileChangedOutside | FileCreatedOutside | FileRemovedOutside | StrayKept
     | ConflictFound | ConflictSettled | ConflictSuperseded
     | ApprovalRequested | ApprovalGranted | ApprovalDenied | ApprovalLapsed | PolicyLoaded
+    | OutsideGroupOpened | OutsideGroupClosed
+    | LeaseGranted | LeaseRenewed | LeaseReleased | LeaseLapsed
+    | CheckpointSigned | PayloadRedacted | ContentRedacted | ContentsCollected
+    | SegmentArchived | SegmentRestored | JournalAdopted
 )  # fmt: skip
 
 EVENTS: tuple[type[Event], ...] = AnyEvent.__args__

@@ -8,7 +8,7 @@ import msgspec
 
 from orchestrator.core.content import FoundFile, IntendedPath, LineRange, PathChange, Rung, Signature
 from orchestrator.core.events.base import Event
-from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
+from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 
 AbortCause = Literal["crash", "stale", "disk_full", "file_busy", "blob_missing", "io_error", "refused"]
 
@@ -182,6 +182,8 @@ class FileChangedOutside(Event, frozen=True, kw_only=True, tag="file_changed_out
     signature: Signature
     mode: int
     kept: bool
+    by: AgentName | None = None  # the holder of the only lease on it, where that is certain
+    lease: Seq | None = None
 
 
 class FileCreatedOutside(Event, frozen=True, kw_only=True, tag="file_created_outside"):
@@ -192,6 +194,9 @@ class FileCreatedOutside(Event, frozen=True, kw_only=True, tag="file_created_out
     signature: Signature
     mode: int
     kept: bool
+    moved_from: WorkspacePath | None = None  # where the same content stood until now
+    by: AgentName | None = None  # the holder of the only lease on it, where that is certain
+    lease: Seq | None = None
 
 
 class FileRemovedOutside(Event, frozen=True, kw_only=True, tag="file_removed_outside"):
@@ -199,6 +204,9 @@ class FileRemovedOutside(Event, frozen=True, kw_only=True, tag="file_removed_out
 
     path: WorkspacePath
     before: Digest | None
+    moved_to: WorkspacePath | None = None
+    by: AgentName | None = None  # the holder of the only lease on it, where that is certain
+    lease: Seq | None = None
 
 
 class StrayKept(Event, frozen=True, kw_only=True, tag="stray_kept"):

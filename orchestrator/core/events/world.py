@@ -1,0 +1,23 @@
+"""Changes by other hands that came together: a branch switch, a formatter's run."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from orchestrator.core.events.base import Event
+from orchestrator.core.ids import Seq
+
+OutsideTrigger = Literal["watch", "scan", "overflow", "adopt"]
+
+
+class OutsideGroupOpened(Event, frozen=True, kw_only=True, tag="outside_group_opened"):
+    """The outside changes whose `cause` is this event were one act; it can be reverted as one."""
+
+    trigger: OutsideTrigger
+
+
+class OutsideGroupClosed(Event, frozen=True, kw_only=True, tag="outside_group_closed"):
+    """The group is whole: so many changes."""
+
+    group: Seq
+    changes: int
