@@ -334,6 +334,13 @@ class Landing(Protocol):
         caller keeps them; it is unlinked only when `finish` is called again with them kept.
         """
 
+    def take_back(self) -> None:
+        """Undo a `land` that is not finished, because another part of the same change could not land.
+
+        Raises Displaced with `diverged` if somebody's content came to stand there since: it is left
+        alone. Raises WritesStopped as `land` does.
+        """
+
     def abandon(self) -> None:
         """Unlink the temporary file of a change that will not land, and the parents made for it.
 

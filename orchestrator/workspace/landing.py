@@ -29,7 +29,7 @@ class LocalLanding:
     def __init__(self, confinement: Confinement, change: DiskChange, step: Step) -> None:
         self._at, self._disk, self._change, self._step = confinement, confinement.disk, change, step
         self._held = ExitStack()  # the handles of the directories, and the lease on what was swapped out
-        self._parent, self._name, self._source = -1, "", -1
+        self._parent, self._name, self._source, self._source_name = -1, "", -1, ""
         self._ours: os.stat_result | None = None  # our own file, as it was when it was proven or written
         self._in_temp: Literal["nothing", "ours", "theirs"] = "nothing"
         self._made: list[WorkspacePath] = []
@@ -106,8 +106,6 @@ class LocalLanding:
                 self._sync(self._source)
             self._step("directory_synced")
             stat = self._stat() if change.after is not None or change.directory else None
-            if change.moved_from is not None:
-                self._release()  # nothing is left to be unlinked, so the lease has done its work
         except Displaced as displaced:
             self._kept = displaced.foreign
             self._give_up()
@@ -119,12 +117,15 @@ class LocalLanding:
             if not self._moved:
                 self._give_up()
                 raise refusal(change.path, error) from error
-            self._release()
-            raise WritesStopped(
-                f"{change.path}: the disk failed in the middle of a change ({error.strerror})",
-                hint="The next start finds out which content stands there. Look at the system's log first.",
-            ) from error
+            raise self._unknown(error) from error
         return stat
+
+    def _unknown(self, error: OSError) -> WritesStopped:
+        self._release()
+        return WritesStopped(
+            f"{self._change.path}: the disk failed in the middle of a change ({error.strerror})",
+            hint="The next start finds out which content stands there. Look at the system's log first.",
+        )
 
     def _change_names(self) -> None:
         change = self._change
@@ -235,15 +236,16 @@ class LocalLanding:
             raise Displaced(self._change.path) from None
         self._names_changed("nothing")
 
-        def back() -> None:
-            try:
-                self._rename_new(self._parent, self._name, self._source, name)
-            except FileExistsError:
-                raise Displaced(self._change.path, diverged=True, foreign=self._both(None)) from None
-            self._sync(self._source)
-            self._sync(self._parent)
+        self._source_name = name
+        self._ours = self._prove(self._parent, self._name, after, self._move_back)
 
-        self._ours = self._prove(self._parent, self._name, after, back)
+    def _move_back(self) -> None:
+        try:
+            self._rename_new(self._parent, self._name, self._source, self._source_name)
+        except FileExistsError:
+            raise Displaced(self._change.path, diverged=True, foreign=self._both(None)) from None
+        self._sync(self._source)
+        self._sync(self._parent)
 
     # --- proof ------------------------------------------------------------------------
 
@@ -295,6 +297,51 @@ class LocalLanding:
         """What stands at the path, then what is in the temporary file."""
         standing = content(self._at, self._parent, self._name, self._change.path)
         return tuple(data for data in (standing, out) if data is not None)
+
+    # --- take back --------------------------------------------------------------------
+
+    def take_back(self) -> None:
+        try:
+            self._step("taking_back")
+            self._reverse()
+        except Displaced as displaced:
+            self._kept = displaced.foreign
+            self._release()
+            raise
+        except OSError as error:
+            raise self._unknown(error) from error
+        self._moved = False
+        self._give_up()
+
+    def _reverse(self) -> None:
+        change = self._change
+        if change.directory:
+            self._disk.remove_directory(self._parent, self._name)
+            self._sync(self._parent)
+            return
+        if change.after is None:
+            self._name_again()
+            return
+        if not self._stands(change.after):
+            out = content(self._at, self._parent, self._temp, change.path) if self._in_temp == "theirs" else None
+            raise Displaced(change.path, diverged=True, foreign=self._both(out))
+        if change.moved_from is not None:
+            self._move_back()
+        elif change.before is None:
+            self._rename_new(self._parent, self._name, self._parent, self._temp)
+            self._sync(self._parent)
+            self._in_temp = "ours"
+        else:
+            self._exchange_back(change.after)
+
+    def _stands(self, after: Digest) -> bool:
+        """Whether what landed is still what stands at the path."""
+        try:
+            return same_directory(self._at, self._parent, self._change.path) and holds(
+                self._at, self._parent, self._name, after, self._change.path
+            )
+        except PathError:
+            return False
 
     # --- finish -----------------------------------------------------------------------
 

@@ -285,7 +285,6 @@ class MemoryLanding:
             self._kept = error.foreign if isinstance(error, Displaced) else ()
             self.abandon()
             raise
-        self._made.clear()
         self._w.step("directory_synced")
         return landed
 
@@ -360,6 +359,37 @@ class MemoryLanding:
             raise FileBusy(path, "another program holds it open for writing") if busy else Displaced(path)
         return nodes[path].stat()
 
+    def take_back(self) -> None:
+        change, nodes = self._change, self._w.nodes
+        self._w.step("taking_back")
+        if change.directory:
+            del nodes[change.path]
+        elif change.after is None:
+            if change.path in nodes:
+                self._in_temp = "theirs"
+                raise Displaced(change.path, diverged=True, foreign=(nodes[change.path].data,))
+            nodes[change.path] = nodes.pop(self._named_temp)
+        else:
+            self._take_back_content(change.after)
+        self._in_temp = "nothing"
+        if self._temp is not None:
+            nodes.pop(self._temp, None)
+        self._remove_made()
+
+    def _take_back_content(self, after: Digest) -> None:
+        change, nodes = self._change, self._w.nodes
+        standing = nodes.get(change.path)
+        taken = change.moved_from is not None and change.moved_from in nodes
+        if standing is None or standing.kind != "file" or digest_of(standing.data) != after or taken:
+            out = nodes.get(self._temp) if self._temp is not None else None
+            self._kept = tuple(node.data for node in (standing, out) if node is not None)
+            raise Displaced(change.path, diverged=True, foreign=self._kept)
+        del nodes[change.path]
+        if change.moved_from is not None:
+            nodes[change.moved_from] = standing
+        elif change.before is not None:
+            nodes[change.path] = nodes[self._named_temp]
+
     def finish(self) -> tuple[bytes, ...]:
         node = self._w.nodes.get(self._temp) if self._temp and self._in_temp == "theirs" else None
         if node is not None:
@@ -375,6 +405,10 @@ class MemoryLanding:
         if self._in_temp == "ours":
             self._w.nodes.pop(self._named_temp, None)
             self._in_temp = "nothing"
+        self._remove_made()
+
+    def _remove_made(self) -> None:
+        """The parents that were made for it, where nothing is in them."""
         while self._made:
             path = self._made.pop()
             if not any(key.startswith(path + "/") for key in self._w.nodes):

@@ -345,6 +345,54 @@ def test_busy(change: DiskChange, world: World) -> None:
     assert files(world) == {"f": OLD}
 
 
+@pytest.mark.parametrize("change", [change for change, _, _ in LANDED])
+def test_taken_back(change: DiskChange, world: World) -> None:
+    world.put("f", OLD, 0o640)
+    landing = world.workspace.landing(change)
+    landing.stage()
+    landing.land()
+    landing.take_back()
+    assert files(world) == {"f": OLD}
+    assert world.workspace.stat(at("a")) is None
+    assert landing.finish() == ()
+    landing.abandon()
+    assert files(world) == {"f": OLD}
+    carry_out(world, change)
+
+
+@pytest.mark.parametrize("place", ["path", "gone"])
+@pytest.mark.parametrize("change", [replacing("f"), creating("g"), moving("f", "g")])
+def test_what_somebody_wrote_since_is_not_taken_back(change: DiskChange, place: str, world: World) -> None:
+    world.put("f", OLD)
+    landing = world.workspace.landing(change)
+    landing.stage()
+    landing.land()
+    if place == "path":
+        world.put(change.path, FOREIGN)
+    else:
+        world.remove(change.path)
+    with pytest.raises(Displaced) as displaced:
+        landing.take_back()
+    assert displaced.value.diverged
+    assert (FOREIGN in displaced.value.foreign) == (place == "path")
+    assert landing.finish() == ()
+    others = {} if change.path == "f" or change.moved_from else {"f": OLD}
+    assert files(world) == ({change.path: FOREIGN, **others} if place == "path" else others)
+
+
+def test_a_name_that_was_taken_since_keeps_a_deleted_file_away(world: World) -> None:
+    world.put("f", OLD)
+    landing = world.workspace.landing(deleting("f"))
+    landing.stage()
+    landing.land()
+    world.put("f", FOREIGN)
+    with pytest.raises(Displaced) as displaced:
+        landing.take_back()
+    assert displaced.value.diverged
+    assert landing.finish() == ()
+    assert files(world) == {"f": FOREIGN}
+
+
 def test_finish_hands_over_what_is_not_before(world: World) -> None:
     world.put("f", OLD)
     landing = world.workspace.landing(replacing("f"))
