@@ -31,6 +31,7 @@ from orchestrator.core.text.excerpt import render
 from orchestrator.engine.answers import Answers, Shows
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.effects import Applied, Effects, Intent
+from orchestrator.engine.landings import Apart
 from orchestrator.engine.observing import Observer, Present, required
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services, denied
 from orchestrator.ports import Displaced, NewEvent, Unit
@@ -84,7 +85,7 @@ class Changer:
                     return await self.request(outcome, intent, asks, shows=shows)
                 try:
                     applied = await self._effects.carry_out(outcome, self._intent(command, wanted, superseded))
-                except Displaced:
+                except (Displaced, Apart):
                     continue
                 await self._supersede(wanted, applied, outcome, superseded)
                 return await self._answers.of_applied(

@@ -23,8 +23,9 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.registry import FileEntry
+from orchestrator.engine.landings import Apart, Landings
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports import ANY_VERSION, DiskChange, Displaced, FileStat, Landing, NewEvent, StreamMoved, Unit
+from orchestrator.ports import ANY_VERSION, DiskChange, Displaced, FileStat, NewEvent, StreamMoved, Unit
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,8 +63,9 @@ class Effects:
         """Make a plan true.
 
         Raises Displaced (somebody else's content stood there; it stands there still, decide
-        again), FileBusy, DiskFull, WritesStopped and the PathError family; nothing is changed
-        then, and the intent is closed by `ChangeAborted`.
+        again), Apart (the same, and what the change brought was met by it), FileBusy,
+        DiskFull, WritesStopped and the PathError family; nothing is changed then, and the
+        intent is closed by `ChangeAborted` or `ChangeDiverged`.
         """
         if self.stopped:
             raise WritesStopped(self.stopped, hint="Reads go on. Mend the disk, then restart the daemon.")
@@ -72,34 +74,31 @@ class Effects:
         return applied  # noqa: RET504  # inside the block the type checker sees a scope that may swallow
 
     async def _carry_out(self, plan: Apply, intent: Intent) -> Applied:
-        part = _main(plan)
-        change = self._disk_change(plan, part)
-        landing = self._s.workspace.landing(change)
-        intended = self._intended(plan, intent, change)
+        landings = Landings(self._s.workspace, map(self._disk_change, touching(plan)))
+        intended = self._intended(plan, intent, landings.changes)
         unit = Unit(
             (NewEvent(self._stream(plan), intended, self._version(plan)),),
             intent.origin,
             tuple((p.after, p.data) for p in plan.parts if p.after is not None and p.data is not None),
         )
-        number, staged = await self._intend(unit, landing)
+        number, staged = await self._intend(unit, landings)
         try:
             if staged is not None:
                 raise staged
-            stat = await to_thread.run_sync(landing.land)
-        except Displaced as displaced:
-            self._s.suspect.add(displaced.path)
-            await self._displaced(plan, intent, number, landing, displaced)
+            stats = await to_thread.run_sync(landings.land)
+        except (Displaced, Apart) as met:
+            await self._displaced(plan, intent, number, landings, met)
             raise
         except (OrchestratorError, OSError) as error:
             if isinstance(error, WritesStopped):
                 self.stop(error.message)
             if staged is not None or not isinstance(error, WritesStopped):
-                await self._aborted(plan, intent, number, landing, error)
+                await self._aborted(plan, intent, number, landings, error)
             raise  # after a sync that failed in `land`, what stands on disk is for recovery to find out
         self._s.step("landed")
         applied = ChangeApplied(
             change=number,
-            paths=tuple(_changed(p, stat, self._s.state.registry.get(p.path)) for p in plan.parts),
+            paths=tuple(_changed(p, stats.get(p.path), self._s.state.registry.get(p.path)) for p in plan.parts),
             rung=plan.rung,
             score=plan.score,
             reverts=intent.reverts,
@@ -114,16 +113,16 @@ class Effects:
         for p in plan.parts:
             if p.after is not None and p.data is not None:
                 self._s.contents.put(p.after, p.data, p.document)
-        self._s.in_background(partial(self._finish, landing, part.path, number))
-        return Applied(number, recorded, applied, intended, (*plan.warnings, *landing.warnings))
+        self._s.in_background(partial(self._finish, landings, number))
+        return Applied(number, recorded, applied, intended, (*plan.warnings, *landings.warnings))
 
-    async def _intend(self, unit: Unit, landing: Landing) -> tuple[Seq, Exception | None]:
-        """Commit the intent while the temporary file is written; both are durable on return."""
+    async def _intend(self, unit: Unit, landings: Landings) -> tuple[Seq, Exception | None]:
+        """Commit the intent while the temporary files are written; all are durable on return."""
         failed: list[Exception] = []
 
         async def stage() -> None:
             try:
-                await to_thread.run_sync(landing.stage)
+                await to_thread.run_sync(landings.stage)
             except (OrchestratorError, OSError) as error:
                 failed.append(error)
 
@@ -131,7 +130,7 @@ class Effects:
             group.start_soon(stage)
             recorded = await self._appended(unit)
         if isinstance(recorded, Exception):
-            await to_thread.run_sync(landing.abandon)
+            await to_thread.run_sync(landings.abandon)
             raise recorded
         return recorded[0].seq, failed[0] if failed else None
 
@@ -163,7 +162,7 @@ class Effects:
         self.stopped = self.stopped or why
 
     async def _aborted(
-        self, plan: Apply, intent: Intent, number: Seq, landing: Landing, error: OrchestratorError | OSError
+        self, plan: Apply, intent: Intent, number: Seq, landings: Landings, error: OrchestratorError | OSError
     ) -> None:
         cause: AbortCause = "io_error"
         if isinstance(error, DiskFull):
@@ -172,26 +171,30 @@ class Effects:
             cause = "file_busy"
         elif isinstance(error, OrchestratorError) and not isinstance(error, WritesStopped):
             cause = "refused"
-        await to_thread.run_sync(landing.abandon)
+        await to_thread.run_sync(landings.abandon)
         origin = msgspec.structs.replace(intent.origin, cause=number)
         await self._outcome(plan, ChangeAborted(change=number, cause=cause), origin)
 
     async def _displaced(
-        self, plan: Apply, intent: Intent, number: Seq, landing: Landing, displaced: Displaced
+        self, plan: Apply, intent: Intent, number: Seq, landings: Landings, met: Displaced | Apart
     ) -> None:
         """Foreign content was met. It stands where it stood; whatever else came out is kept."""
-        await to_thread.run_sync(landing.abandon)
+        await to_thread.run_sync(landings.abandon)
         origin = msgspec.structs.replace(intent.origin, cause=number)
-        if not displaced.diverged:
+        apart = met.displaced if isinstance(met, Apart) else ()
+        self._s.suspect.update(item.path for item in apart or (met,) if isinstance(item, Displaced))
+        if not apart:
             await self._outcome(plan, ChangeAborted(change=number, cause="stale"), origin)
             return
-        left = tuple((digest_of(data), data) for data in displaced.foreign)
-        found = await self._found(displaced.path)
-        event = ChangeDiverged(
-            change=number,
-            paths=(DivergedPath(displaced.path, found[0][0] if found else None, left[0][0] if left else None),),
-        )
-        await self._outcome(plan, event, origin, (*found, *left))
+        paths: list[DivergedPath] = []
+        blobs: list[tuple[Digest, bytes]] = []
+        for item in apart:
+            left = tuple((digest_of(data), data) for data in item.foreign)
+            found = await self._found(item.path)
+            paths.append(DivergedPath(item.path, found[0][0] if found else None, left[0][0] if left else None))
+            blobs += (*found, *left)
+        await self._outcome(plan, ChangeDiverged(change=number, paths=tuple(paths)), origin, tuple(blobs))
+        self._s.in_background(partial(self._finish, landings, number))
 
     async def _found(self, path: WorkspacePath) -> tuple[tuple[Digest, bytes], ...]:
         """What stands at a path, if that is a file that can be read."""
@@ -201,13 +204,14 @@ class Effects:
             return ()
         return ((read.digest, read.data),)
 
-    async def _finish(self, landing: Landing, path: WorkspacePath, number: Seq) -> None:
+    async def _finish(self, landings: Landings, number: Seq) -> None:
         """Unlink what was swapped out; bytes that nobody knew are kept first."""
         for _ in range(FINISH_TRIES):
-            strays = await to_thread.run_sync(landing.finish)
+            strays = await to_thread.run_sync(landings.finish)
             if not strays:
                 return
-            await self.keep_strays(path, strays, number)
+            for stray in strays:
+                await self.keep_strays(stray.path, (stray.data,), number)
 
     async def keep_strays(self, path: WorkspacePath, strays: tuple[bytes, ...], change: Seq | None) -> None:
         """Make blobs of bytes that stood in a temporary file and that no event explains."""
@@ -218,7 +222,8 @@ class Effects:
         )
         await self._s.journal.append(Unit(events, Origin(cause=change), blobs))
 
-    def _intended(self, plan: Apply, intent: Intent, change: DiskChange) -> ChangeIntended:
+    def _intended(self, plan: Apply, intent: Intent, changes: tuple[DiskChange, ...]) -> ChangeIntended:
+        temps = {change.path: change.temp for change in changes}
         return ChangeIntended(
             operation=intent.operation,
             paths=tuple(
@@ -227,7 +232,7 @@ class Effects:
                     before=p.before,
                     after=p.after,
                     mode=p.mode,
-                    temp=change.temp if p.path == change.path else None,
+                    temp=temps.get(p.path),
                     moved_from=p.moved_from,
                     directory=p.directory,
                 )
@@ -237,7 +242,7 @@ class Effects:
             score=plan.score,
             base=plan.base,
             on_seen_whole=plan.on_seen_whole,
-            parents=change.parents,
+            parents=tuple(dict.fromkeys(parent for change in changes for parent in change.parents)),
             reverts=intent.reverts,
             supersedes=intent.supersedes,
             approval=intent.approval,
@@ -247,7 +252,7 @@ class Effects:
             warnings=plan.warnings,
         )
 
-    def _disk_change(self, plan: Apply, part: Part) -> DiskChange:
+    def _disk_change(self, part: Part) -> DiskChange:
         temp = None if part.moved_from or part.directory else f"{TEMP_PREFIX}{self._s.token()}{TEMP_SUFFIX}"
         return DiskChange(
             path=part.path,
@@ -291,9 +296,10 @@ TEMP_PREFIX = ".orchestrator-"
 TEMP_SUFFIX = ".tmp"
 
 
-def _main(plan: Apply) -> Part:
-    """The part that the disk is touched for: of a move, the destination."""
-    return next((p for p in plan.parts if p.moved_from is not None), plan.parts[0])
+def touching(plan: Apply) -> tuple[Part, ...]:
+    """The parts that the disk is touched for: of a move, the destination."""
+    left = {part.moved_from for part in plan.parts if part.moved_from is not None}
+    return tuple(part for part in plan.parts if part.path not in left)
 
 
 def _changed(part: Part, stat: FileStat | None, entry: FileEntry | None) -> PathChange:

@@ -27,6 +27,7 @@ from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changing import approval_request
 from orchestrator.engine.effects import Effects, Intent
+from orchestrator.engine.landings import Apart
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.services import Services
 from orchestrator.ports import Displaced, NewEvent, Unit
@@ -118,7 +119,7 @@ class Granter:
                     await self._ask_again(approval, intent, facts)
                     return
                 await self._effects.carry_out(plan, intent)
-            except Displaced:
+            except (Displaced, Apart):
                 continue
             except CallerError as error:
                 await self._lapse(approval, "error", error.message)

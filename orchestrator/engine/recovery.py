@@ -10,7 +10,7 @@ from anyio import to_thread
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange, digest_of
 from orchestrator.core.decisions.patching import EMPTY, line_hunks
 from orchestrator.core.decisions.recovering import RollForward, SwapBack, Undo, Verdict, judge
-from orchestrator.core.errors import FileNotFound, PathError
+from orchestrator.core.errors import FileBusy, FileNotFound, PathError
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.files import (
     ChangeAborted,
@@ -22,9 +22,10 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.text.encoding import Document, decode
+from orchestrator.engine.landings import Apart, Landings
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports import FileBytes, FileStat, NewEvent, TempFile, Unit
+from orchestrator.ports import DiskChange, Displaced, FileBytes, FileStat, NewEvent, TempFile, Unit
 
 UNREADABLE = Digest("unreadable")
 """Equal to no content's hash: something is there, but no regular file that can be read."""
@@ -39,6 +40,15 @@ class Stands(msgspec.Struct, frozen=True):
 
 
 ABSENT = Stands(None)
+
+
+class Found(msgspec.Struct, frozen=True):
+    """One path of an open intent, as the crash left it."""
+
+    item: IntendedPath
+    temp: TempFile | None
+    stands: Stands
+    verdict: Verdict
 
 
 class Recovery:
@@ -59,26 +69,119 @@ class Recovery:
             await self._sweep(temp, None)
 
     async def _close(self, recorded: Recorded, intent: ChangeIntended, temps: dict[str, TempFile]) -> None:
-        main = next((item for item in intent.paths if item.moved_from is not None), intent.paths[0])
-        temp = temps.pop(main.temp, None) if main.temp else None
-        stands = await self._stands(main.path)
-        match await self._judged(main, stands, temp):
+        left = {item.moved_from for item in intent.paths if item.moved_from is not None}
+        touched = tuple(item for item in intent.paths if item.path not in left)
+        found = [await self._find(item, temps) for item in touched]
+        if len(found) > 1 and any(not isinstance(item.verdict, Undo) for item in found):
+            await self._complete(recorded, intent, found)
+            return
+        if len(found) > 1:
+            for item in found:
+                await self._sweep(item.temp, recorded.seq)
+            await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause="crash"))
+            return
+        await self._close_one(recorded, intent, found[0])
+
+    async def _find(self, item: IntendedPath, temps: dict[str, TempFile]) -> Found:
+        temp = temps.pop(item.temp, None) if item.temp else None
+        stands = await self._stands(item.path)
+        return Found(item, temp, stands, await self._judged(item, stands, temp))
+
+    async def _close_one(self, recorded: Recorded, intent: ChangeIntended, found: Found) -> None:
+        main, temp, stands = found.item, found.temp, found.stands
+        match found.verdict:
             case SwapBack(cause=cause) if temp is not None:
                 await to_thread.run_sync(partial(self._s.workspace.exchange_back, temp, main.path))
                 await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=cause))
                 await self._sweep(temp, recorded.seq)
                 await self._look(main.path)
             case RollForward():
-                await to_thread.run_sync(partial(self._s.workspace.sync_directory, main.path))
-                if main.moved_from is not None:
-                    await to_thread.run_sync(partial(self._s.workspace.sync_directory, main.moved_from))
+                await self._settle(main)
                 await self._sweep(temp, recorded.seq)
-                await self._outcome(recorded, await self._applied(recorded.seq, intent, main, stands))
+                stats = {main.path: stands.stat}
+                await self._outcome(recorded, await self._applied(recorded.seq, intent, intent.paths, stats))
             case Undo(cause=cause):
                 await self._sweep(temp, recorded.seq)
                 await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=cause))
             case _:
-                await self._diverge(recorded, intent, main, stands, temp)
+                diverged, kept = await self._diverged(found)
+                await self._outcome(recorded, ChangeDiverged(change=recorded.seq, paths=(diverged,)), blobs=kept)
+                await self._sweep(temp, recorded.seq)
+                for item in intent.paths:
+                    await self._look(item.path)
+
+    async def _complete(self, recorded: Recorded, intent: ChangeIntended, found: list[Found]) -> None:
+        """Some of several files have changed: do the rest, save where somebody else's content stands."""
+        stats: dict[WorkspacePath, FileStat | None] = {}
+        diverged: list[DivergedPath] = []
+        kept: list[tuple[Digest, bytes]] = []
+        for item in found:
+            stands = item.stands
+            match item.verdict:
+                case RollForward():
+                    await self._settle(item.item)
+                    await self._sweep(item.temp, recorded.seq)
+                    stats[item.item.path] = stands.stat
+                    continue
+                case Undo():
+                    await self._sweep(item.temp, recorded.seq)
+                    landed = await self._land(item.item, intent.parents)
+                    if landed is not None:
+                        stats[item.item.path] = landed.stat
+                        continue
+                    stands = await self._stands(item.item.path)
+                case SwapBack() if item.temp is not None:
+                    await to_thread.run_sync(partial(self._s.workspace.exchange_back, item.temp, item.item.path))
+                    stands = await self._stands(item.item.path)
+                case _:
+                    pass
+            apart, bytes_met = await self._diverged(msgspec.structs.replace(item, stands=stands))
+            diverged.append(apart)
+            kept += bytes_met
+        gone = {item.moved_from: item.path for item in intent.paths if item.moved_from is not None}
+        landed_paths = tuple(item for item in intent.paths if gone.get(item.path, item.path) in stats)
+        events: list[Event] = [ChangeDiverged(change=recorded.seq, paths=tuple(diverged))] if diverged else []
+        if landed_paths:
+            events.append(await self._applied(recorded.seq, intent, landed_paths, stats))
+        await self._outcome(recorded, *events, blobs=tuple(kept))
+        for item in found:
+            await self._sweep(item.temp, recorded.seq)
+        for apart in diverged:
+            await self._look(apart.path)
+
+    async def _land(self, item: IntendedPath, parents: tuple[WorkspacePath, ...]) -> Stands | None:
+        """Do one path's part of a change again; None where it does not fit any more."""
+        data = None
+        if item.after is not None and item.moved_from is None:
+            data = await self._s.journal.blob(item.after)
+            if data is None:
+                return None
+        change = DiskChange(
+            path=item.path,
+            before=item.before,
+            after=item.after,
+            data=data,
+            mode=item.mode if item.moved_from is None else None,
+            temp=item.temp,
+            moved_from=item.moved_from,
+            directory=item.directory,
+            parents=tuple(parent for parent in parents if item.path.startswith(f"{parent}/")),
+        )
+        landings = Landings(self._s.workspace, (change,))
+        try:
+            await to_thread.run_sync(landings.stage)
+            stats = await to_thread.run_sync(landings.land)
+        except (Displaced, Apart, PathError, FileBusy):
+            await to_thread.run_sync(landings.abandon)
+            return None
+        await to_thread.run_sync(landings.finish)
+        return Stands(item.after, stats[item.path])
+
+    async def _settle(self, item: IntendedPath) -> None:
+        """What a change did to the names of a path is on the platter."""
+        await to_thread.run_sync(partial(self._s.workspace.sync_directory, item.path))
+        if item.moved_from is not None:
+            await to_thread.run_sync(partial(self._s.workspace.sync_directory, item.moved_from))
 
     async def _judged(self, main: IntendedPath, stands: Stands, temp: TempFile | None) -> Verdict:
         if main.directory:
@@ -92,21 +195,27 @@ class Recovery:
         source = (await self._stands(main.moved_from)).digest if main.moved_from else None
         return judge(main, found=stands.digest, temp=held, source=source, busy=busy)
 
-    async def _applied(self, change: Seq, intent: ChangeIntended, main: IntendedPath, stands: Stands) -> ChangeApplied:
-        stat = stands.stat
+    async def _applied(
+        self,
+        change: Seq,
+        intent: ChangeIntended,
+        items: tuple[IntendedPath, ...],
+        stats: dict[WorkspacePath, FileStat | None],
+    ) -> ChangeApplied:
         paths = []
-        for item in intent.paths:
-            mine = item is main and (main.after is not None or main.directory)
+        moved = {item.moved_from for item in items} | {item.path for item in items if item.moved_from is not None}
+        for item in items:
+            stat = stats.get(item.path) if item.after is not None or item.directory else None
             entry = self._s.state.registry.get(item.path)
-            hunks, binary = ((), False) if main.moved_from else await self._hunks(item)
+            hunks, binary = ((), False) if item.path in moved else await self._hunks(item)
             paths.append(
                 PathChange(
                     path=item.path,
                     before=item.before,
                     after=item.after,
                     hunks=hunks,
-                    mode=stat.mode if mine and stat else item.mode,
-                    signature=stat.signature if mine and stat else None,
+                    mode=stat.mode if stat else item.mode,
+                    signature=stat.signature if stat else None,
                     moved_from=item.moved_from,
                     directory=item.directory,
                     previous=entry.version if entry and item.before is not None else None,
@@ -143,19 +252,14 @@ class Recovery:
         data = await self._s.journal.blob(digest)
         return decode(data) if data is not None else None
 
-    async def _diverge(
-        self, recorded: Recorded, intent: ChangeIntended, main: IntendedPath, stands: Stands, temp: TempFile | None
-    ) -> None:
-        """Neither before nor after stands there: leave it alone, keep all bytes, and say so."""
-        in_temp = await self._stands(temp.path) if temp is not None else ABSENT
-        kept = tuple((digest_of(item.data), item.data) for item in (stands, in_temp) if item.data is not None)
-        found = stands.digest if stands.data is not None else None
+    async def _diverged(self, found: Found) -> tuple[DivergedPath, tuple[tuple[Digest, bytes], ...]]:
+        """Neither before nor after stands there: it is left alone, and all bytes are kept."""
+        in_temp = await self._stands(found.temp.path) if found.temp is not None else ABSENT
+        here = found.stands
+        kept = tuple((digest_of(item.data), item.data) for item in (here, in_temp) if item.data is not None)
+        standing = here.digest if here.data is not None else None
         left = in_temp.digest if in_temp.data is not None else None
-        event = ChangeDiverged(change=recorded.seq, paths=(DivergedPath(main.path, found, left),))
-        await self._outcome(recorded, event, kept)
-        await self._sweep(temp, recorded.seq)
-        for item in intent.paths:
-            await self._look(item.path)
+        return DivergedPath(found.item.path, standing, left), kept
 
     async def _look(self, path: WorkspacePath) -> None:
         """Let the journal say what stands there. What can't be read is looked at again when it is asked for."""
@@ -164,7 +268,7 @@ class Recovery:
         except PathError:
             return
 
-    async def _outcome(self, recorded: Recorded, event: Event, blobs: tuple[tuple[Digest, bytes], ...] = ()) -> None:
+    async def _outcome(self, recorded: Recorded, *events: Event, blobs: tuple[tuple[Digest, bytes], ...] = ()) -> None:
         origin = Origin(
             session=recorded.origin.session,
             agent=recorded.origin.agent,
@@ -174,7 +278,8 @@ class Recovery:
             cause=recorded.seq,
         )
         expected = self._s.journal.stream_version(recorded.stream)
-        await self._s.journal.append(Unit((NewEvent(recorded.stream, event, expected),), origin, blobs))
+        new = tuple(NewEvent(recorded.stream, event, expected + number) for number, event in enumerate(events))
+        await self._s.journal.append(Unit(new, origin, blobs))
 
     async def _sweep(self, temp: TempFile | None, change: Seq | None) -> None:
         """Remove a leftover; bytes that no blob holds are kept first, unless they are our own torn write.
