@@ -144,6 +144,12 @@ class Journal(Protocol):
     async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
         """The newest version of this path with this content."""
 
+    async def moved_away(self, path: WorkspacePath) -> list[VersionRow]:
+        """The versions, of other paths, to which a file was moved from here; oldest first."""
+
+    async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
+        """Every change that undid others, newest first, with the changes that it undid."""
+
     async def verify(self) -> VerifyReport: ...
 
     async def close(self) -> None: ...

@@ -10,6 +10,7 @@ from typing import Literal
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api import undoing
 from orchestrator.api.operation import CHANGES, PATHS, READS, Operation, Shape
 from orchestrator.core import errors as e
 
@@ -165,6 +166,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Undo one change, whenever it was made; later changes of others are kept.",
         raises=(*CHANGES, e.VersionUnknown, e.RevertImpossible),
     ),
+    *undoing.OPERATIONS,
     Operation(
         name="session_status",
         params=p.SessionStatus,
@@ -253,7 +255,6 @@ PLANNED: frozenset[str] = frozenset(
         "read_symbol",
         "get_excerpt",
         "summarize_file",
-        "rollback",
         "blame",
         "changes_since",
         "reserve_paths",

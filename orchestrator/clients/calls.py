@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api import undoing as u
 
 R = TypeVar("R", bound=r.Result)
 
@@ -258,6 +259,38 @@ class AgentCalls:
         """Undo one change, whenever it was made; later changes of others are kept."""
         return await self._call(
             r.ChangeAnswer, p.Revert(change=change, preview=preview, reason=reason, request_id=request_id)
+        )
+
+    async def rollback(
+        self,
+        *,
+        agent: str | None = None,
+        session: str | None = None,
+        task: str | int | None = None,
+        globs: Sequence[str] = (),
+        since: str | int | None = None,
+        until: str | int | None = None,
+        preview: bool = False,
+        reason: str = "",
+        request_id: str | None = None,
+    ) -> u.RollbackAnswer:
+        """Undo all changes of an agent, session, task, of some files or of a span of time, as one change.
+
+        Later work of others is kept; where it overlaps, the file becomes a conflict.
+        """
+        return await self._call(
+            u.RollbackAnswer,
+            u.Rollback(
+                agent=agent,
+                session=session,
+                task=task,
+                globs=tuple(globs),
+                since=since,
+                until=until,
+                preview=preview,
+                reason=reason,
+                request_id=request_id,
+            ),
         )
 
     async def session_status(self) -> r.SessionInfo:

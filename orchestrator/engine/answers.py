@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from orchestrator.api import results as r
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange
 from orchestrator.core.decisions.decision import Apply, Part
@@ -39,6 +41,21 @@ Shows = Callable[[WorkspacePath], bool]
 def everything(path: WorkspacePath) -> bool:
     """For people who decide: they see what they decide on."""
     return True
+
+
+SHOWN_DIFF_LINES = 120
+"""`get_diff` shows the rest."""
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """What became of one path."""
+
+    path: WorkspacePath
+    before: Digest | None
+    after: Digest | None
+    hunks: tuple[LineHunk, ...] = ()
+    moved_from: WorkspacePath | None = None
+    binary: bool = False
 
 
 class Answers:
@@ -112,13 +129,15 @@ class Answers:
 
     async def approval_diff(self, approval: Approval) -> tuple[str | None, bool]:
         """What a person is asked to say yes to."""
-        parts = [item for item in approval.request.paths if not item.directory]
-        moved = next((item for item in parts if item.moved_from is not None), None)
-        if moved is not None:
-            return f"rename from {moved.moved_from}\nrename to {moved.path}\n", False
-        if not parts or approval.request.read_version is not None:
+        if approval.request.read_version is not None:
             return None, False
-        return await self.diff_of(parts[0].path, parts[0].before, parts[0].after)
+        return await self._diffs(
+            [
+                Difference(item.path, item.before, item.after, moved_from=item.moved_from)
+                for item in approval.request.paths
+                if not item.directory
+            ]
+        )
 
     async def of_conflict(self, conflict: Conflict, *, shows: Shows = everything) -> r.ChangeAnswer:
         """An open conflict with the lines that the next try needs, or what became of it."""
@@ -262,13 +281,35 @@ class Answers:
         )
 
     async def _diff_of_change(self, paths: Sequence[PathChange]) -> tuple[str | None, bool]:
-        moved = next((item for item in paths if item.moved_from is not None), None)
-        if moved is not None:
-            return f"rename from {moved.moved_from}\nrename to {moved.path}\n", False
-        changed = paths[0]
-        if changed.directory or changed.binary:
+        return await self._diffs(
+            [
+                Difference(item.path, item.before, item.after, item.hunks, item.moved_from, item.binary)
+                for item in paths
+                if not item.directory
+            ]
+        )
+
+    async def _diffs(self, items: Sequence[Difference]) -> tuple[str | None, bool]:
+        """One diff of all of them, cut to 120 lines; None for one created or binary file."""
+        left = {item.moved_from for item in items if item.moved_from is not None}
+        touched = [item for item in items if item.path not in left]
+        texts: list[str] = []
+        for item in touched:
+            if item.moved_from is not None:
+                texts.append(f"rename from {item.moved_from}\nrename to {item.path}\n")
+            elif not item.binary:
+                text, _ = await self.diff_of(item.path, item.before, item.after, hunks=item.hunks)
+                if text is not None:
+                    texts.append(text)
+                elif len(touched) > 1:
+                    texts.append(f"{'new' if item.before is None else 'changed'} file {item.path}\n")
+            elif len(touched) > 1:
+                texts.append(f"binary file {item.path}\n")
+            if sum(text.count("\n") for text in texts) > SHOWN_DIFF_LINES:
+                break
+        if not texts:
             return None, False
-        return await self.diff_of(changed.path, changed.before, changed.after, hunks=changed.hunks)
+        return cut("".join(texts), SHOWN_DIFF_LINES)
 
     async def diff_of(
         self,
@@ -296,7 +337,7 @@ class Answers:
     async def of_plan(self, plan: Apply, *, would_be: str, shows: Shows) -> r.ChangeAnswer:
         """A preview."""
         shown = all(shows(part.path) for part in plan.parts)
-        diff, truncated = await self._diff_of_part(plan.parts) if shown else (None, False)
+        diff, truncated = await self._diff_of_parts(plan.parts) if shown else (None, False)
         return r.ChangeAnswer(
             status="preview",
             success=True,
@@ -311,19 +352,25 @@ class Answers:
             warnings=plan.warnings,
         )
 
-    async def _diff_of_part(self, parts: Sequence[Part]) -> tuple[str | None, bool]:
-        moved = next((item for item in parts if item.moved_from is not None), None)
-        if moved is not None:
-            return f"rename from {moved.moved_from}\nrename to {moved.path}\n", False
-        part = parts[0]
+    async def _diff_of_parts(self, parts: Sequence[Part]) -> tuple[str | None, bool]:
+        touched = [part for part in parts if part.path not in {item.moved_from for item in parts}]
+        if len(touched) == 1:
+            return await self.diff_of_part(touched[0])
+        texts = [(await self.diff_of_part(part))[0] or f"file {part.path}\n" for part in touched]
+        return cut("".join(texts), SHOWN_DIFF_LINES)
+
+    async def diff_of_part(self, part: Part) -> tuple[str | None, bool]:
+        """What one path of a plan would look like."""
+        if part.moved_from is not None:
+            return f"rename from {part.moved_from}\nrename to {part.path}\n", False
         if part.before is None or part.binary or part.directory:
             return None, False
         old_data = await self._s.contents.get(part.before)
         old = self._s.contents.document(part.before, old_data) if old_data is not None else None
-        new = decode(part.data) if part.data is not None else _EMPTY
+        new = (part.document or decode(part.data)) if part.data is not None else _EMPTY
         if old is None or new is None:
             return None, False
-        return diff_text(part.path, old, new, gone=part.after is None)
+        return diff_text(part.path, old, new, gone=part.after is None, hunks=part.hunks)
 
 
 def diff_text(

@@ -54,6 +54,14 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     vouched: bool = False  # a person with the approver code stands behind it: ask counts as allow
 
 
+class Carried(msgspec.Struct, frozen=True):
+    """What became of a command; no plan where it is a conflict as a whole."""
+
+    answer: r.ChangeAnswer
+    plan: Apply | None = None
+    conflicts: tuple[Seq, ...] = ()  # found beside what was applied
+
+
 class Changer:
     """Carries commands through."""
 
@@ -62,6 +70,10 @@ class Changer:
 
     async def change(self, command: Command, wanted: Wanted) -> r.ChangeAnswer:
         """Decide and carry out. Raises CallerError; a conflict and a wait are answers, not errors."""
+        return (await self.carry(command, wanted)).answer
+
+    async def carry(self, command: Command, wanted: Wanted) -> Carried:
+        """As `change`, with the plan that was decided."""
         superseded = self._superseded(command, wanted)
         async with self._s.locks.alone(command.paths):
             for _ in range(TRIES):
@@ -69,32 +81,41 @@ class Changer:
                 asks = self._judge(command, wanted, facts)
                 shows = partial(self._s.readable, wanted.caller)
                 if command.reads and not all(map(shows, command.paths)):
+                    hidden = next(path for path in command.paths if not shows(path))
                     raise Denied(
-                        f"{command.paths[0]}: its content is not shown, so it can't be changed by passages of it",
+                        f"{hidden}: its content is not shown, so it can't be changed by passages of it",
                         hint="write_file can propose a whole new content, which a person then sees and decides on.",
-                        details={"path": command.paths[0]},
+                        details={"path": hidden},
                     )
                 outcome = await self._decide(command, facts)
                 if isinstance(outcome, Clash):
-                    return await self._conflict(command, wanted, outcome, facts, shows=shows)
+                    return Carried(await self._conflict(command, wanted, outcome, facts, shows=shows))
                 if wanted.preview:
-                    would_be = "waiting" if asks else "applied"
-                    return await self._answers.of_plan(outcome, would_be=would_be, shows=shows)
-                if asks:
-                    intent = self._intent(command, wanted, superseded)
-                    return await self.request(outcome, intent, asks, shows=shows)
+                    would_be = "waiting" if asks else "applied" if outcome.parts else "conflict"
+                    return Carried(await self._answers.of_plan(outcome, would_be=would_be, shows=shows), outcome)
+                intent = self._intent(command, wanted, superseded)
+                if outcome.reverts:
+                    intent = msgspec.structs.replace(intent, reverts=outcome.reverts)
+                if asks and outcome.parts:
+                    conflicts = await self._conflicts(command, wanted, outcome, facts)
+                    return Carried(await self.request(outcome, intent, asks, shows=shows), outcome, conflicts)
+                if not outcome.parts:
+                    conflicts = await self._conflicts(command, wanted, outcome, facts)
+                    return Carried(await self._answers.of(conflicts[0], shows=shows), outcome, conflicts)
                 try:
-                    applied = await self._effects.carry_out(outcome, self._intent(command, wanted, superseded))
+                    applied = await self._effects.carry_out(outcome, intent)
                 except (Displaced, Apart):
                     continue
+                conflicts = await self._conflicts(command, wanted, outcome, facts)
                 await self._supersede(wanted, applied, outcome, superseded)
-                return await self._answers.of_applied(
+                answer = await self._answers.of_applied(
                     applied.recorded,
                     applied.event,
                     shows=shows,
                     intended=applied.intended,
                     warnings=applied.warnings,
                 )
+                return Carried(answer, outcome, conflicts)
         raise CallerBusy(command.paths[0])
 
     # --- facts ----------------------------------------------------------------------
@@ -241,6 +262,16 @@ class Changer:
         known = self._known_conflict(wanted, clash, here)
         if known is not None:
             return await self._answers.of(known.seq, shows=shows)
+        events: list[NewEvent] = [self._found(command, wanted, clash, here)]
+        shown = self._current_lines(clash, here) if shows(clash.path) else None
+        if shown is not None:
+            events.append(NewEvent(f"session:{wanted.caller.session}", _noted(wanted.caller.session, shown[1])))
+        blobs = ((digest_of(clash.proposed), clash.proposed),) if clash.proposed is not None else ()
+        recorded = await self._s.journal.append(Unit(tuple(events), wanted.caller.origin(wanted.call), blobs))
+        answer = await self._answers.of(recorded[0].seq, shows=shows)
+        return msgspec.structs.replace(answer, shown=shown[0]) if shown is not None else answer
+
+    def _found(self, command: Command, wanted: Wanted, clash: Clash, here: Facts) -> NewEvent:
         session = self._s.state.sessions.get(wanted.caller.session)
         found = ConflictFound(
             path=clash.path,
@@ -254,16 +285,27 @@ class Changer:
             operation=wanted.call.operation.name,
             reason=wanted.reason,
             task=session.task if session else None,
-            reverts=command.reverts,
+            reverts=clash.reverts or command.reverts,
         )
-        events: list[NewEvent] = [NewEvent(f"conflict:{clash.path}", found)]
-        shown = self._current_lines(clash, here) if shows(clash.path) else None
-        if shown is not None:
-            events.append(NewEvent(f"session:{wanted.caller.session}", _noted(wanted.caller.session, shown[1])))
-        blobs = ((digest_of(clash.proposed), clash.proposed),) if clash.proposed is not None else ()
-        recorded = await self._s.journal.append(Unit(tuple(events), wanted.caller.origin(wanted.call), blobs))
-        answer = await self._answers.of(recorded[0].seq, shows=shows)
-        return msgspec.structs.replace(answer, shown=shown[0]) if shown is not None else answer
+        return NewEvent(f"conflict:{clash.path}", found)
+
+    async def _conflicts(
+        self, command: Command, wanted: Wanted, plan: Apply, facts: Mapping[WorkspacePath, Facts]
+    ) -> tuple[Seq, ...]:
+        """The parts of an undo that wait for a person, beside those that fit."""
+        seqs = []
+        for clash in plan.clashes:
+            known = self._known_conflict(wanted, clash, facts[clash.path])
+            if known is not None:
+                seqs.append(known.seq)
+                continue
+            blobs = ((digest_of(clash.proposed), clash.proposed),) if clash.proposed is not None else ()
+            event = self._found(command, wanted, clash, facts[clash.path])
+            claims = not plan.parts and not seqs  # a retry of the request finds the change, or else the first conflict
+            origin = wanted.caller.origin(wanted.call if claims else None)
+            recorded = await self._s.journal.append(Unit((event,), origin, blobs))
+            seqs.append(recorded[0].seq)
+        return tuple(seqs)
 
     def _known_conflict(self, wanted: Wanted, clash: Clash, here: Facts) -> Conflict | None:
         """The same change by the same agent, met by the same content: it waits already."""

@@ -47,11 +47,11 @@ from orchestrator.engine.paths import Paths
 from orchestrator.engine.people import DaemonFacts, People
 from orchestrator.engine.reading import Reader
 from orchestrator.engine.recovery import Recovery
-from orchestrator.engine.reverting import Reverter
 from orchestrator.engine.searching import Searcher
 from orchestrator.engine.services import Services
 from orchestrator.engine.settling import Settler
 from orchestrator.engine.stacks import Stacks
+from orchestrator.engine.undoing import Undoer
 from orchestrator.engine.writing import Writer
 from orchestrator.logs import logger
 
@@ -100,7 +100,7 @@ class Engine:
             Searcher(services, observer, paths),
             Historian(services, observer, paths),
             Writer(services, changer, effects, answers, paths),
-            Reverter(services, changer, answers),
+            Undoer(services, changer, answers),
             Settler(services, changer, answers, gate),
             self._granter,
             self._stacks,

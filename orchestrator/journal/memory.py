@@ -126,6 +126,18 @@ class MemoryJournal:
         await checkpoint()
         return max((row for row in self._of(path) if row.digest == digest), key=lambda row: row.seq, default=None)
 
+    async def moved_away(self, path: WorkspacePath) -> list[VersionRow]:
+        await checkpoint()
+        return sorted((row for row in self._all_versions() if row.moved_from == path), key=lambda row: row.seq)
+
+    async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
+        await checkpoint()
+        found = {row.change: row.reverts for row in self._all_versions() if row.reverts and row.change is not None}
+        return sorted(found.items(), reverse=True)
+
+    def _all_versions(self) -> Iterable[VersionRow]:
+        return (row for rows in self._versions.by_path.values() for row in rows.values())
+
     def _of(self, path: WorkspacePath) -> Iterable[VersionRow]:
         return self._versions.by_path.get(path, {}).values()
 

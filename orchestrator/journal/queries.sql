@@ -72,6 +72,14 @@ SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, c
        reverts, moved_from
 FROM file_versions WHERE path = ? AND digest = ? ORDER BY seq DESC LIMIT 1;
 
+-- name: moved_away
+SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
+       reverts, moved_from
+FROM file_versions WHERE moved_from = ? ORDER BY seq;
+
+-- name: reverters
+SELECT DISTINCT change, reverts FROM file_versions WHERE reverts <> '[]' AND change IS NOT NULL ORDER BY change DESC;
+
 -- name: all_versions
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
        reverts, moved_from

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import aiosqlite
+import msgspec
 from anyio import to_thread
 
 from orchestrator.core.events.base import Recorded
@@ -102,6 +103,13 @@ class Reading:
     async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
         row = await self._one(self._points, sql("version_with"), (path, digest))
         return version_of(row) if row else None
+
+    async def moved_away(self, path: WorkspacePath) -> list[VersionRow]:
+        return [version_of(row) for row in await self._all(self._points, sql("moved_away"), (path,))]
+
+    async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
+        rows = await self._all(self._points, sql("reverters"), ())
+        return [(Seq(row[0]), msgspec.json.decode(row[1], type=tuple[Seq, ...])) for row in rows]
 
     async def verify(self) -> VerifyReport:
         return await to_thread.run_sync(verify, self._path, self._blobs)

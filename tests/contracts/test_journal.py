@@ -9,8 +9,10 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from orchestrator.core.content import PathChange
 from orchestrator.core.errors import RequestIdReused, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
@@ -333,6 +335,20 @@ async def test_the_newest_version_with_a_content(journal: Journal) -> None:
     assert row is not None
     assert row.seq == 3
     assert await journal.version_with(PATH, digest(b"four")) is None
+
+
+async def test_where_a_file_was_moved_and_what_was_undone(journal: Journal) -> None:
+    old, new = WorkspacePath("old"), WorkspacePath("new")
+    moved = (
+        PathChange(path=old, before=digest(b"x"), after=None),
+        PathChange(path=new, before=None, after=digest(b"x"), moved_from=old),
+    )
+    await journal.append(unit(ChangeApplied(change=Seq(1), paths=moved), stream="file:old"))
+    await journal.append(unit(ChangeApplied(change=Seq(2), paths=moved[:1], reverts=(Seq(1),)), stream="file:old"))
+    await journal.append(unit(ChangeApplied(change=Seq(3), paths=moved, reverts=(Seq(1), Seq(2))), stream="file:old"))
+    assert [(row.path, row.seq) for row in await journal.moved_away(old)] == [("new", 1), ("new", 3)]
+    assert await journal.moved_away(new) == []
+    assert await journal.reverters() == [(3, (1, 2)), (2, (1,))]
 
 
 # --- reading events ---------------------------------------------------------------------

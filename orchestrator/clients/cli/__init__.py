@@ -35,7 +35,7 @@ for _command in (
     *(daemon.up, daemon.status, daemon.stop, daemon.mcp),
     *(people.agent, people.approver, records.session),
     *(files.files, files.open_file, files.search),
-    *(changes.patch, changes.edit, changes.write, files.diff, files.log, changes.revert),
+    *(changes.patch, changes.edit, changes.write, files.diff, files.log, changes.revert, changes.rollback),
     *(people.approvals, people.conflicts, records.policy, records.journal, daemon.completion),
 ):
     orchestrator.add_command(_command)

@@ -9,6 +9,7 @@ import click
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api import undoing as u
 from orchestrator.clients.cli.context import Settings, shared, text_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -103,3 +104,38 @@ def revert(settings: Settings, change: str, preview: bool, reason: str) -> int:
     """Undo one change; what others changed later is kept."""
     params = p.Revert(change=change, preview=preview, reason=reason)
     return settings.run("revert", params, r.ChangeAnswer)
+
+
+@click.command()
+@click.option("--agent", "by", metavar="NAME", help="Only changes of this agent; 'outside': those by other hands.")
+@click.option("--session", "of_session", metavar="ID", help="Only changes of this session.")
+@click.option("--task", metavar="@N", help="Only changes of this task.")
+@click.option("--glob", "globs", multiple=True, help="Only these files; gitignore-style, may be repeated.")
+@click.option("--since", metavar="@N|TIME", help="Only what came after.")
+@click.option("--until", metavar="@N|TIME", help="Only what came until then.")
+@changing
+@click.pass_obj
+def rollback(
+    settings: Settings,
+    *,
+    by: str | None,
+    of_session: str | None,
+    task: str | None,
+    globs: tuple[str, ...],
+    since: str | None,
+    until: str | None,
+    preview: bool,
+    reason: str,
+) -> int:
+    """Undo many changes as one; what others changed later is kept."""
+    params = u.Rollback(
+        agent=by,
+        session=of_session,
+        task=task,
+        globs=globs,
+        since=since,
+        until=until,
+        preview=preview,
+        reason=reason,
+    )
+    return settings.run("rollback", params, u.RollbackAnswer)

@@ -7,13 +7,15 @@ from typing import Protocol
 
 import msgspec
 
-from orchestrator.core.content import PathChange, digest_of
-from orchestrator.core.decisions import patching, reverting
+from orchestrator.core.content import digest_of
+from orchestrator.core.decisions import patching, undoing
 from orchestrator.core.decisions.bases import Rule
-from orchestrator.core.decisions.decision import Apply, Base, Clash, Facts, Need, Outcome, Part
+from orchestrator.core.decisions.decision import Apply, Base, Clash, Facts, Held, Need, Outcome, Part
+from orchestrator.core.decisions.lineage import Key, lineages
 from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, StaleBase
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Action
+from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.encoding import decode
 from orchestrator.core.text.locate import Replacement
 from orchestrator.core.text.patch import FilePatch
@@ -174,35 +176,44 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
         if facts[self.destination].held is not None:
             raise FileExists(self.destination, "something is there, and a move never overwrites")
         _check_base(here)
-        return Apply(parts=reverting.moved(self.source, self.destination, here), base=here.version)
+        return Apply(parts=moved(self.source, self.destination, here.held), base=here.version)
 
 
-class Revert(msgspec.Struct, frozen=True, kw_only=True):
-    """Undo one change; `changed` is what it did, path by path."""
+class Undo(msgspec.Struct, frozen=True, kw_only=True):
+    """Undo chosen changes of some files; later work stays."""
 
-    change: Seq
-    changed: tuple[PathChange, ...]
-    others_work: bool
+    histories: Mapping[WorkspacePath, tuple[VersionRow, ...]]  # of every path that the files ever had
+    chosen: frozenset[Key]
+    others_work: frozenset[WorkspacePath]  # paths at which something is undone that the caller did not do
+    touched: tuple[WorkspacePath, ...]  # the paths that policy is asked about
     base_rule: Rule = "none"
     reads: bool = False
 
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
-        return tuple(changed.path for changed in self.changed)
+        return tuple(sorted(self.histories))
 
     @property
     def reverts(self) -> tuple[Seq, ...]:
-        return (self.change,)
+        return ()  # the outcome says which
 
     def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
-        return tuple(Wish("revert", path, self.others_work) for path in self.paths)
+        return tuple(Wish("revert", path, path in self.others_work) for path in self.touched)
 
     def decide(self, facts: AllFacts) -> Outcome:
-        if len(self.changed) == 1:
-            return reverting.revert_content(self.change, self.changed[0], facts[self.changed[0].path])
-        target = next(changed for changed in self.changed if changed.moved_from is not None)
-        source = next(changed for changed in self.changed if changed.path == target.moved_from)
-        return reverting.revert_move(self.change, source, target, facts[source.path], facts[target.path])
+        """Raises HistoryMoved when a file has changed since its history was read."""
+        for path, rows in self.histories.items():
+            last = rows[-1].seq if rows and rows[-1].present else None
+            if facts[path].version != last:
+                raise HistoryMoved(path)
+        outcome = undoing.undo(lineages(self.histories), self.chosen, facts)
+        if isinstance(outcome, Apply) and not outcome.parts and len(outcome.clashes) == 1:
+            return outcome.clashes[0]
+        return outcome
+
+
+class HistoryMoved(Exception):
+    """Read the history again, under the locks' present."""
 
 
 class Settle(_One, frozen=True, kw_only=True):
@@ -259,3 +270,11 @@ def _check_base(here: Facts) -> None:
             details={"path": here.path, "base": show(base.version), "current": show(here.version or 0)},
             hint="Read it again, then decide whether it shall still go.",
         )
+
+
+def moved(source: WorkspacePath, destination: WorkspacePath, held: Held) -> tuple[Part, ...]:
+    """The two parts of giving a file another path."""
+    return (
+        Part(path=source, before=held.digest, after=None),
+        Part(path=destination, before=None, after=held.digest, mode=held.mode, moved_from=source),
+    )

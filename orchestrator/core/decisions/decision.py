@@ -8,7 +8,7 @@ import msgspec
 
 from orchestrator.core.content import LineHunk, Rung
 from orchestrator.core.events.conflicts import ClashRegion
-from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.text.encoding import Document
 
 
@@ -65,15 +65,14 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     directory: bool = False
 
 
-class Apply(msgspec.Struct, frozen=True, kw_only=True):
-    """The change fits; carry it out."""
+class Dependency(msgspec.Struct, frozen=True, kw_only=True):
+    """Later work in a file of which earlier changes are undone."""
 
-    parts: tuple[Part, ...]
-    rung: Rung = "current"
-    score: float = 1.0
-    base: Seq | None = None
-    on_seen_whole: bool = False
-    warnings: tuple[str, ...] = ()
+    path: WorkspacePath
+    change: Seq
+    agent: AgentName | None  # None: by other hands
+    on: tuple[Seq, ...]  # the changes that are undone
+    overlaps: bool  # it stands in the way; else it is kept
 
 
 class Clash(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +83,21 @@ class Clash(msgspec.Struct, frozen=True, kw_only=True):
     base_version: Seq | None
     proposed: bytes | None  # None: the proposal is that nothing stands there
     regions: tuple[ClashRegion, ...] = ()
+    reverts: tuple[Seq, ...] = ()
+
+
+class Apply(msgspec.Struct, frozen=True, kw_only=True):
+    """The change fits; carry it out. `clashes` are the parts of an undo that do not: they wait for a person."""
+
+    parts: tuple[Part, ...]
+    rung: Rung = "current"
+    score: float = 1.0
+    base: Seq | None = None
+    on_seen_whole: bool = False
+    warnings: tuple[str, ...] = ()
+    clashes: tuple[Clash, ...] = ()
+    reverts: tuple[Seq, ...] = ()  # of an undo: the changes that it undoes in full
+    dependencies: tuple[Dependency, ...] = ()
 
 
 Outcome = Need | Apply | Clash

@@ -58,3 +58,5 @@ INSERT INTO file_versions_new SELECT * FROM file_versions;
 DROP TABLE file_versions;
 ALTER TABLE file_versions_new RENAME TO file_versions;
 CREATE INDEX file_versions_by_effect ON file_versions (path, effective);
+CREATE INDEX file_versions_moved ON file_versions (moved_from) WHERE moved_from IS NOT NULL;
+CREATE INDEX file_versions_undoing ON file_versions (change) WHERE reverts <> '[]';

@@ -1,0 +1,73 @@
+"""rollback: undo of many changes at once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from orchestrator.api import results as r
+from orchestrator.api.operation import CHANGES, Operation
+from orchestrator.api.parameters import ChangeParams, Version
+from orchestrator.core import errors as e
+
+Moment = Annotated[
+    Version | None, Meta(description="'@N', a time in ISO 8601 (UTC without a zone), or ms since the epoch.")
+]
+
+
+class Rollback(ChangeParams, frozen=True, kw_only=True):
+    agent: Annotated[
+        str | None, Meta(description="Only changes of this agent; 'outside': only those by other hands.")
+    ] = None
+    session: Annotated[str | None, Meta(description="Only changes of this session.")] = None
+    task: Annotated[Version | None, Meta(description="Only changes of this task ('@N').")] = None
+    globs: Annotated[
+        tuple[str, ...],
+        Meta(description="Only these files, gitignore-style; '!x' excepts. Use it to accept a part of a preview."),
+    ] = ()
+    since: Annotated[Moment, Meta(description="Only what came after: '@N', ISO 8601, or ms.")] = None
+    until: Annotated[Moment, Meta(description="Only what came until then: '@N', ISO 8601, or ms.")] = None
+
+
+class UndoneFile(r.Result, frozen=True, kw_only=True):
+    """One file of a rollback."""
+
+    path: str
+    status: Literal["changed", "created", "deleted", "moved", "conflict"]
+    added: int = 0
+    removed: int = 0
+    diff: str | None = None  # null where it may not be shown, is not text, or where the answer's room was used up
+    moved_from: str | None = None
+    conflict: str | None = None  # '@N', once it waits
+
+
+class Dependency(r.Result, frozen=True, kw_only=True):
+    """Later work in a file of which earlier changes are undone."""
+
+    path: str
+    change: str
+    agent: str | None
+    on: tuple[str, ...]  # the changes that are undone
+    overlaps: bool  # true: it stands in the way, and the file is a conflict; false: it is kept
+
+
+class RollbackAnswer(r.ChangeAnswer, frozen=True, kw_only=True):
+    changes: tuple[str, ...] = ()  # what is undone in full
+    files: tuple[UndoneFile, ...] = ()
+    dependencies: tuple[Dependency, ...] = ()
+    conflicts: tuple[str, ...] = ()
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="rollback",
+        params=Rollback,
+        result=RollbackAnswer,
+        writes=True,
+        destructive=True,
+        summary="Undo all changes of an agent, session, task, of some files or of a span of time, as one change. "
+        "Later work of others is kept; where it overlaps, the file becomes a conflict.",
+        raises=(*CHANGES, e.VersionUnknown, e.RevertImpossible, e.NothingToChange, e.ParameterInvalid),
+    ),
+)

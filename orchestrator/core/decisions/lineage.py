@@ -1,0 +1,118 @@
+"""Files through time: what was made, changed, moved and removed, told file by file instead of path by path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
+from orchestrator.core.projections.history import VersionRow
+
+UNKNOWN = Digest("unknown")
+"""Of a content that was never hashed; equal to no content's hash."""
+
+Key: TypeAlias = tuple[WorkspacePath, Seq]
+"""One row of history: a path, and the version that it got."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that happened to a file. A content of None: it was not there."""
+
+    path: WorkspacePath  # where it stood afterwards, or until it was removed
+    was: WorkspacePath  # where it stood before
+    seq: Seq
+    change: Seq  # names the change: its intent, or the outside event itself
+    agent: AgentName | None
+    before: Digest | None
+    after: Digest | None
+    mode_before: int | None
+    mode_after: int | None
+    keys: tuple[Key, ...]  # the rows that tell it: two for a move
+
+
+class Lineage:
+    """One file, from its making to now or to its removal; steps oldest first."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.path: WorkspacePath | None = None  # where it stands now; None: removed
+
+    def take(self, row: VersionRow, path: WorkspacePath | None) -> None:
+        """What happened next; `path` is where it stands then."""
+        last = self.steps[-1] if self.steps else None
+        before = last.after if last else None
+        after = (row.digest or UNKNOWN) if row.present else None
+        self.steps.append(
+            Step(
+                path=row.path,
+                was=last.path if last else row.path,
+                seq=row.seq,
+                change=row.change or row.seq,
+                agent=row.agent,
+                before=before,
+                after=after,
+                mode_before=last.mode_after if last and before is not None else None,
+                mode_after=row.mode if row.present else None,
+                keys=((row.path, row.seq),),
+            )
+        )
+        self.path = path
+
+    def also(self, key: Key) -> None:
+        """The last step is told by this row too."""
+        last = self.steps[-1]
+        self.steps[-1] = msgspec.structs.replace(last, keys=(*last.keys, key))
+
+
+def lineages(histories: Mapping[WorkspacePath, Iterable[VersionRow]]) -> tuple[Lineage, ...]:
+    """The files that stood at these paths at some time.
+
+    `histories` holds, for each path, all its rows; a path that a file was moved to or from must be
+    in it too, else its story ends or begins there.
+    """
+    rows = sorted((row for path in histories.values() for row in path), key=_order)
+    found: list[Lineage] = []
+    standing: dict[WorkspacePath, Lineage] = {}
+    left: dict[WorkspacePath, Lineage] = {}  # moved away in the step before, or removed; by where they stood
+    for row in rows:
+        if row.present:
+            _came(row, found, standing, left)
+        elif row.path in standing:
+            lineage = standing.pop(row.path)
+            lineage.take(row, None)
+            left[row.path] = lineage
+        elif row.path in left:
+            left[row.path].also((row.path, row.seq))
+    return tuple(found)
+
+
+def _came(
+    row: VersionRow, found: list[Lineage], standing: dict[WorkspacePath, Lineage], left: dict[WorkspacePath, Lineage]
+) -> None:
+    """A file stands where the row says: the one that stood there, one that was moved there, or a new one."""
+    source = row.moved_from
+    if source is not None and source in standing:
+        lineage = standing.pop(source)
+        left[source] = lineage
+    elif source is not None and source in left and left[source].path is None:
+        lineage = left[source]
+        gone = lineage.steps.pop()  # the removal was the first half of a move by other hands
+        lineage.take(row, row.path)
+        for key in gone.keys:
+            lineage.also(key)
+        standing[row.path] = lineage
+        return
+    elif row.path in standing:
+        lineage = standing[row.path]
+    else:
+        lineage = Lineage()
+        found.append(lineage)
+    lineage.take(row, row.path)
+    standing[row.path] = lineage
+
+
+def _order(row: VersionRow) -> tuple[int, bool]:
+    """By position; of one change, what came before what went, so that a move is seen as one."""
+    return row.seq, not row.present

@@ -1,0 +1,199 @@
+"""What undoes chosen changes of some files: their inverses, newest first, carried onto the present."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+
+import msgspec
+
+from orchestrator.core.decisions.assembling import Result, assemble
+from orchestrator.core.decisions.decision import Apply, Base, Clash, Dependency, Facts, Held, Need
+from orchestrator.core.decisions.lineage import UNKNOWN, Key, Lineage, Step
+from orchestrator.core.decisions.patching import rebase
+from orchestrator.core.errors import NothingToChange, RevertImpossible, VersionNotKept
+from orchestrator.core.ids import Digest, WorkspacePath, show
+from orchestrator.core.text.encoding import decode
+
+MOST_DEPENDENCIES = 200
+
+
+def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePath, Facts]) -> Apply | Need:
+    """Undo the chosen steps of these files; all later ones that are not chosen stay.
+
+    Files where later work overlaps come out as `Apply.clashes`, what can't be undone for another
+    reason as warnings. `Apply.reverts` names the changes that are undone in full. Raises
+    NothingToChange when all is undone already, RevertImpossible when nothing can be,
+    VersionNotKept when a content that is needed was never hashed.
+    """
+    contents = next(iter(facts.values())).contents if facts else {}
+    touched = [line for line in lines if any(step.keys[0] in chosen or step.keys[-1] in chosen for step in line.steps)]
+    courses = [_Course(line, chosen, facts, contents) for line in touched]
+    missing: dict[Digest, None] = {}
+    for course in courses:
+        course.walk()
+        missing |= dict.fromkeys(course.missing)
+    if missing:
+        return Need(tuple(missing))
+    whole = assemble([course.result for course in courses], facts)
+    notes = tuple(note for course in courses for note in course.notes)
+    if not whole.parts and not whole.clashes:
+        if notes:
+            raise RevertImpossible(notes[0], hint="Revert the later change first.")
+        raise NothingToChange("there is nothing left to undo", hint="The changes are undone already.")
+    left = {step.change for course in courses if course.clashed or course.notes for step in course.undone}
+    left |= {seq for clash in whole.clashes for seq in clash.reverts}
+    undone = sorted({step.change for course in courses for step in course.undone} - left)
+    dependencies = tuple(found for course in courses for found in course.dependencies())[:MOST_DEPENDENCIES]
+    return msgspec.structs.replace(
+        whole, reverts=tuple(undone), warnings=(*whole.warnings, *notes), dependencies=dependencies
+    )
+
+
+class _Course:
+    """One file on its way back: a walk from now to its oldest chosen step."""
+
+    def __init__(
+        self,
+        line: Lineage,
+        chosen: Set[Key],
+        facts: Mapping[WorkspacePath, Facts],
+        contents: Mapping[Digest, bytes],
+    ) -> None:
+        self._line, self._chosen, self._contents = line, chosen, contents
+        self._present = line.path
+        held = facts[line.path].held if line.path is not None else None
+        self._held = held
+        self.result = Result(present=line.path, held=held, path=line.path, now=held)
+        self.missing: list[Digest] = []
+        self.notes: list[str] = []
+        self.undone: list[Step] = []  # newest first
+        self.later: list[Step] = []  # not chosen, and newer than some chosen step
+        self.clashed = False
+
+    def walk(self) -> None:
+        """Newest first; chosen steps that follow each other are undone as one."""
+        run: list[Step] = []
+        kept: list[Step] = []
+        for step in reversed(self._line.steps):
+            if not any(key in self._chosen for key in step.keys):
+                self._undo_run(run)
+                run = []
+                kept.append(step)
+                continue
+            self.later += kept
+            kept = []
+            self.undone.append(step)
+            run.append(step)
+            if step.was != step.path:
+                self._undo_run(run)
+                run = []
+                self._undo_move(step)
+        self._undo_run(run)
+
+    def _undo_move(self, step: Step) -> None:
+        if self.clashed or self.result.path is None:
+            return
+        if self.result.path == step.path:
+            self.result = msgspec.structs.replace(self.result, path=step.was)
+        else:
+            self.notes.append(
+                f"{step.path} was moved on to {self.result.path} since {show(step.change)}; it stays there"
+            )
+
+    def _undo_run(self, run: Sequence[Step]) -> None:
+        if not run or self.clashed or self.missing:
+            return
+        newest, oldest = run[0], run[-1]
+        after, before, now = newest.after, oldest.before, self.result.now
+        if UNKNOWN in (after, before) and after != before:
+            raise VersionNotKept(
+                f"what {newest.path} held around {show(newest.change)} was never hashed, so that can't be undone",
+                hint="Leave this file out, e.g. with globs.",
+            )
+        digest = now.digest if now is not None else None
+        if digest == after:
+            self._straight_back(newest, oldest)
+        elif digest == before:
+            return
+        elif now is None or before is None or after is None:
+            self._clash(newest, before, run)
+        else:
+            self._merge(now, newest, oldest, run)
+
+    def _straight_back(self, newest: Step, oldest: Step) -> None:
+        """Nothing came after it."""
+        now, before = self.result.now, oldest.before
+        if before is None:
+            self.result = msgspec.structs.replace(self.result, path=None, now=None)
+            return
+        data = now.data if now is not None and now.digest == before else self._content(before)
+        if data is None:
+            return
+        mode = self._mode_back(now, newest, oldest) if now is not None else oldest.mode_before
+        restored = Held(data, before, mode if mode is not None else 0o644)
+        path = self.result.path or newest.was
+        self.result = msgspec.structs.replace(self.result, path=path, now=restored)
+
+    def _merge(self, now: Held, newest: Step, oldest: Step, run: Sequence[Step]) -> None:
+        """Carry the inverse onto later work."""
+        after, before = newest.after or UNKNOWN, oldest.before or UNKNOWN
+        old_data, new_data = self._content(after), self._content(before)
+        if old_data is None or new_data is None:
+            return
+        old, new = decode(old_data), decode(new_data)
+        if old is None or new is None:
+            self._clash(newest, before, run)
+            return
+        onto = Facts(self.result.path or newest.path, now, newest.seq, Base(newest.seq, after))
+        try:
+            outcome = rebase(old, new, onto, anchors=())
+        except NothingToChange:
+            return
+        if isinstance(outcome, Clash):
+            self._clash(newest, before, run, outcome)
+            return
+        part = outcome.parts[0]
+        merged = Held(part.data or b"", part.after or UNKNOWN, self._mode_back(now, newest, oldest), part.document)
+        self.result = msgspec.structs.replace(self.result, now=merged, rung="merged")
+
+    def _clash(self, newest: Step, before: Digest | None, run: Sequence[Step], found: Clash | None = None) -> None:
+        """Later work stands in the way: this file stays as it is, and a person decides."""
+        proposed = self._content(before) if before is not None else None
+        if before is not None and proposed is None:
+            return
+        self.clashed = True
+        path = self._present or newest.path
+        self.result = Result(
+            present=self._present,
+            held=self._held,
+            path=self._present,
+            now=self._held,
+            clash=Clash(
+                path=path,
+                base=newest.after,
+                base_version=newest.seq,
+                proposed=proposed,
+                regions=found.regions if found is not None and self._held is self.result.now else (),
+                reverts=tuple(sorted({step.change for step in run})),
+            ),
+        )
+
+    @staticmethod
+    def _mode_back(now: Held, newest: Step, oldest: Step) -> int:
+        """A mode that the run changed and that nobody changed since goes back too."""
+        changed = oldest.mode_before is not None and newest.mode_after == now.mode
+        return oldest.mode_before if changed and oldest.mode_before is not None else now.mode
+
+    def _content(self, digest: Digest) -> bytes | None:
+        data = self._contents.get(digest)
+        if data is None:
+            self.missing.append(digest)
+        return data
+
+    def dependencies(self) -> list[Dependency]:
+        """The later work in this file that was kept, or that stood in the way."""
+        on = tuple(sorted({step.change for step in self.undone}))
+        return [
+            Dependency(path=step.path, change=step.change, agent=step.agent, on=on, overlaps=self.clashed)
+            for step in self.later
+        ]
