@@ -50,8 +50,9 @@ class IntendedPath(msgspec.Struct, frozen=True, omit_defaults=True):
     after: Digest | None
     mode: int | None = None  # permission bits that `after` will have
     temp: str | None = None  # name of the temporary file, in the same directory
-    moved_from: WorkspacePath | None = None
+    moved_from: WorkspacePath | None = None  # by one rename, unchanged
     directory: bool = False
+    renamed_from: WorkspacePath | None = None  # written anew here, and removed there
 
 
 class PathChange(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -63,7 +64,7 @@ class PathChange(msgspec.Struct, frozen=True, omit_defaults=True):
     hunks: tuple[LineHunk, ...] = ()
     mode: int | None = None
     signature: Signature | None = None
-    moved_from: WorkspacePath | None = None
+    moved_from: WorkspacePath | None = None  # where this file stood before; its content may have changed too
     directory: bool = False
     previous: int | None = None  # the version_id that `before` had
     binary: bool = False  # no hunks, because it is not text

@@ -291,20 +291,26 @@ class Answers:
 
     async def _diffs(self, items: Sequence[Difference]) -> tuple[str | None, bool]:
         """One diff of all of them, cut to 120 lines; None for one created or binary file."""
+        sources = {item.path: item for item in items}
         left = {item.moved_from for item in items if item.moved_from is not None}
         touched = [item for item in items if item.path not in left]
         texts: list[str] = []
         for item in touched:
+            before = item.before
             if item.moved_from is not None:
                 texts.append(f"rename from {item.moved_from}\nrename to {item.path}\n")
-            elif not item.binary:
-                text, _ = await self.diff_of(item.path, item.before, item.after, hunks=item.hunks)
-                if text is not None:
-                    texts.append(text)
-                elif len(touched) > 1:
-                    texts.append(f"{'new' if item.before is None else 'changed'} file {item.path}\n")
+                source = sources.get(item.moved_from)
+                before = source.before if source is not None else None
+                if before in (None, item.after):
+                    continue
+            text: str | None = None
+            if not item.binary:
+                text, _ = await self.diff_of(item.path, before, item.after, hunks=item.hunks)
+            if text is not None:
+                texts.append(text)
             elif len(touched) > 1:
-                texts.append(f"binary file {item.path}\n")
+                kind = "binary" if item.binary else "new" if before is None else "changed"
+                texts.append(f"{kind} file {item.path}\n")
             if sum(text.count("\n") for text in texts) > SHOWN_DIFF_LINES:
                 break
         if not texts:
@@ -364,7 +370,7 @@ class Answers:
         if part.moved_from is not None:
             return f"rename from {part.moved_from}\nrename to {part.path}\n", False
         if part.before is None or part.binary or part.directory:
-            return None, False
+            return (f"rename from {part.renamed_from}\nrename to {part.path}\n" if part.renamed_from else None), False
         old_data = await self._s.contents.get(part.before)
         old = self._s.contents.document(part.before, old_data) if old_data is not None else None
         new = (part.document or decode(part.data)) if part.data is not None else _EMPTY

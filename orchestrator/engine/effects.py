@@ -235,6 +235,7 @@ class Effects:
                     temp=temps.get(p.path),
                     moved_from=p.moved_from,
                     directory=p.directory,
+                    renamed_from=p.renamed_from,
                 )
                 for p in plan.parts
             ),
@@ -311,7 +312,7 @@ def _changed(part: Part, stat: FileStat | None, entry: FileEntry | None) -> Path
         hunks=part.hunks,
         mode=stat.mode if stat and present else part.mode,
         signature=stat.signature if stat and present else None,
-        moved_from=part.moved_from,
+        moved_from=part.moved_from or part.renamed_from,
         directory=part.directory,
         previous=entry.version if entry and part.before is not None else None,
         binary=part.binary,

@@ -207,7 +207,8 @@ class Recovery:
         for item in items:
             stat = stats.get(item.path) if item.after is not None or item.directory else None
             entry = self._s.state.registry.get(item.path)
-            hunks, binary = ((), False) if item.path in moved else await self._hunks(item)
+            before = next((other.before for other in items if other.path == item.renamed_from), item.before)
+            hunks, binary = ((), False) if item.path in moved else await self._hunks(before, item)
             paths.append(
                 PathChange(
                     path=item.path,
@@ -216,7 +217,7 @@ class Recovery:
                     hunks=hunks,
                     mode=stat.mode if stat else item.mode,
                     signature=stat.signature if stat else None,
-                    moved_from=item.moved_from,
+                    moved_from=item.moved_from or item.renamed_from,
                     directory=item.directory,
                     previous=entry.version if entry and item.before is not None else None,
                     binary=binary,
@@ -236,11 +237,11 @@ class Recovery:
             recovered=True,
         )
 
-    async def _hunks(self, item: IntendedPath) -> tuple[tuple[LineHunk, ...], bool]:
+    async def _hunks(self, before: Digest | None, item: IntendedPath) -> tuple[tuple[LineHunk, ...], bool]:
         """What changed, line by line, and whether it could not be told because a side is no text."""
         if item.directory:
             return (), False
-        old = await self._document(item.before)
+        old = await self._document(before)
         new = await self._document(item.after)
         if old is None or new is None:
             return (), True

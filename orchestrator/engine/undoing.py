@@ -118,7 +118,7 @@ class Undoer:
 
     async def _files(self, caller: Caller, plan: Apply, conflicts: tuple[str, ...]) -> tuple[u.UndoneFile, ...]:
         files: list[u.UndoneFile] = []
-        left = {part.moved_from for part in plan.parts if part.moved_from is not None}
+        left = {part.moved_from or part.renamed_from for part in plan.parts}
         room = SHOWN_DIFF_LINES
         for part in plan.parts:
             if part.path in left:
@@ -132,7 +132,7 @@ class Undoer:
                     added=sum(hunk.new_len for hunk in part.hunks),
                     removed=sum(hunk.old_len for hunk in part.hunks),
                     diff=shown,
-                    moved_from=part.moved_from,
+                    moved_from=part.moved_from or part.renamed_from,
                 )
             )
         for number, clash in enumerate(plan.clashes):
@@ -147,7 +147,7 @@ class Undoer:
 
 
 def _status(part: Part) -> Literal["changed", "created", "deleted", "moved"]:
-    if part.moved_from is not None:
+    if part.moved_from is not None or part.renamed_from is not None:
         return "moved"
     if part.before is None:
         return "created"

@@ -45,7 +45,7 @@ def assemble(results: Sequence[Result], facts: Mapping[WorkspacePath, Facts]) ->
     parts = tuple(
         Part(path=path, before=_digest(facts[path].held), after=None)
         if path in left
-        else _part(path, wanted.get(path), facts[path].held, moves.get(path))
+        else _part(path, wanted.get(path), facts, moves.get(path))
         for path in paths
     )
     rung: Rung = "merged" if any(result.rung == "merged" for result in going) else "current"
@@ -75,8 +75,14 @@ def _plain_move(result: Result, facts: Mapping[WorkspacePath, Facts], wanted: Ma
     return same and facts[result.path].held is None and result.present not in wanted
 
 
-def _part(path: WorkspacePath, result: Result | None, held: Held | None, source: WorkspacePath | None) -> Part:
+def _part(
+    path: WorkspacePath,
+    result: Result | None,
+    facts: Mapping[WorkspacePath, Facts],
+    source: WorkspacePath | None,
+) -> Part:
     """What happens at one path."""
+    held = facts[path].held
     before = held.digest if held else None
     now = result.now if result is not None else None
     if now is not None and source is not None:
@@ -86,10 +92,16 @@ def _part(path: WorkspacePath, result: Result | None, held: Held | None, source:
     hunks = line_hunks(old, new) if old is not None and new is not None else ()
     if result is None or now is None:
         return Part(path=path, before=before, after=None, mode=held.mode if held else None, hunks=hunks, binary=binary)
+    renamed = result.present if held is None and result.present != path else None
+    if renamed is not None:
+        old = _text(facts[renamed].held)
+        binary = old is None or new is None
+        hunks = line_hunks(old, new) if old is not None and new is not None else ()
     return Part(
         path=path,
         before=before,
         after=now.digest,
+        renamed_from=renamed,
         data=now.data,
         mode=now.mode if held is None or now.mode != held.mode else None,
         document=now.document,

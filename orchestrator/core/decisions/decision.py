@@ -61,7 +61,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     document: Document | None = None  # what decoding `data` is sure to give
     hunks: tuple[LineHunk, ...] = ()
     binary: bool = False
-    moved_from: WorkspacePath | None = None
+    moved_from: WorkspacePath | None = None  # one rename brings it here, unchanged
+    renamed_from: WorkspacePath | None = None  # the same file, with other content and another name
     directory: bool = False
 
 

@@ -113,6 +113,6 @@ def _came(
     standing[row.path] = lineage
 
 
-def _order(row: VersionRow) -> tuple[int, bool]:
+def _order(row: VersionRow) -> tuple[int, bool, WorkspacePath]:
     """By position; of one change, what came before what went, so that a move is seen as one."""
-    return row.seq, not row.present
+    return row.seq, not row.present, row.path
