@@ -370,10 +370,17 @@ class NothingToChange(CallerError):
 
 
 class PatchInvalid(CallerError):
-    """The patch cannot be read as a unified diff of one file."""
+    """The patch cannot be read as a unified diff."""
 
     code = "patch_invalid"
-    hint = "Send one file's unified diff: '--- a/x', '+++ b/x', '@@ …'."
+    hint = "Send a unified diff, of one file or several: '--- a/x', '+++ b/x', '@@ …'."
+
+
+class ChangesClash(CallerError):
+    """Some files of a change of several have changed where it wants to go; none was changed."""
+
+    code = "changes_clash"
+    hint = "Read the current lines, and send the patch again; or send the other files' patches without these."
 
 
 class RevertImpossible(CallerError):

@@ -43,6 +43,9 @@ def everything(path: WorkspacePath) -> bool:
     return True
 
 
+NAMED_PATHS = 6
+"""In a message; `paths` lists all."""
+
 SHOWN_DIFF_LINES = 120
 """`get_diff` shows the rest."""
 
@@ -434,6 +437,8 @@ def _path_of(changed: PathChange, version: Seq) -> r.ChangedPath:
 
 
 def _applied_message(operation: str, paths: Sequence[PathChange], version: Seq, rung: str) -> str:
-    names = ", ".join(changed.path for changed in paths)
+    names = ", ".join(changed.path for changed in paths[:NAMED_PATHS])
+    if len(paths) > NAMED_PATHS:
+        names += f" and {len(paths) - NAMED_PATHS} more paths"
     how = {"shifted": ", moved along with others' lines", "merged": ", merged with others' changes"}.get(rung, "")
     return f"{operation}: {names} is at {show(version)}{how}"

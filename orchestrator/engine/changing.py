@@ -139,8 +139,10 @@ class Changer:
     async def _base(self, command: Command, wanted: Wanted, present: Present) -> Base | None:
         """The base of CONTRACT's three rules; the third, the present content, is None here."""
         path = present.path
-        if path != command.paths[0]:
+        if path not in command.based:
             return None
+        if wanted.base is not None and len(command.based) > 1 and not _is_version(wanted.base):
+            raise ParameterInvalid("base", "must be '@N' for a change of several files")
         if wanted.base is not None:
             return await self._named_base(wanted.base, path, readable=self._s.readable(wanted.caller, path))
         session = self._s.state.sessions.get(wanted.caller.session)
@@ -426,3 +428,7 @@ def _covers(conflict: Conflict, hunks: tuple[LineHunk, ...]) -> bool:
 
 def _noted(session: SessionId, seen: SeenLines) -> SessionNoted:
     return SessionNoted(session=session, seen=seen)
+
+
+def _is_version(raw: p.Version) -> bool:
+    return not isinstance(raw, str) or parse_digest(raw) is None

@@ -113,7 +113,10 @@ class Effects:
         for p in plan.parts:
             if p.after is not None and p.data is not None:
                 self._s.contents.put(p.after, p.data, p.document)
-        self._s.in_background(partial(self._finish, landings, number))
+        if plan.emptied:
+            await self._finish(landings, number, plan.emptied)
+        else:
+            self._s.in_background(partial(self._finish, landings, number))
         return Applied(number, recorded, applied, intended, (*plan.warnings, *landings.warnings))
 
     async def _intend(self, unit: Unit, landings: Landings) -> tuple[Seq, Exception | None]:
@@ -204,14 +207,16 @@ class Effects:
             return ()
         return ((read.digest, read.data),)
 
-    async def _finish(self, landings: Landings, number: Seq) -> None:
+    async def _finish(self, landings: Landings, number: Seq, emptied: tuple[WorkspacePath, ...] = ()) -> None:
         """Unlink what was swapped out; bytes that nobody knew are kept first."""
         for _ in range(FINISH_TRIES):
             strays = await to_thread.run_sync(landings.finish)
             if not strays:
-                return
+                break
             for stray in strays:
                 await self.keep_strays(stray.path, (stray.data,), number)
+        for path in emptied:
+            await to_thread.run_sync(self._s.workspace.remove_empty, path)
 
     async def keep_strays(self, path: WorkspacePath, strays: tuple[bytes, ...], change: Seq | None) -> None:
         """Make blobs of bytes that stood in a temporary file and that no event explains."""

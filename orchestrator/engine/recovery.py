@@ -78,9 +78,15 @@ class Recovery:
         if len(found) > 1:
             for item in found:
                 await self._sweep(item.temp, recorded.seq)
+            await self._remove_made(intent)
             await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause="crash"))
             return
         await self._close_one(recorded, intent, found[0])
+
+    async def _remove_made(self, intent: ChangeIntended) -> None:
+        """The directories that were made for a change that did not happen, where nothing came into them."""
+        for parent in reversed(intent.parents):
+            await to_thread.run_sync(self._s.workspace.remove_empty, parent)
 
     async def _find(self, item: IntendedPath, temps: dict[str, TempFile]) -> Found:
         temp = temps.pop(item.temp, None) if item.temp else None
@@ -102,6 +108,7 @@ class Recovery:
                 await self._outcome(recorded, await self._applied(recorded.seq, intent, intent.paths, stats))
             case Undo(cause=cause):
                 await self._sweep(temp, recorded.seq)
+                await self._remove_made(intent)
                 await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=cause))
             case _:
                 diverged, kept = await self._diverged(found)
@@ -203,7 +210,8 @@ class Recovery:
         stats: dict[WorkspacePath, FileStat | None],
     ) -> ChangeApplied:
         paths = []
-        moved = {item.moved_from for item in items} | {item.path for item in items if item.moved_from is not None}
+        moved = {source for item in items for source in (item.moved_from, item.renamed_from)}
+        moved |= {item.path for item in items if item.moved_from is not None}
         for item in items:
             stat = stats.get(item.path) if item.after is not None or item.directory else None
             entry = self._s.state.registry.get(item.path)

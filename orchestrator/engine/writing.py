@@ -6,17 +6,20 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.decisions.commands import Command, Delete, Edit, Move, Patch, Wish, Write
 from orchestrator.core.decisions.decision import Apply, Part
-from orchestrator.core.errors import FileExists, NotAvailable, ParameterInvalid
+from orchestrator.core.decisions.several import DeleteTree, FilePart, MoveTree, PatchSeveral
+from orchestrator.core.errors import FileExists, ParameterInvalid
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.text.locate import Replacement
-from orchestrator.core.text.patch import parse_unified
+from orchestrator.core.text.patch import FilePatch
+from orchestrator.core.text.unified import parse_patches
 from orchestrator.engine.answers import Answers, everything
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changing import Changer, Wanted
 from orchestrator.engine.effects import Effects, Intent
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import Services
+from orchestrator.engine.trees import Trees
 
 
 class Writer:
@@ -25,6 +28,7 @@ class Writer:
     def __init__(self, services: Services, changer: Changer, effects: Effects, answers: Answers, paths: Paths) -> None:
         self._s, self._changer, self._effects = services, changer, effects
         self._answers, self._paths = answers, paths
+        self._trees = Trees(services)
 
     async def edit_file(self, caller: Caller, call: Call, params: p.EditFile) -> r.ChangeAnswer:
         path = self._paths.file(params.path)
@@ -35,7 +39,10 @@ class Writer:
         )
 
     async def apply_patch(self, caller: Caller, call: Call, params: p.ApplyPatch) -> r.ChangeAnswer:
-        patch = parse_unified(params.patch)
+        patches = parse_patches(params.patch)
+        if len(patches) > 1 or patches[0].renames or not patches[0].hunks:
+            return await self._patch_several(caller, call, params, patches)
+        patch = patches[0]
         named = patch.new_path or patch.old_path
         if params.path is not None:
             path = self._paths.file(params.path)
@@ -45,14 +52,27 @@ class Writer:
             path = self._paths.file(named)
         else:
             raise ParameterInvalid("path", "is required, since the patch names no file")
-        if patch.headed and patch.old_path and patch.new_path and patch.old_path != patch.new_path:
-            raise NotAvailable("a patch that renames is not built in this version", hint="Use move_file, then patch.")
         creating = patch.headed and patch.old_path is None
         if creating:
             path = self._paths.new(path)
         deleting = patch.headed and patch.new_path is None
         self._changer.refuse_early(caller, Wish("delete" if deleting else "create" if creating else "write", path))
         return await self._change(caller, call, Patch(path=path, patch=patch), params, params.base, params.supersedes)
+
+    async def _patch_several(
+        self, caller: Caller, call: Call, params: p.ApplyPatch, patches: tuple[FilePatch, ...]
+    ) -> r.ChangeAnswer:
+        if params.path is not None and (len(patches) > 1 or patches[0].renames):
+            raise ParameterInvalid("path", "is for a patch of one file; this one names its files")
+        command = PatchSeveral(files=tuple(map(self._file_part, patches)))
+        self._changer.refuse_early(caller, *command.wishes({}))
+        return await self._change(caller, call, command, params, params.base, params.supersedes)
+
+    def _file_part(self, patch: FilePatch) -> FilePart:
+        old, new = patch.old_path, patch.new_path
+        source = self._paths.new(new or "") if old is None else self._paths.file(old)
+        target = self._paths.new(new) if new is not None and patch.renames else source
+        return FilePart(path=source, target=target, patch=patch)
 
     async def write_file(self, caller: Caller, call: Call, params: p.WriteFile) -> r.ChangeAnswer:
         path = self._paths.file(params.path, may_create=True)
@@ -65,18 +85,36 @@ class Writer:
         return await self._change(caller, call, command, params, params.base, params.supersedes)
 
     async def move_file(self, caller: Caller, call: Call, params: p.MoveFile) -> r.ChangeAnswer:
+        source = self._paths.either(params.source)
+        if self._is_directory(source):
+            return await self._move_tree(caller, call, params, source)
         source = self._paths.file(params.source)
         destination = self._paths.new(params.destination)
         self._changer.refuse_early(caller, Wish("move", source), Wish("create", destination))
-        self._no_directory(source, "moving")
-        if (stat := self._s.workspace.stat(destination)) is not None and stat.kind == "directory":
+        if self._is_directory(destination):
             raise FileExists(destination, "it is a directory", hint="Name the file's new path in full.")
         return await self._change(caller, call, Move(source=source, destination=destination), params, params.base, None)
 
+    async def _move_tree(self, caller: Caller, call: Call, params: p.MoveFile, source: WorkspacePath) -> r.ChangeAnswer:
+        destination = self._paths.new_directory(params.destination)
+        self._changer.refuse_early(caller, Wish("move", source), Wish("create", destination))
+        if f"{destination}/".startswith(f"{source}/"):
+            raise ParameterInvalid("destination", f"is inside {source}, which is to be moved")
+        if self._s.workspace.stat(destination) is not None and not self._is_empty(destination):
+            raise FileExists(destination, "something is there, and a move never overwrites")
+        files = await self._trees.files(source)
+        pairs = tuple((path, WorkspacePath(f"{destination}{path[len(source) :]}")) for path in files)
+        command = MoveTree(source=source, destination=destination, files=pairs)
+        return await self._change(caller, call, command, params, params.base, None)
+
     async def delete_file(self, caller: Caller, call: Call, params: p.DeleteFile) -> r.ChangeAnswer:
+        path = self._paths.either(params.path)
+        if self._is_directory(path):
+            self._changer.refuse_early(caller, Wish("delete", path))
+            command = DeleteTree(path=path, files=await self._trees.files(path))
+            return await self._change(caller, call, command, params, params.base, None)
         path = self._paths.file(params.path)
         self._changer.refuse_early(caller, Wish("delete", path))
-        self._no_directory(path, "deleting")
         return await self._change(caller, call, Delete(path=path), params, params.base, None)
 
     async def create_directory(self, caller: Caller, call: Call, params: p.CreateDirectory) -> r.ChangeAnswer:
@@ -133,10 +171,13 @@ class Writer:
         )
         return await self._changer.change(command, wanted)
 
-    def _no_directory(self, path: WorkspacePath, what: str) -> None:
-        stat = self._s.workspace.stat(path)
-        if stat is not None and stat.kind == "directory":
-            raise NotAvailable(
-                f"{path} is a directory, and {what} one is not built in this version",
-                hint="Name the files in it one by one.",
-            )
+    def _is_empty(self, path: WorkspacePath) -> bool:
+        """Whether nothing but directories is in a directory."""
+        return self._is_directory(path) and all(
+            item.valid and self._is_empty(WorkspacePath(f"{path}/{item.name}"))
+            for item in self._s.workspace.names(path)
+        )
+
+    def _is_directory(self, path: WorkspacePath) -> bool:
+        stat = self._s.workspace.stat(path) if path != "." else None
+        return stat is not None and stat.kind == "directory"

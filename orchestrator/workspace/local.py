@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +15,7 @@ from orchestrator.core.errors import (
     FileTooLarge,
     NotAFile,
     NotARegularFile,
+    PathError,
     SymlinkRefused,
     escaped,
 )
@@ -197,6 +199,23 @@ class LocalWorkspace:
             else:
                 self._disk.rename(parent, temp.name, parent, name, "exchange")
             sync(self._disk, parent, path)
+
+    def remove_empty(self, path: WorkspacePath) -> None:
+        stat = self.stat(path)
+        if stat is None or stat.kind != "directory":
+            return
+        with suppress(PathError):
+            for listed in self.names(path):
+                if listed.valid and listed.stat.kind == "directory":
+                    self.remove_empty(WorkspacePath(f"{path}/{listed.name}"))
+        with self._at.parent(path) as (above, name), translated(path):
+            try:
+                self._disk.remove_directory(above, name)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
+                    raise
+            else:
+                self._disk.sync(above)
 
     def sync_directory(self, path: WorkspacePath) -> None:
         with self._at.parent(path) as (parent, _), translated(path):

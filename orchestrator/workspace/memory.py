@@ -238,6 +238,14 @@ class MemoryWorkspace:
             if old is not None:
                 self.nodes[temp.path] = old
 
+    def remove_empty(self, path: WorkspacePath) -> None:
+        with self.lock:
+            below = sorted((key for key in self.nodes if key == path or key.startswith(f"{path}/")), reverse=True)
+            for key in below:
+                empty = not any(other.startswith(f"{key}/") for other in self.nodes)
+                if self.nodes[WorkspacePath(key)].kind == "directory" and empty:
+                    del self.nodes[WorkspacePath(key)]
+
     def sync_directory(self, path: WorkspacePath) -> None:
         self.check_parent(path)
 

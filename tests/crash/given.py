@@ -45,6 +45,7 @@ class Operation(msgspec.Struct, frozen=True):
     on_disk: dict[str, str] = {}  # before the daemon starts, where `prepare` makes `before` of it
     writes_temp: bool = True
     earlier: int = 0  # changes that `prepare` makes: how often each step is reached before the call
+    earlier_temps: int | None = None  # of them, those that write a temporary file; None: all
 
 
 async def _create(files: FileAccess, request_id: str) -> ChangeAnswer:
@@ -75,6 +76,54 @@ async def _edit_first(files: FileAccess) -> ChangeAnswer:
 async def _revert(files: FileAccess, request_id: str) -> ChangeAnswer:
     made = await _edit_first(files)  # the same request again: its answer names the change
     return await files.revert(made.change or "", request_id=request_id)
+
+
+SEVERAL_PATCH = """--- a/notes.txt
++++ b/notes.txt
+@@ -6,3 +6,4 @@
+ line 6
+-line 7
++line seven
++and a half
+ line 8
+diff --git a/third.txt b/below/moved.txt
+rename from third.txt
+rename to below/moved.txt
+--- a/third.txt
++++ b/below/moved.txt
+@@ -6,3 +6,4 @@
+ line 6
+-line 7
++line seven
++and a half
+ line 8
+--- /dev/null
++++ b/below/new.txt
+@@ -0,0 +1 @@
++made
+--- a/short.txt
++++ /dev/null
+@@ -1 +0,0 @@
+-short
+"""
+
+
+async def _several(files: FileAccess, request_id: str) -> ChangeAnswer:
+    return await files.apply_patch(SEVERAL_PATCH, base="@3", request_id=request_id)
+
+
+async def _move_tree(files: FileAccess, request_id: str) -> ChangeAnswer:
+    return await files.move_file("tree", "other/tree", request_id=request_id)
+
+
+async def _work(files: FileAccess) -> None:
+    await _edit_first(files)
+    await files.write_file("more.txt", "more\n", mode="create", request_id="another-before")
+    await files.move_file("third.txt", "below/moved.txt", request_id="the-third-before")
+
+
+async def _rollback(files: FileAccess, request_id: str) -> ChangeAnswer:
+    return await files.rollback(agent=AGENT, request_id=request_id)
 
 
 CREATE = Operation("create", {"new.txt": None}, {"new.txt": NEW}, _create, "new.txt")
@@ -108,13 +157,44 @@ REVERT = Operation(
     on_disk={"notes.txt": OLD},
     earlier=1,
 )
-OPERATIONS = (CREATE, CREATE_BELOW, EDIT, DELETE, MOVE, REVERT)
+SEVERAL = Operation(
+    "several",
+    {"notes.txt": OLD, "third.txt": OLD, "below/moved.txt": None, "below/new.txt": None, "short.txt": "short\n"},
+    {"notes.txt": NEW, "third.txt": None, "below/moved.txt": NEW, "below/new.txt": "made\n", "short.txt": None},
+    _several,
+    "notes.txt",
+    on_disk={"notes.txt": OLD, "third.txt": OLD, "short.txt": "short\n"},
+)
+MOVE_TREE = Operation(
+    "move_tree",
+    {"tree/a.txt": OLD, "tree/b/c.txt": NEW, "other/tree/a.txt": None, "other/tree/b/c.txt": None},
+    {"tree/a.txt": None, "tree/b/c.txt": None, "other/tree/a.txt": OLD, "other/tree/b/c.txt": NEW},
+    _move_tree,
+    "other/tree/a.txt",
+    on_disk={"tree/a.txt": OLD, "tree/b/c.txt": NEW},
+    writes_temp=False,
+)
+ROLLBACK = Operation(
+    "rollback",
+    {"notes.txt": NEW, "more.txt": "more\n", "third.txt": None, "below/moved.txt": OLD},
+    {"notes.txt": OLD, "more.txt": None, "third.txt": OLD, "below/moved.txt": None},
+    _rollback,
+    "notes.txt",
+    prepare=_work,
+    on_disk={"notes.txt": OLD, "third.txt": OLD},
+    earlier=3,
+    earlier_temps=2,
+)
+OPERATIONS = (CREATE, CREATE_BELOW, EDIT, DELETE, MOVE, REVERT, SEVERAL, MOVE_TREE, ROLLBACK)
 
 
 def nth(step: str, operation: Operation, *, half: int = 1) -> str:
     """A step of the operation's own call, past those of the changes before it."""
+    temps = operation.earlier if operation.earlier_temps is None else operation.earlier_temps
     if step == "temp_half_written":
-        return f"{step}:{2 * operation.earlier + half}"
+        return f"{step}:{2 * temps + half}"
+    if step.startswith("temp_"):
+        return f"{step}:{temps + 1}"
     return f"{step}:{operation.earlier + 1}"
 
 
@@ -124,6 +204,7 @@ class Ground(RunningDaemon):
     def prepare(self, operation: Operation) -> None:
         (self.state_dir / "policy.toml").write_text(POLICY)
         for path, content in operation.on_disk.items():
+            (self.workspace / path).parent.mkdir(parents=True, exist_ok=True)
             (self.workspace / path).write_text(content)
 
     async def crash(self, operation: Operation, *, at: str, **more: str) -> ChangeAnswer | OrchestratorError:

@@ -41,7 +41,7 @@ def assemble(results: Sequence[Result], facts: Mapping[WorkspacePath, Facts]) ->
     wanted: dict[WorkspacePath, Result] = {result.path: result for result in going if result.path is not None}
     paths = sorted({path for result in going for path in (result.present, result.path) if path is not None})
     moves = {result.path: result.present for result in going if _plain_move(result, facts, wanted)}
-    left = {source for source in moves.values() if source is not None}
+    left = {result.present for result in going if result.path is not None and result.present not in wanted}
     parts = tuple(
         Part(path=path, before=_digest(facts[path].held), after=None)
         if path in left

@@ -39,6 +39,10 @@ class Command(Protocol):
         """Every path that it may touch; they are locked together."""
 
     @property
+    def based(self) -> tuple[WorkspacePath, ...]:
+        """The paths whose content it was made against."""
+
+    @property
     def base_rule(self) -> Rule:
         """Which base it has when none is named."""
 
@@ -63,6 +67,10 @@ class _One(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
+        return (self.path,)
+
+    @property
+    def based(self) -> tuple[WorkspacePath, ...]:
         return (self.path,)
 
     @property
@@ -161,6 +169,10 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
         return (self.source, self.destination)
 
     @property
+    def based(self) -> tuple[WorkspacePath, ...]:
+        return (self.source,)
+
+    @property
     def reverts(self) -> tuple[Seq, ...]:
         return ()
 
@@ -192,6 +204,10 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
         return tuple(sorted(self.histories))
+
+    @property
+    def based(self) -> tuple[WorkspacePath, ...]:
+        return ()
 
     @property
     def reverts(self) -> tuple[Seq, ...]:

@@ -99,6 +99,7 @@ class Apply(msgspec.Struct, frozen=True, kw_only=True):
     clashes: tuple[Clash, ...] = ()
     reverts: tuple[Seq, ...] = ()  # of an undo: the changes that it undoes in full
     dependencies: tuple[Dependency, ...] = ()
+    emptied: tuple[WorkspacePath, ...] = ()  # directories that go, with those below them, where nothing is left in them
 
 
 Outcome = Need | Apply | Clash

@@ -23,7 +23,7 @@ from orchestrator.core.errors import (
     StaleBase,
 )
 from orchestrator.core.text.locate import Replacement
-from orchestrator.core.text.patch import parse_unified
+from orchestrator.core.text.unified import parse_unified
 from tests.core.decisions.facts import PATH, facts
 
 TEN = "".join(f"line {n}\n" for n in range(10))

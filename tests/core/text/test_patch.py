@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from orchestrator.core.errors import ChangesOverlap, NothingToChange, PatchInvalid, SearchAmbiguous, SearchNotFound
 from orchestrator.core.text.diff import unified
 from orchestrator.core.text.encoding import Document, decode, encode, new_document, replace_text, splice
-from orchestrator.core.text.patch import FilePatch, PatchHunk, Tag, locate_patch, parse_unified
+from orchestrator.core.text.patch import FilePatch, PatchHunk, Tag, locate_patch
+from orchestrator.core.text.unified import parse_patches, parse_unified
 from tests.core.text.strategies import lf_text, quick
 from tests.core.text.strategies_git import ALPHABETS, three
 
@@ -70,9 +71,9 @@ def test_parse(text: str, patch: FilePatch) -> None:
     pytest.param("@@ -1,2 +1,2 @@\n a\n*b\n", 3, "begins with none", id="an unknown tag"),
     pytest.param("@@ -1 +1\n-a\n+b\n", 1, "not of the form", id="half a header"),
     pytest.param("@@ -0 +1 @@\n-a\n+b\n", 1, "from 1", id="line 0"),
-    pytest.param(f"--- a/x\n+++ b/x\n{HUNK}--- a/y\n+++ b/y\n{HUNK}", 7, "second file", id="two files"),
-    pytest.param(f"{HUNK}diff --git a/y b/y\n", 5, "second file", id="two files with a preamble"),
-    pytest.param("diff --git a/x b/y\nrename from x\n", 2, "move_file", id="a rename"),
+    pytest.param(f"{HUNK}diff --git a/y b/y\n", 6, "no hunk", id="a second file without hunks"),
+    pytest.param("diff --git a/x b/y\nrename from x\n", 3, "no hunk", id="half a rename"),
+    pytest.param("diff --git a/x b/y\ncopy from x\ncopy to y\n", 2, "copies", id="a copy"),
     pytest.param("@@ -1 +1 @@\n\\ No newline at end of file\n-a\n+b\n", 2, "must follow", id="a mark without line"),
     pytest.param("@@ -1,2 +1 @@\n-a\n\\ No newline at end of file\n-b\n+c\n", 4, "do not fit", id="a mark too early"),
     pytest.param("@@ -0,0 +0,0 @@\n", 2, "empty", id="an empty hunk"),
@@ -81,6 +82,63 @@ def test_parse_refuses(text: str, line: int, why: str) -> None:
     with pytest.raises(PatchInvalid, match=why) as caught:
         parse_unified(text)
     assert caught.value.details["line"] == line
+
+
+SEVERAL = """--- a/x y
++++ b/z
+@@ -1,2 +1,2 @@
+ k
+-a
++b
+--- /dev/null
++++ b/made
+@@ -0,0 +1 @@
++a
+diff --git a/edited b/edited
+index 1..2 100644
+--- a/edited
++++ b/edited
+@@ -1 +1 @@
+-a
++b
+diff --git a/empty b/empty
+new file mode 100644
+index 0000000..e69de29
+diff --git a/from b/to
+similarity index 100%
+rename from from
+rename to to
+diff --git "a/gr\\303\\266\\303\\237e" "b/gr\\303\\266\\303\\237e"
+deleted file mode 100644
+index e69de29..0000000
+"""
+
+
+def test_parse_several() -> None:
+    found = [(patch.old_path, patch.new_path, len(patch.hunks), patch.renames) for patch in parse_patches(SEVERAL)]
+    assert found == [
+        ("x y", "z", 1, True),
+        (None, "made", 1, False),
+        ("edited", "edited", 1, False),
+        (None, "empty", 0, False),
+        ("from", "to", 0, True),
+        ("größe", None, 0, False),
+    ]
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    pytest.param(f"--- a/x\n+++ b/x\n{HUNK}--- a/x\n+++ b/x\n{HUNK}", "twice", id="one file twice"),
+    pytest.param(f"--- a/x\n+++ b/y\n{HUNK}--- a/y\n+++ b/y\n{HUNK}", "twice", id="renamed onto another"),
+    pytest.param(f"{HUNK}--- a/y\n+++ b/y\n{HUNK}", "names no file", id="one without a name"),
+])  # fmt: skip
+def test_parse_refuses_several(text: str, why: str) -> None:
+    with pytest.raises(PatchInvalid, match=why):
+        parse_patches(text)
+
+
+def test_one_file_is_wanted() -> None:
+    with pytest.raises(PatchInvalid, match="of 2 files"):
+        parse_unified(f"--- a/x\n+++ b/x\n{HUNK}--- a/y\n+++ b/y\n{HUNK}")
 
 
 @pytest.mark.parametrize(("base", "patch", "after"), [

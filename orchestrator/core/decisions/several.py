@@ -1,0 +1,215 @@
+"""Changes of several files: all of them or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from orchestrator.core.content import Rung
+from orchestrator.core.decisions import patching
+from orchestrator.core.decisions.bases import Rule
+from orchestrator.core.decisions.commands import AllFacts, Delete, Move, Wish
+from orchestrator.core.decisions.decision import Apply, Clash, Need, Outcome, Part
+from orchestrator.core.errors import ChangesClash, FileExists, FileNotFound
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.text.patch import FilePatch
+
+_RUNGS: tuple[Rung, ...] = ("current", "shifted", "merged")
+
+
+class FilePart(msgspec.Struct, frozen=True, kw_only=True):
+    """One file's patch. `target` differs from `path` where the file gets another name."""
+
+    path: WorkspacePath
+    target: WorkspacePath
+    patch: FilePatch
+
+    @property
+    def creates(self) -> bool:
+        return self.patch.headed and self.patch.old_path is None
+
+    @property
+    def deletes(self) -> bool:
+        return self.patch.headed and self.patch.new_path is None
+
+
+class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
+    """A unified diff of several files, or one that renames."""
+
+    files: tuple[FilePart, ...]
+    base_rule: Rule = "seen"
+    reads: bool = True
+
+    @property
+    def paths(self) -> tuple[WorkspacePath, ...]:
+        return tuple(dict.fromkeys(path for item in self.files for path in (item.path, item.target)))
+
+    @property
+    def based(self) -> tuple[WorkspacePath, ...]:
+        return tuple(item.path for item in self.files if not item.creates)
+
+    @property
+    def reverts(self) -> tuple[Seq, ...]:
+        return ()
+
+    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
+        return tuple(wish for item in self.files for wish in _wishes(item))
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        """Raises ChangesClash, which names the files that do not fit, and what each file's patch may raise."""
+        parts: list[Part] = []
+        missing: dict[Digest, None] = {}
+        clashes: list[Clash] = []
+        rung, seen_whole, warnings = 0, True, list[str]()
+        for item in self.files:
+            outcome = _decide(item, facts)
+            match outcome:
+                case Need(digests=digests):
+                    missing |= dict.fromkeys(digests)
+                case Clash():
+                    clashes.append(outcome)
+                case Apply():
+                    parts += _renamed(item, outcome, facts) if item.target != item.path else outcome.parts
+                    rung = max(rung, _RUNGS.index(outcome.rung))
+                    seen_whole = seen_whole and outcome.on_seen_whole
+                    warnings += (f"{item.path}: {warning}" for warning in outcome.warnings)
+        if missing:
+            return Need(tuple(missing))
+        if clashes:
+            raise _refused(clashes, facts)
+        return Apply(
+            parts=tuple(parts),
+            rung=_RUNGS[rung],
+            on_seen_whole=seen_whole,
+            warnings=tuple(warnings),
+        )
+
+
+class MoveTree(msgspec.Struct, frozen=True, kw_only=True):
+    """Give every file of a directory another path."""
+
+    source: WorkspacePath
+    destination: WorkspacePath
+    files: tuple[tuple[WorkspacePath, WorkspacePath], ...]
+    base_rule: Rule = "none"
+    reads: bool = False
+
+    @property
+    def paths(self) -> tuple[WorkspacePath, ...]:
+        return tuple(path for pair in self.files for path in pair)
+
+    @property
+    def based(self) -> tuple[WorkspacePath, ...]:
+        return tuple(source for source, _ in self.files)
+
+    @property
+    def reverts(self) -> tuple[Seq, ...]:
+        return ()
+
+    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
+        return tuple(wish for source, target in self.files for wish in (Wish("move", source), Wish("create", target)))
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        parts: list[Part] = []
+        for source, target in self.files:
+            outcome = Move(source=source, destination=target).decide(facts)
+            if isinstance(outcome, Apply):
+                parts += outcome.parts
+        return Apply(parts=tuple(parts), emptied=(self.source,))
+
+
+class DeleteTree(msgspec.Struct, frozen=True, kw_only=True):
+    """Take away every file of a directory."""
+
+    path: WorkspacePath
+    files: tuple[WorkspacePath, ...]
+    base_rule: Rule = "none"
+    reads: bool = False
+
+    @property
+    def paths(self) -> tuple[WorkspacePath, ...]:
+        return self.files
+
+    @property
+    def based(self) -> tuple[WorkspacePath, ...]:
+        return self.files
+
+    @property
+    def reverts(self) -> tuple[Seq, ...]:
+        return ()
+
+    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
+        return tuple(Wish("delete", path) for path in self.files)
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        parts: list[Part] = []
+        for path in self.files:
+            outcome = Delete(path=path).decide(facts)
+            if isinstance(outcome, Apply):
+                parts += outcome.parts
+        return Apply(parts=tuple(parts), emptied=(self.path,))
+
+
+def _wishes(item: FilePart) -> Iterator[Wish]:
+    if item.target != item.path:
+        yield Wish("move", item.path)
+        yield Wish("create", item.target)
+    elif item.deletes:
+        yield Wish("delete", item.path)
+    else:
+        yield Wish("create" if item.creates else "write", item.path)
+
+
+def _decide(item: FilePart, facts: AllFacts) -> Outcome:
+    here = facts[item.path]
+    if item.target != item.path and facts[item.target].held is not None:
+        raise FileExists(item.target, "something is there, and a rename never overwrites")
+    if item.patch.hunks:
+        return patching.patch(item.patch, here)
+    if item.target != item.path:
+        return Move(source=item.path, destination=item.target).decide(facts)
+    if item.creates:
+        return patching.create("", here)
+    if here.held is None:
+        raise FileNotFound(item.path, "there is no such file")
+    if here.held.data:
+        raise ChangesClash(f"the patch removes {item.path} as an empty file, but it holds {len(here.held.data)} bytes")
+    return Delete(path=item.path).decide(facts)
+
+
+def _renamed(item: FilePart, outcome: Apply, facts: AllFacts) -> tuple[Part, ...]:
+    """The new content under the new name."""
+    if not item.patch.hunks:
+        return outcome.parts
+    part, held = outcome.parts[0], facts[item.path].held
+    return (
+        Part(path=item.path, before=part.before, after=None),
+        msgspec.structs.replace(
+            part, path=item.target, before=None, renamed_from=item.path, mode=held.mode if held else None
+        ),
+    )
+
+
+def _refused(clashes: list[Clash], facts: AllFacts) -> ChangesClash:
+    """Name the files and the lines; the first one's are shown."""
+    said = []
+    for clash in clashes:
+        version = facts[clash.path].version
+        lines = ", ".join(f"{r.current_start + 1}-{r.current_start + max(1, r.current_len)}" for r in clash.regions)
+        where = f" at lines {lines}" if lines else ""
+        said.append(f"{clash.path} (at {show(version)} now){where}" if version else f"{clash.path} (gone)")
+    return ChangesClash(
+        f"others have changed what this patch changes, in {'; '.join(said)}. None of its files was changed",
+        details={
+            "path": clashes[0].path,
+            "files": [
+                {
+                    "path": clash.path,
+                    "current": show(version) if (version := facts[clash.path].version) else None,
+                    "lines": [[r.current_start + 1, r.current_start + r.current_len] for r in clash.regions],
+                }
+                for clash in clashes
+            ],
+        },
+    )
