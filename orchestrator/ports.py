@@ -88,6 +88,13 @@ class EventFilter(msgspec.Struct, frozen=True):
 EVERYTHING = EventFilter()
 
 
+class KnownVersion(msgspec.Struct, frozen=True):
+    """One version of a path, with the event that made it."""
+
+    row: VersionRow
+    recorded: Recorded
+
+
 class VerifyReport(msgspec.Struct, frozen=True):
     """What a walk over the journal found."""
 
@@ -143,6 +150,9 @@ class Journal(Protocol):
 
     async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
         """The newest version of this path with this content."""
+
+    async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
+        """The versions of a path with `after` < seq ≤ `until`, oldest first, each with its event; in few queries."""
 
     async def verify(self) -> VerifyReport: ...
 

@@ -17,7 +17,7 @@ from orchestrator.core.projections.history import VersionRow, history
 from orchestrator.journal.history import Versions
 from orchestrator.journal.ledger import Ledger, Row
 from orchestrator.journal.rows import link_problem, origin_of
-from orchestrator.ports import EVERYTHING, Clock, Entropy, EventFilter, RequestSeen, Unit, VerifyReport
+from orchestrator.ports import EVERYTHING, Clock, Entropy, EventFilter, KnownVersion, RequestSeen, Unit, VerifyReport
 
 
 class MemoryJournal:
@@ -125,6 +125,11 @@ class MemoryJournal:
     async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
         await checkpoint()
         return max((row for row in self._of(path) if row.digest == digest), key=lambda row: row.seq, default=None)
+
+    async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
+        await checkpoint()
+        rows = sorted((row for row in self._of(path) if after < row.seq <= until), key=lambda row: row.seq)
+        return [KnownVersion(row, self._recorded[row.seq - 1]) for row in rows]
 
     def _of(self, path: WorkspacePath) -> Iterable[VersionRow]:
         return self._versions.by_path.get(path, {}).values()
