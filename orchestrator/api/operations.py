@@ -10,6 +10,7 @@ from typing import Literal
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api import tracing
 from orchestrator.api.operation import CHANGES, PATHS, READS, Operation, Shape
 from orchestrator.core import errors as e
 
@@ -218,6 +219,7 @@ OPERATIONS: tuple[Operation, ...] = (
         raises=(e.NotPermitted,),
         planned=("task", "since", "until", "outcome"),
     ),
+    *tracing.OPERATIONS,
     *(
         Operation(name=name, params=params, result=result, summary=summary, people=True, writes=writes)
         for name, params, result, summary, writes in (
@@ -254,8 +256,6 @@ PLANNED: frozenset[str] = frozenset(
         "get_excerpt",
         "summarize_file",
         "rollback",
-        "blame",
-        "changes_since",
         "reserve_paths",
         "release_paths",
         "run_command",
