@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from orchestrator.api.operation import READS, Operation
-from orchestrator.api.parameters import Globs, Params, PathText, Start, Version
+from orchestrator.api.parameters import Count, Globs, Params, PathText, Start, Version
 from orchestrator.api.results import Result
 from orchestrator.core import errors as e
 
@@ -15,7 +15,7 @@ from orchestrator.core import errors as e
 class Blame(Params, frozen=True, kw_only=True):
     path: PathText
     start: Start = 1
-    end: Annotated[int | None, Meta(description="Last line, included; the file's end without it.", ge=1)] = None
+    end: Annotated[Count | None, Meta(description="Last line, included; the file's end without it.")] = None
     at: Annotated[Version | None, Meta(description="The file as it was at '@N'; the present one without it.")] = None
 
 

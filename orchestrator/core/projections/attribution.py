@@ -3,10 +3,11 @@
 A version owns the lines that its hunks insert. Lines outside of them keep their owner, wherever
 they move to, so a merged or shifted change owns what it changed and no more. A change that
 reverts others gives lines back: of the lines that it inserts, those that a reverted change had
-removed take the owner that they had before it. Which these are: if the revert is that change's
-exact inverse, all of them, in order; else those that an alignment of the two sequences pairs
-(`align`, the pairing of git). Several reverted changes are tried oldest first; a line whose
-former owner is itself reverted goes on to the next, and in the end to the revert.
+removed take the owner that they had before it. Which these are: if the revert leads from the
+content that the change made straight back to the one that it found, all of them, in order; else
+those that an alignment of the two sequences pairs (`align`, the pairing of git). Several reverted
+changes are tried oldest first; a line whose former owner is itself reverted goes on to the next,
+and in the end to the revert.
 """
 
 from __future__ import annotations
@@ -100,12 +101,15 @@ class Attribution:
         return self._taken.get(change)
 
     def inexact(self, step: Step) -> tuple[tuple[Seq, Taken], ...]:
-        """The reverted changes for which a step needs texts: it is not simply their inverse."""
+        """The reverted changes for which a step needs texts: it does not lead straight back."""
         known = ((change, self._taken.get(change)) for change in step.reverts)
-        return tuple((change, taken) for change, taken in known if taken is not None and not _inverse(step, taken))
+        return tuple(
+            (change, taken) for change, taken in known if taken is not None and not _straight_back(step, taken)
+        )
 
     def take(self, step: Step) -> None:
         """Take the next version in. Raises ValueError where its hunks do not fit the lines."""
+        step = self._exact(step)
         owner = -step.since if step.since is not None else step.version
         removed = array("q")
         for hunk in step.hunks:
@@ -137,6 +141,17 @@ class Attribution:
             yield Owned(at, at + count - 1, Seq(abs(owner)), owner > 0)
             at += count
 
+    def _exact(self, step: Step) -> Step:
+        """The step; as the mirror image of the change that it reverts, if it leads straight back.
+
+        A diff the other way round may pair equal lines otherwise.
+        """
+        for change in step.reverts:
+            undone = self._taken.get(change)
+            if undone is not None and _straight_back(step, undone):
+                return msgspec.structs.replace(step, hunks=tuple(_mirrored(h) for h in undone.hunks))
+        return step
+
     def _inserted(self, step: Step, owner: int) -> array[int]:
         """The owners of the lines that a step inserts, in order."""
         owners = array("q", [owner]) * sum(h.new_len for h in step.hunks)
@@ -156,7 +171,7 @@ class Attribution:
 
 def _pairs(step: Step, change: Seq, undone: Taken, inserted: int, removed: int) -> Iterator[tuple[int, int]]:
     """Which inserted line is which removed one, by their places in the two sequences."""
-    if _inverse(step, undone):
+    if _straight_back(step, undone):
         yield from zip(range(inserted), range(removed), strict=True)
         return
     if step.texts is None or change not in step.texts.removed:
@@ -164,10 +179,13 @@ def _pairs(step: Step, change: Seq, undone: Taken, inserted: int, removed: int) 
     yield from _common(step.texts.removed[change], step.texts.inserted)
 
 
-def _inverse(step: Step, undone: Taken) -> bool:
-    """Whether a step is the exact inverse of what a change did."""
-    back = tuple(LineHunk(h.new_start, h.new_len, h.old_start, h.old_len) for h in undone.hunks)
-    return (step.before, step.after, step.hunks) == (undone.after, undone.before, back)
+def _straight_back(step: Step, undone: Taken) -> bool:
+    """Whether a step leads from what a change made straight back to what it found."""
+    return step.since is None and (step.before, step.after) == (undone.after, undone.before)
+
+
+def _mirrored(hunk: LineHunk) -> LineHunk:
+    return LineHunk(hunk.new_start, hunk.new_len, hunk.old_start, hunk.old_len)
 
 
 def _common(removed: Sequence[str], inserted: Sequence[str]) -> Iterator[tuple[int, int]]:
