@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
+import msgspec
 import pytest
+from anyio import to_thread
 
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.api.tracing import Blamed, BlamedLines
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from orchestrator.servers.blocks import MOST_RANGES, text_block
 from tests.daemon.running import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
@@ -248,3 +254,47 @@ async def test_the_same_after_a_restart(daemon: RunningDaemon) -> None:
     daemon.start()
     async with daemon.client("alice") as alice:
         assert (await alice.blame("a.py")).ranges == before.ranges
+
+
+# --- as people and models see it ------------------------------------------------------------------
+
+
+def said(daemon: RunningDaemon, *arguments: str) -> str:
+    command = [sys.executable, "-m", "orchestrator", *arguments, "--workspace", str(daemon.workspace)]
+    return subprocess.run(command, env=daemon.env, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+async def test_the_command_line_shows_each_line_with_its_author(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "a.py").write_text("one\ntwo\n")
+    async with daemon.client("alice") as alice:
+        change = await edited(alice, "a.py", "two\n", "TWO\nthree\n")
+        shown = await to_thread.run_sync(said, daemon, "blame", "a.py")
+        first, second, third = shown.splitlines()
+        assert re.fullmatch(r"@\d+ +outside +\S+ \S+ 1\) one", first)
+        assert re.fullmatch(rf"{change.version_id} +alice +\S+ \S+ 2\) TWO", second)
+        assert third.endswith("3) three")
+        part = await to_thread.run_sync(said, daemon, "blame", "a.py", "--start", "3", "--json")
+        assert msgspec.json.decode(part, type=Blamed).ranges[0].agent == "alice"
+        since = await to_thread.run_sync(said, daemon, "since", "@1")
+        assert [row.split()[-1] for row in since.splitlines()] == ["a.py", "a.py"]
+        assert "+2 -1" in since.splitlines()[1]
+
+
+async def test_a_model_gets_a_row_for_each_range(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "a.py").write_text("one\ntwo\n")
+    async with daemon.client("alice") as alice:
+        change = await edited(alice, "a.py", "two\n", "TWO\nthree\n")
+        blamed = await alice.blame("a.py")
+    block = text_block(blamed, lambda: "mark")
+    assert block is not None
+    head, first, second = block.splitlines()
+    assert head == f"a.py {change.version_id}, lines 1-3 of 3: who brought them in"
+    assert first.startswith("1-1 @")
+    assert " outside outside" in first
+    assert second.startswith(f"2-3 {change.version_id} ")
+    assert f" alice edit_file change {change.change} session {alice.session}" in second
+    many = msgspec.structs.replace(blamed, ranges=blamed.ranges * MOST_RANGES)
+    told = text_block(many, lambda: "mark")
+    assert told is not None
+    assert len(told.splitlines()) == MOST_RANGES + 2
+    assert told.endswith(f'[more follows: blame(path="a.py", start=1, at="{change.version_id}")]')
