@@ -64,7 +64,9 @@ class Attributions:
     """Folds by (path, version). A later version of a path goes on from an earlier one's."""
 
     def __init__(self, services: Services, *, most: int = KEPT_NUMBERS) -> None:
-        self._s, self._most, self._held = services, most, 0
+        self._s, self._most = services, most
+        self.held = 0
+        """Numbers in all folds that are at hand."""
         self._kept: OrderedDict[tuple[WorkspacePath, Seq], Lineage] = OrderedDict()
 
     async def of(self, path: WorkspacePath, version: Seq) -> Lineage:
@@ -110,10 +112,10 @@ class Attributions:
         if lineage.weight > self._most // 4 or (path, version) in self._kept:
             return
         self._kept[path, version] = lineage
-        self._held += lineage.weight
-        while self._held > self._most:
+        self.held += lineage.weight
+        while self.held > self._most:
             _, dropped = self._kept.popitem(last=False)
-            self._held -= dropped.weight
+            self.held -= dropped.weight
 
     # --- folding ------------------------------------------------------------------------
 
