@@ -68,6 +68,13 @@ async def test_lines_belong_to_whoever_brought_them_in(daemon: RunningDaemon) ->
         assert by_line(await bob.blame("a.py", at=first.change)) == by_line(then)  # between intent and outcome
 
 
+async def test_context_inside_of_a_search_keeps_its_owner(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "a.py").write_text("one\ntwo\nthree\nfour\n")
+    async with daemon.client("alice") as alice:
+        await edited(alice, "a.py", "one\ntwo\nthree\nfour\n", "ONE\ntwo\nthree\nFOUR\n")
+        assert by_line(await alice.blame("a.py")) == ["alice", "outside", "outside", "alice"]
+
+
 async def test_merged_and_shifted_changes_own_only_what_they_changed(daemon: RunningDaemon) -> None:
     text = "".join(f"line {n}\n" for n in range(20))
     (daemon.workspace / "a.py").write_text(text)
