@@ -297,9 +297,7 @@ def _edited(facts: Facts, held: Held, document: Document, edits: list[Edit], *, 
     hunks: list[LineHunk] = []
     shift = 0
     for change in edits:
-        start = change.start
-        for h in diff(document.lines[start : start + change.length], change.lines):  # a search may hold context
-            hunks.append(LineHunk(start + h.old_start, h.old_len, start + shift + h.new_start, h.new_len))
+        hunks.append(LineHunk(change.start, change.length, change.start + shift, len(change.lines)))
         shift += len(change.lines) - change.length
     after = splice(document, edits)
     return _applied(facts, held, document, after, "current", seen_whole=seen_whole, hunks=tuple(hunks))
