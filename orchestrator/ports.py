@@ -88,6 +88,13 @@ class EventFilter(msgspec.Struct, frozen=True):
 EVERYTHING = EventFilter()
 
 
+class KnownVersion(msgspec.Struct, frozen=True):
+    """One version of a path, with the event that made it."""
+
+    row: VersionRow
+    recorded: Recorded
+
+
 class VerifyReport(msgspec.Struct, frozen=True):
     """What a walk over the journal found."""
 
@@ -149,6 +156,9 @@ class Journal(Protocol):
 
     async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
         """Every change that undid others, newest first, with the changes that it undid."""
+
+    async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
+        """The versions of a path with `after` < seq ≤ `until`, oldest first, each with its event; in few queries."""
 
     async def verify(self) -> VerifyReport: ...
 

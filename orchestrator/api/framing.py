@@ -92,8 +92,10 @@ class ErrorReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnyReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client decodes: exactly one of `result` and `error` is there."""
+    """What a client decodes: one of `result` and `error`; or, in a line that answers no call, `method` and `params`."""
 
     id: int | str | None = None
     result: msgspec.Raw = msgspec.Raw(b"")
     error: RpcError | None = None
+    method: str = ""
+    params: msgspec.Raw = msgspec.Raw(b"")

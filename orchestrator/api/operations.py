@@ -10,7 +10,7 @@ from typing import Literal
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api import undoing
+from orchestrator.api import tracing, undoing
 from orchestrator.api.operation import CHANGES, PATHS, READS, Operation, Shape
 from orchestrator.core import errors as e
 
@@ -220,6 +220,7 @@ OPERATIONS: tuple[Operation, ...] = (
         raises=(e.NotPermitted,),
         planned=("task", "since", "until", "outcome"),
     ),
+    *tracing.OPERATIONS,
     *(
         Operation(name=name, params=params, result=result, summary=summary, people=True, writes=writes)
         for name, params, result, summary, writes in (
@@ -255,8 +256,6 @@ PLANNED: frozenset[str] = frozenset(
         "read_symbol",
         "get_excerpt",
         "summarize_file",
-        "blame",
-        "changes_since",
         "reserve_paths",
         "release_paths",
         "run_command",

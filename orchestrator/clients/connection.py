@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple, Self, TypeVar, cast
 
 import msgspec
 
 from orchestrator.api import locations
+from orchestrator.api.feed import METHODS, SUBSCRIBE, FeedEnded, FeedEvent, Subscribe, Subscribed
 from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome
 from orchestrator.api.operations import BY_NAME, Operation
 from orchestrator.api.parameters import Params
@@ -79,7 +80,7 @@ class Asked(NamedTuple):
 
 def asked(id: int, operation: str, params: Params | Mapping[str, Any]) -> Asked:
     """Write a call down. Parameters at their defaults are left out; a write gets a `request_id`."""
-    known = BY_NAME[operation]
+    known = METHODS.get(operation) or BY_NAME[operation]
     values = _given(params) if isinstance(params, Params) else dict(params)
     request_id = values.get("request_id")
     if request_id is None and known.writes and "request_id" in known.params.__struct_fields__:
@@ -167,6 +168,33 @@ class Connection:
         if not line.endswith(b"\n"):
             raise call.cut_off()
         return cast("R", call.answer(msgspec.json.decode(line, type=AnyReply)))
+
+    def subscribe(self, params: Subscribe) -> Subscribed:
+        """Begin a feed, to be read with `events`; the connection is of no other use after. Raises as `call`."""
+        self._last += 1
+        call = asked(self._last, SUBSCRIBE.name, params)
+        try:
+            self._socket.sendall(call.line)
+            line = self._lines.readline()
+        except OSError as error:
+            raise call.cut_off() from error
+        if not line.endswith(b"\n"):
+            raise call.cut_off()
+        return cast("Subscribed", call.answer(msgspec.json.decode(line, type=AnyReply)))
+
+    def events(self) -> Iterator[FeedEvent]:
+        """The events of the feed, without end. Raises DaemonRestarted, RemoteError where the daemon ends it."""
+        while True:
+            try:
+                line = self._lines.readline()
+            except OSError as error:
+                raise DaemonRestarted("the daemon ended while events were followed") from error
+            if not line.endswith(b"\n"):
+                raise DaemonRestarted("the daemon ended while events were followed")
+            reply = msgspec.json.decode(line, type=AnyReply)
+            if reply.method != "event":
+                raise RemoteError(msgspec.json.decode(reply.params, type=FeedEnded).error)
+            yield msgspec.json.decode(reply.params, type=FeedEvent)
 
     def wait_closed(self, timeout_s: float) -> bool:
         """Wait until the daemon closes the connection; whether it did."""

@@ -23,7 +23,9 @@ from orchestrator.api.parameters import Params, Replacement
 from orchestrator.api.results import Result
 from orchestrator.clients.calls import AgentCalls
 from orchestrator.clients.connection import Asked, Caller, RemoteError, asked, socket_of, welcomed
+from orchestrator.clients.following import Answered, FollowingCalls
 from orchestrator.clients.people import PeopleCalls
+from orchestrator.clients.tracing import TracingCalls
 from orchestrator.core.errors import DaemonUnreachable
 
 __all__ = ["FileAccess", "RemoteError", "Replacement"]
@@ -37,7 +39,7 @@ MAX_REPLY_BYTES = 64 * 1024 * 1024
 _NAMES = {operation.params: operation.name for operation in OPERATIONS}
 
 
-class FileAccess(AgentCalls, PeopleCalls):
+class FileAccess(AgentCalls, PeopleCalls, TracingCalls, FollowingCalls):
     """A session with the daemon of a workspace. Calls may run side by side; each gets its own answer.
 
     Calls raise RemoteError with the daemon's refusal, DaemonRestarted where the daemon ends
@@ -49,6 +51,7 @@ class FileAccess(AgentCalls, PeopleCalls):
         self._welcome = welcome
         self._sending = anyio.Lock()
         self._open: dict[int, _Waiting] = {}
+        self._feeds = {}
         self._last = 0
         self._ended = False
 
@@ -106,11 +109,14 @@ class FileAccess(AgentCalls, PeopleCalls):
             raise failure
 
     async def _call(self, result: type[R], params: Params) -> R:
+        return cast("R", await self._ask(_NAMES[type(params)], params))
+
+    async def _ask(self, name: str, params: Params, answered: Answered | None = None) -> Result:
         self._last += 1
-        call = asked(self._last, _NAMES[type(params)], params)
+        call = asked(self._last, name, params)
         if self._ended:
             raise DaemonUnreachable("the daemon has closed the connection")
-        waiting = self._open[call.id] = _Waiting(call)
+        waiting = self._open[call.id] = _Waiting(call, answered)
         try:
             await self._send(waiting)
             await waiting.done.wait()
@@ -118,7 +124,7 @@ class FileAccess(AgentCalls, PeopleCalls):
             del self._open[call.id]
         if waiting.reply is None:
             raise call.cut_off()
-        return cast("R", call.answer(waiting.reply))
+        return call.answer(waiting.reply)
 
     async def _send(self, waiting: _Waiting) -> None:
         """Send a whole line: half of one, cut off by a cancellation, would spoil the connection."""
@@ -137,10 +143,11 @@ class FileAccess(AgentCalls, PeopleCalls):
             while True:
                 line = await lines.receive_until(b"\n", MAX_REPLY_BYTES)
                 reply = msgspec.json.decode(line, type=AnyReply)
+                if reply.method:
+                    self._take(reply)
                 waiting = self._open.get(reply.id) if isinstance(reply.id, int) else None
                 if waiting is not None:
-                    waiting.reply = reply
-                    waiting.done.set()
+                    waiting.take(reply)
         except (
             anyio.IncompleteRead,
             anyio.BrokenResourceError,
@@ -150,8 +157,16 @@ class FileAccess(AgentCalls, PeopleCalls):
         ):
             self._end()
 
+    def _take(self, line: AnyReply) -> None:
+        """A line that answers no call: an event for a subscription, if it is still wanted."""
+        events = self._feeds.get(msgspec.json.decode(line.params, type=_OfFeed).subscription)
+        if events is not None:
+            events.take(line.method, line.params)
+
     def _end(self) -> None:
         self._ended = True
+        for events in self._feeds.values():
+            events.cut_off()
         for waiting in self._open.values():
             waiting.done.set()
 
@@ -159,10 +174,21 @@ class FileAccess(AgentCalls, PeopleCalls):
 class _Waiting:
     """A call that waits for its reply; none by the time it is done: the connection ended."""
 
-    def __init__(self, call: Asked) -> None:
-        self.call = call
+    def __init__(self, call: Asked, answered: Answered | None = None) -> None:
+        self.call, self._answered = call, answered
         self.done = anyio.Event()
         self.reply: AnyReply | None = None
+
+    def take(self, reply: AnyReply) -> None:
+        """The reply; what waits for the answer itself hears of it before the next line is read."""
+        self.reply = reply
+        if self._answered is not None and reply.error is None:
+            self._answered(self.call.answer(reply))
+        self.done.set()
+
+
+class _OfFeed(msgspec.Struct):
+    subscription: int
 
 
 async def _introduced(stream: ByteStream, lines: BufferedByteReceiveStream, caller: Caller) -> Welcome:

@@ -12,9 +12,12 @@ from anyio import to_thread
 
 from orchestrator.core.errors import ApproverCodeNeeded
 from orchestrator.core.events.base import Origin
+from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.conflicts import ApprovalGranted
 from orchestrator.core.events.sessions import ApproverSet
+from orchestrator.core.ids import Seq
 from orchestrator.engine.services import Services
-from orchestrator.ports import Entropy
+from orchestrator.ports import Entropy, EventFilter
 
 STREAM = "approver"
 CODE_LETTERS = 25
@@ -81,3 +84,16 @@ def _plain(code: str) -> str:
 
 def _scrypt(code: str, salt: bytes) -> bytes:
     return hashlib.scrypt(code.encode(), salt=salt, n=2**14, r=8, p=1, dklen=32)
+
+
+async def approver_of(services: Services, approval: Seq | None) -> str | None:
+    """Who granted an approval; None where there was none, or it was not granted."""
+    request = services.state.pending.approval(approval) if approval is not None else None
+    if request is None:
+        return None
+    stream = f"approval:{request.request.paths[0].path}"
+    wanted = EventFilter(tags=(tag_of(ApprovalGranted),), stream=stream, after=request.seq)
+    async for recorded in services.journal.events(wanted):
+        if isinstance(recorded.event, ApprovalGranted) and recorded.event.approval == approval:
+            return recorded.event.by
+    return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 import anyio
 
+from orchestrator.api.feed import FeedEvent, Subscribe
 from orchestrator.api.results import ChangeAnswer, Result, TaskAnswer
 from orchestrator.core.content import LineRange
 from orchestrator.core.errors import (
@@ -32,13 +33,16 @@ from orchestrator.core.events.files import (
     SessionNoted,
 )
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
-from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.baseline import Baseline
+from orchestrator.engine.blaming import Blamer
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.catching_up import Chronicler
 from orchestrator.engine.changing import Changer
 from orchestrator.engine.effects import Effects
+from orchestrator.engine.following import Follower
 from orchestrator.engine.granting import Granter
 from orchestrator.engine.history import Historian
 from orchestrator.engine.listing import Lister
@@ -82,7 +86,8 @@ class Engine:
         self.baseline = Baseline(services, observer)
         self._granter = Granter(services, observer, effects, answers, gate)
         self._stacks = Stacks(services, answers)
-        reader = Reader(services, observer, paths)
+        reader, historian = Reader(services, observer, paths), Historian(services, observer, paths)
+        self._follower = Follower(services, historian.plain)
         self.people = People(
             services,
             observer,
@@ -98,7 +103,9 @@ class Engine:
             reader,
             Lister(services, reader, paths),
             Searcher(services, observer, paths),
-            Historian(services, observer, paths),
+            historian,
+            Blamer(services, observer, paths),
+            Chronicler(services),
             Writer(services, changer, effects, answers, paths),
             Undoer(services, changer, answers),
             Settler(services, changer, answers, gate),
@@ -156,6 +163,14 @@ class Engine:
             raise refused.error from refused.error.__cause__
         except (CallerError, ApproverError) as error:
             await self._refused(caller, call, error)
+            raise
+
+    async def follow(self, caller: Caller, params: Subscribe) -> tuple[Seq, AsyncGenerator[FeedEvent, None]]:
+        """Where a feed starts, and its events from there on, without end. Raises as `Follower.follow`."""
+        try:
+            return await self._follower.follow(caller, params, partial(self._still_admitted, caller))
+        except (CallerError, ApproverError) as error:
+            await self.refuse(caller, "subscribe", error)
             raise
 
     def _still_admitted(self, caller: Caller) -> None:

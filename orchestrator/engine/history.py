@@ -19,13 +19,13 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.events.catalog import EVENTS, tag_of
-from orchestrator.core.events.conflicts import ApprovalGranted
 from orchestrator.core.events.files import ChangeIntended, DiffShown, FileInspected, SeenLines
 from orchestrator.core.events.sessions import AgentAdded, ApproverSet
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.diff import counts, diff, unified
 from orchestrator.core.text.encoding import Document
+from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.observing import Observer, required
 from orchestrator.engine.paths import Paths
@@ -91,7 +91,7 @@ class Historian:
             task=show(row.task) if row.task else None,
             size=row.size,
             hash=row.digest if readable else None,
-            approver=await self._approver(row.approval),
+            approver=await approver_of(self._s, row.approval),
             reverts=tuple(map(show, row.reverts)),
             change=show(row.change) if row.change else None,
             reason=reason or None,
@@ -99,19 +99,6 @@ class Historian:
             undoable=kept and not (row.present and row.digest is None),
             exists=row.present,
         )
-
-    async def _approver(self, approval: Seq | None) -> str | None:
-        if approval is None:
-            return None
-        request = self._s.state.pending.approval(approval)
-        if request is None:
-            return None
-        stream = f"approval:{request.request.paths[0].path}"
-        wanted = EventFilter(tags=(tag_of(ApprovalGranted),), stream=stream, after=approval)
-        async for recorded in self._s.journal.events(wanted):
-            if isinstance(recorded.event, ApprovalGranted) and recorded.event.approval == approval:
-                return recorded.event.by
-        return None
 
     async def get_diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
         path = self._paths.file(params.path)
@@ -221,14 +208,14 @@ class Historian:
                     stream=item.stream,
                     agent=item.agent,
                     session=item.session,
-                    event=self._plain(caller, item.event),
+                    event=self.plain(caller, item.event),
                 )
                 for item in page
             ),
             cursor=show(page[-1].seq) if len(found) > params.limit else None,
         )
 
-    def _plain(self, caller: Caller, event: Any) -> dict[str, Any]:
+    def plain(self, caller: Caller, event: Any) -> dict[str, Any]:
         """An event without what only the daemon may know, nor hashes of what the caller may not read."""
         plain: dict[str, Any] = msgspec.to_builtins(event)
         plain.pop("event", None)

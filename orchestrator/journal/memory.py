@@ -17,7 +17,7 @@ from orchestrator.core.projections.history import VersionRow, history
 from orchestrator.journal.history import Versions
 from orchestrator.journal.ledger import Ledger, Row
 from orchestrator.journal.rows import link_problem, origin_of
-from orchestrator.ports import EVERYTHING, Clock, Entropy, EventFilter, RequestSeen, Unit, VerifyReport
+from orchestrator.ports import EVERYTHING, Clock, Entropy, EventFilter, KnownVersion, RequestSeen, Unit, VerifyReport
 
 
 class MemoryJournal:
@@ -137,6 +137,11 @@ class MemoryJournal:
 
     def _all_versions(self) -> Iterable[VersionRow]:
         return (row for rows in self._versions.by_path.values() for row in rows.values())
+
+    async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
+        await checkpoint()
+        rows = sorted((row for row in self._of(path) if after < row.seq <= until), key=lambda row: row.seq)
+        return [KnownVersion(row, self._recorded[row.seq - 1]) for row in rows]
 
     def _of(self, path: WorkspacePath) -> Iterable[VersionRow]:
         return self._versions.by_path.get(path, {}).values()

@@ -12,6 +12,7 @@ import aiosqlite
 import msgspec
 from anyio import to_thread
 
+from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
@@ -20,10 +21,13 @@ from orchestrator.journal.history import version_of
 from orchestrator.journal.rows import EVENT_COLUMNS, recorded_of
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.verify import verify
-from orchestrator.ports import EVERYTHING, EventFilter, RequestSeen, VerifyReport
+from orchestrator.ports import EVERYTHING, EventFilter, KnownVersion, RequestSeen, VerifyReport
 
 INLINE_BYTES = 16 * 1024
 """Contents up to this are packed and unpacked on the event loop (0.1 ms); larger ones in a worker thread."""
+
+INLINE_EVENTS = 200
+"""So many are decoded on the event loop (2 ms); more in a worker thread."""
 
 _END = 2**62
 
@@ -111,6 +115,19 @@ class Reading:
         rows = await self._all(self._points, sql("reverters"), ())
         return [(Seq(row[0]), msgspec.json.decode(row[1], type=tuple[Seq, ...])) for row in rows]
 
+    async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
+        values = (path, after, min(until, self._head))
+        rows = await self._all(self._points, sql("versions_between"), values)
+        events = await self._all(self._events, sql("events_of_versions"), values)
+        recorded = await to_thread.run_sync(_by_seq, events) if len(events) > INLINE_EVENTS else _by_seq(events)
+        found: list[KnownVersion] = []
+        for row in map(version_of, rows):
+            event = recorded.get(row.seq) or await self.event(row.seq)  # one that is not in the table any more
+            if event is None:
+                raise JournalCorrupt(f"version {row.seq} of {path} has no event")
+            found.append(KnownVersion(row, event))
+        return found
+
     async def verify(self) -> VerifyReport:
         return await to_thread.run_sync(verify, self._path, self._blobs)
 
@@ -128,6 +145,10 @@ class Reading:
     async def _all(self, connection: aiosqlite.Connection, statement: str, values: tuple[Any, ...]) -> list[Any]:
         with naming_trouble(self._path):
             return list(await connection.execute_fetchall(statement, values))
+
+
+def _by_seq(rows: list[Any]) -> dict[int, Recorded]:
+    return {row[0]: recorded_of(row) for row in rows}
 
 
 def select(wanted: EventFilter, *, after: int, until: int, limit: int, newest: bool) -> tuple[str, tuple[Any, ...]]:

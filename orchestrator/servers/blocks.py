@@ -6,7 +6,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from orchestrator.api import results as r
+from orchestrator.api import tracing as t
 from orchestrator.core.errors import escaped
+
+MOST_RANGES = 300
+"""Of blamed lines in one block; the rest is another call away."""
 
 Mark = Callable[[], str]
 """Makes a random token for one answer."""
@@ -23,6 +27,8 @@ def text_block(result: r.Result, mark: Mark) -> str | None:
             return listing(result)
         case r.History():
             return history(result)
+        case t.Blamed():
+            return blamed(result)
         case r.Diff():
             head = (
                 f"{escaped(result.path)} {result.from_version} → {result.to_version}: +{result.added} -{result.removed}"
@@ -126,3 +132,28 @@ def history(result: r.History) -> str:
     if result.cursor:
         rows.append(f"[more follows: the same call with cursor={result.cursor!r}]")
     return "\n".join(rows)
+
+
+def blamed(result: t.Blamed) -> str:
+    """A row for each range of lines that came with one version."""
+    lines = f"lines {result.start}-{result.end} of {result.total_lines}"
+    rows = [f"{escaped(result.path)} {result.version_id}, {lines}: who brought them in"]
+    for part in result.ranges[:MOST_RANGES]:
+        when = datetime.fromtimestamp(part.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        parts = [f"{part.start}-{part.end}", part.version, when, escaped(part.agent or "-")]
+        parts.append(UNKNOWN if part.kind == "unknown" else part.operation or part.kind)
+        for name, value in (("change", part.change), ("task", part.task), ("session", part.session)):
+            if value:
+                parts.append(f"{name} {escaped(value)}")
+        if part.approver:
+            parts.append(f"approved by {escaped(part.approver)}")
+        if part.path:
+            parts.append(f"as {escaped(part.path)}")
+        rows.append(" ".join(parts))
+    if len(result.ranges) > MOST_RANGES:
+        path, start = escaped(result.path), result.ranges[MOST_RANGES].start
+        rows.append(f'[more follows: blame(path="{path}", start={start}, at="{result.version_id}")]')
+    return "\n".join(rows)
+
+
+UNKNOWN = "unknown: that content was not kept"

@@ -15,6 +15,7 @@ from anyio import to_thread
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from orchestrator.api.failures import refusal
+from orchestrator.api.feed import METHODS
 from orchestrator.api.framing import MAX_FRAME_BYTES, MAX_PREAMBLE_BYTES, UNREADABLE, Preamble, Request, Welcome
 from orchestrator.core.errors import FrameInvalid, FrameTooLarge, OrchestratorError
 from orchestrator.engine.caller import Caller
@@ -22,6 +23,7 @@ from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
 from orchestrator.servers.auth import Doorkeeper
 from orchestrator.servers.dispatch import Dispatcher
+from orchestrator.servers.feed import Feed
 from orchestrator.servers.lines import LineStream
 
 PREAMBLE_TIMEOUT_S = 30.0
@@ -135,7 +137,7 @@ class SocketServer:
 
     async def _serve_rpc(self, lines: LineStream, caller: Caller) -> None:
         room = anyio.Semaphore(MAX_OPEN_CALLS)
-        async with anyio.create_task_group() as calls:
+        async with Feed(self._engine, caller, lines) as feed, anyio.create_task_group() as calls:
             while True:
                 try:
                     line = await lines.receive(MAX_FRAME_BYTES)
@@ -146,7 +148,9 @@ class SocketServer:
                     await self._engine.refuse(caller, "?", error)
                     await lines.send(self._dispatcher.failed(getattr(error, "request_id", None), error))
                     continue
-                if request.method in INLINE and not lines.more_waiting:
+                if request.method in METHODS:
+                    await feed.answer(request, self._dispatcher.failed)
+                elif request.method in INLINE and not lines.more_waiting:
                     with self._dispatcher.open_call():
                         await lines.send(await self._dispatcher.answer(caller, request))
                 else:

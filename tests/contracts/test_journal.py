@@ -316,6 +316,30 @@ async def test_versions_come_in_pages(journal: Journal) -> None:
     assert [row.seq for row in await journal.versions(PATH, limit=9, before=2)] == [1]
 
 
+async def test_versions_come_with_their_events(journal: Journal) -> None:
+    await journal.append(unit(found(b"one"), stream="workspace", blobs=[b"one"]))  # @1
+    await journal.append(unit(looked()))  # @2
+    (intent,) = await journal.append(unit(intended(b"one", b"two"), stream=STREAM, blobs=[b"two"]))  # @3
+    (outcome,) = await journal.append(unit(applied(intent.seq, b"one", b"two"), stream=STREAM, origin=by()))  # @4
+    await journal.append(unit(found(b"two", version=1), stream="workspace"))  # @5: no version of its own
+    versions = await journal.changes_of(PATH, until=99)
+    assert [(known.row.seq, known.recorded.seq) for known in versions] == [(1, 1), (4, 4)]
+    assert versions[1].recorded == outcome
+    assert versions[1].row == await journal.version_at(PATH, 4)
+    assert [known.row.seq for known in await journal.changes_of(PATH, until=3)] == [1]
+    assert [known.row.seq for known in await journal.changes_of(PATH, after=1, until=4)] == [4]
+    assert await journal.changes_of(PATH, after=4, until=99) == []
+    assert await journal.changes_of(WorkspacePath("other"), until=99) == []
+
+
+async def test_many_versions_come_in_order(journal: Journal) -> None:
+    for number in range(300):
+        await journal.append(unit(found(b"%d" % number), stream="workspace"))
+    versions = await journal.changes_of(PATH, until=299)
+    assert [known.row.seq for known in versions] == list(range(1, 300))
+    assert all(known.recorded.seq == known.row.seq for known in versions)
+
+
 async def test_a_digest_learned_later_leaves_the_version(journal: Journal) -> None:
     await journal.append(unit(found(None), stream="workspace"))
     before = await journal.version_at(PATH, 1)

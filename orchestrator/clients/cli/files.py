@@ -8,8 +8,10 @@ import click
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api.feed import Subscribe
 from orchestrator.clients import render
-from orchestrator.clients.cli.context import Settings, echo, shared, shared_but_agent
+from orchestrator.clients.cli import following
+from orchestrator.clients.cli.context import Settings, echo, shared, shared_but_agent, usage
 
 WHOLE_TOKENS = 200_000
 """A person reads past the budget that suits a model; this is the most that the daemon gives at once."""
@@ -122,6 +124,8 @@ def diff(settings: Settings, path: str, from_: str, to: str, context: int) -> in
 @click.option("--kind", help="Only events of this kind, e.g. change_applied.")
 @click.option("--limit", type=int, default=20, show_default=True)
 @click.option("--cursor", help="Go on where the last answer ended.")
+@click.option("--follow", "-f", is_flag=True, help="Show events as they happen; PATH is then a glob.")
+@click.option("--from", "from_", metavar="@N", help="With --follow: also those since @N.")
 @shared_but_agent
 @click.pass_obj
 def log(
@@ -133,8 +137,17 @@ def log(
     kind: str | None,
     limit: int,
     cursor: str | None,
+    follow: bool,
+    from_: str | None,
 ) -> int:
     """The versions of a file; without PATH, or with a filter, the journal's events."""
+    if follow:
+        if by is not None or session is not None or cursor is not None:
+            usage("--follow goes with PATH, --kind and --from")
+        globs = () if path is None else (settings.path(path),)
+        return following.follow(settings, Subscribe(after=from_, kinds=(kind,) if kind else (), globs=globs))
+    if from_ is not None:
+        usage("--from goes with --follow")
     if path is not None and by is None and session is None and kind is None:
         history = p.FileHistory(path=settings.path(path), limit=limit, cursor=cursor)
         return settings.run("file_history", history, r.History)

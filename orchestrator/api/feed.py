@@ -1,0 +1,84 @@
+"""The live feed: methods of our own socket, never a tool. A subscription is resumed by the last position seen.
+
+`subscribe` is answered with `Subscribed`; then come lines without an id, `event` with a
+`FeedEvent` as params, in the journal's order, and, should the feed end, `feed_ended`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from orchestrator.api.framing import Refusal
+from orchestrator.api.operation import Operation
+from orchestrator.api.parameters import Globs, Params, Version
+from orchestrator.api.results import Result
+from orchestrator.core import errors as e
+
+
+class Subscribe(Params, frozen=True, kw_only=True):
+    after: Annotated[Version | None, Meta(description="Events after '@N'; without it, from now on.")] = None
+    kinds: Annotated[tuple[str, ...], Meta(description="Only events of these kinds, e.g. 'change_applied'.")] = ()
+    globs: Globs = ()  # only events of files that match
+
+
+class Unsubscribe(Params, frozen=True, kw_only=True):
+    subscription: int
+
+
+class Subscribed(Result, frozen=True, kw_only=True):
+    subscription: int  # of this connection
+    after: str
+
+
+class Unsubscribed(Result, frozen=True, kw_only=True):
+    subscription: int
+    found: bool  # false: it had ended
+
+
+class FeedEvent(Result, frozen=True, kw_only=True):
+    """One event as the subscriber may see it: without hashes of what it may not read."""
+
+    subscription: int = 0
+    seq: str
+    at: int
+    kind: str
+    stream: str
+    agent: str | None = None
+    session: str | None = None
+    path: str | None = None  # the first of `paths`
+    paths: tuple[str, ...] = ()  # that the event is about
+    event: dict[str, Any]
+
+
+class FeedEnded(Result, frozen=True, kw_only=True):
+    """No more will come, and why."""
+
+    subscription: int
+    error: Refusal
+
+
+class FeedLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that answers no call."""
+
+    method: Literal["event", "feed_ended"]
+    params: FeedEvent | FeedEnded
+    jsonrpc: Literal["2.0"] = "2.0"
+
+
+SUBSCRIBE = Operation(
+    name="subscribe",
+    params=Subscribe,
+    result=Subscribed,
+    summary="Be sent events as they happen, from a position on.",
+    raises=(e.VersionUnknown, e.ParameterInvalid),
+)
+UNSUBSCRIBE = Operation(
+    name="unsubscribe",
+    params=Unsubscribe,
+    result=Unsubscribed,
+    summary="End a subscription; no event of it follows the answer.",
+)
+METHODS = {operation.name: operation for operation in (SUBSCRIBE, UNSUBSCRIBE)}
