@@ -38,6 +38,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     settles: Seq | None = None
     task: Seq | None = None
     reason: str = ""
+    leases: tuple[Seq, ...] = ()  # of others, that the change goes across
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -245,6 +246,7 @@ class Effects:
             task=intent.task,
             reason=intent.reason,
             warnings=plan.warnings,
+            leases=intent.leases,
         )
 
     def _disk_change(self, plan: Apply, part: Part) -> DiskChange:
