@@ -24,6 +24,8 @@ WRITE_TOOLS = (
     "begin_task",
     "end_task",
     "resolve_conflict",
+    "reserve_paths",
+    "release_paths",
 )
 """The tools that take a `request_id`: the catalogue's, which is too heavy to import here."""
 
