@@ -6,10 +6,11 @@ answer errs towards yes. Two sets overlap if
 - a known path is named by both, or
 - a glob of one and a glob of the other may meet: neither the directories that they begin with
   (`src/api/*.py` begins with `src/api`) nor the file endings that they end with (`*.py`, `*.md`)
-  keep them apart. Exceptions (`!…`) are not looked at.
+  keep them apart. A bare name (`docs`) meets the directories that bear it, and globs that hold at
+  any depth. Exceptions (`!…`) are not looked at.
 
-Where that misses one (`*.py` and `*.md` meet in a directory called `x.py`), two agents hold a path alone, and a
-change by either is judged by the other's lease.
+Where that misses one (`*.py` and `*.md` meet in a directory called `x.py`, `docs` and `src` in `src/docs`) and no
+file is there yet, two agents hold a path alone, and a change by either is judged by the other's lease.
 """
 
 from __future__ import annotations
@@ -122,6 +123,7 @@ class _Shape(NamedTuple):
 
     above: tuple[str, ...]  # the components it begins with; () if it holds at any depth
     ending: str  # that every file it names has; "" where nothing is sure
+    bare: str = ""  # the name that it is, and nothing else: most often a directory's
 
 
 def _shapes(globs: Iterable[str]) -> tuple[_Shape, ...]:
@@ -135,7 +137,10 @@ def _shape(glob: str) -> _Shape:
     anchored = "/" in glob.rstrip("/")
     plain = next((at for at, part in enumerate(parts) if _MARK.search(part)), len(parts))
     last = parts[-1] if parts and not glob.endswith("/") else ""
-    return _Shape(tuple(parts[:plain]) if anchored else (), _ending(last))
+    ending = _ending(last)
+    if len(parts) == plain == 1 and not anchored and not ending:
+        return _Shape((), "", parts[0])
+    return _Shape(tuple(parts[:plain]) if anchored else (), ending)
 
 
 def _ending(last: str) -> str:
@@ -148,6 +153,10 @@ def _ending(last: str) -> str:
 
 
 def _may_meet(one: _Shape, other: _Shape) -> bool:
+    if one.bare and (other.bare or other.above):
+        return one.bare in (other.bare, *other.above)
+    if other.bare and one.above:
+        return other.bare in one.above
     short, long = sorted((one.above, other.above), key=len)
     if long[: len(short)] != short:
         return False
