@@ -24,7 +24,17 @@ PATHS = (
     e.NotADirectory,
 )
 READS = (*PATHS, e.FileNotFound, e.NotAFile, e.Denied, e.ApprovalRequired, e.FileTooLarge, e.ChangedWhileRead)
-CHANGES = (*PATHS, e.Denied, e.StaleBase, e.VersionNotKept, e.FileBusy, e.RequestIdReused, e.Aborted, e.WritesStopped)
+CHANGES = (
+    *PATHS,
+    e.Denied,
+    e.PathReserved,
+    e.StaleBase,
+    e.VersionNotKept,
+    e.FileBusy,
+    e.RequestIdReused,
+    e.Aborted,
+    e.WritesStopped,
+)
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):

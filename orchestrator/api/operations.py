@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from orchestrator.api import leasing, tracing, undoing
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api import tracing, undoing
 from orchestrator.api.operation import CHANGES, PATHS, READS, Operation, Shape
 from orchestrator.core import errors as e
 
@@ -242,6 +242,7 @@ OPERATIONS: tuple[Operation, ...] = (
             ("stop", p.Stop, r.Done, "End the daemon.", True),
         )
     ),
+    *leasing.OPERATIONS,
 )
 
 BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}
@@ -256,8 +257,6 @@ PLANNED: frozenset[str] = frozenset(
         "read_symbol",
         "get_excerpt",
         "summarize_file",
-        "reserve_paths",
-        "release_paths",
         "run_command",
     )
 )

@@ -206,6 +206,20 @@ class TaskInfo(Result, frozen=True, kw_only=True):
     since: int
 
 
+class LeaseInfo(Result, frozen=True, kw_only=True):
+    """A lease that holds."""
+
+    lease: str
+    agent: str
+    session: str | None
+    globs: tuple[str, ...]
+    mode: Literal["exclusive", "shared"]
+    since: int
+    expires_at: int
+    task: str | None = None
+    reason: str = ""
+
+
 class SessionInfo(Result, frozen=True, kw_only=True):
     session: str
     agent: str
@@ -217,6 +231,7 @@ class SessionInfo(Result, frozen=True, kw_only=True):
     pending: tuple[PendingEdit, ...] = ()
     uncommitted_changes: tuple[OwnChange, ...] = ()
     tasks: tuple[TaskInfo, ...] = ()
+    leases: tuple[LeaseInfo, ...] = ()  # the agent's own, and others' on files that this session has seen
     start_here: tuple[str, ...] = ()  # entrypoint documents that this session has not read
 
 
@@ -311,6 +326,7 @@ class StatusInfo(Result, frozen=True, kw_only=True):
     health: Health
     policy: str
     approver: Literal["set", "missing"]
+    leases: tuple[LeaseInfo, ...] = ()
 
 
 class AgentLine(Result, frozen=True, kw_only=True):

@@ -21,9 +21,12 @@ WRITE_TOOLS = (
     "delete_file",
     "create_directory",
     "revert",
+    "rollback",
     "begin_task",
     "end_task",
     "resolve_conflict",
+    "reserve_paths",
+    "release_paths",
 )
 """The tools that take a `request_id`: the catalogue's, which is too heavy to import here."""
 

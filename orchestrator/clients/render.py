@@ -200,6 +200,7 @@ def _status(info: r.StatusInfo) -> Iterator[str]:
         ("approvals", str(info.approvals)),
         ("conflicts", str(info.conflicts)),
         ("policy", info.policy),
+        ("leases", ", ".join(f"{lease.lease} {lease.agent}" for lease in info.leases)),
         ("approver", info.approver if info.approver == "set" else "missing: run `orchestrator up` in a terminal"),
         ("daemon", f"pid {info.pid}, version {info.version}"),
         ("socket", info.socket),
@@ -227,6 +228,7 @@ def _session(info: r.SessionInfo) -> Iterator[str]:
         ("read", [(x.path, x.version_id, x.lines, "stale" if x.stale else "") for x in info.recent_reads]),
         ("waits", [(x.id, x.kind, x.path, when(x.since)) for x in info.pending]),
         ("changed", [(x.change, x.operation, ", ".join(x.paths), when(x.at)) for x in info.uncommitted_changes]),
+        ("leases", [(x.lease, x.agent, x.mode, " ".join(x.globs), when(x.expires_at)) for x in info.leases]),
         ("tasks", [(x.task, x.title, x.agent, when(x.since)) for x in info.tasks]),
     ):
         if rows:

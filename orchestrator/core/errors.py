@@ -303,6 +303,13 @@ class Denied(CallerError):
     hint = "Policy decides this; a person can change it. Do not try another way round."
 
 
+class PathReserved(CallerError):
+    """Another agent reserved the path, and policy does not let anybody else in meanwhile."""
+
+    code = "path_reserved"
+    hint = "Go on with other work, and send the call again when the lease has ended."
+
+
 class ApprovalRequired(CallerError):
     """Policy lets a person decide, and the read waits for that."""
 

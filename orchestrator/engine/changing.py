@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 from anyio import to_thread
@@ -33,8 +34,11 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.effects import Applied, Effects, Intent
 from orchestrator.engine.landings import Apart
 from orchestrator.engine.observing import Observer, Present, required
+from orchestrator.engine.reservations import Crossing, Reservations
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services, denied
 from orchestrator.ports import Displaced, NewEvent, Unit
+
+Told = TypeVar("Told", Apply, r.ChangeAnswer)
 
 TRIES = 3
 SHOWN_LINES = 60
@@ -67,6 +71,7 @@ class Changer:
 
     def __init__(self, services: Services, observer: Observer, effects: Effects, answers: Answers) -> None:
         self._s, self._observer, self._effects, self._answers = services, observer, effects, answers
+        self.reservations = Reservations(services)
 
     async def change(self, command: Command, wanted: Wanted) -> r.ChangeAnswer:
         """Decide and carry out. Raises CallerError; a conflict and a wait are answers, not errors."""
@@ -75,6 +80,7 @@ class Changer:
     async def carry(self, command: Command, wanted: Wanted) -> Carried:
         """As `change`, with the plan that was decided."""
         superseded = self._superseded(command, wanted)
+        await self.reservations.wait(wanted.caller, command.paths, preview=wanted.preview)
         async with self._s.locks.alone(command.paths):
             for _ in range(TRIES):
                 facts = await self._facts(command, wanted)
@@ -87,18 +93,22 @@ class Changer:
                         hint="write_file can propose a whole new content, which a person then sees and decides on.",
                         details={"path": hidden},
                     )
+                crossing = await self.reservations.crossing(wanted.caller, command.paths, preview=wanted.preview)
                 outcome = await self._decide(command, facts)
                 if isinstance(outcome, Clash):
-                    return Carried(await self._conflict(command, wanted, outcome, facts, shows=shows))
+                    answer = await self._conflict(command, wanted, outcome, facts, shows=shows)
+                    return Carried(_warned(answer, crossing))
+                outcome = _warned(outcome, crossing)
                 if wanted.preview:
                     would_be = "waiting" if asks else "applied" if outcome.parts else "conflict"
                     return Carried(await self._answers.of_plan(outcome, would_be=would_be, shows=shows), outcome)
-                intent = self._intent(command, wanted, superseded)
+                intent = self._intent(command, wanted, superseded, leases=crossing.leases)
                 if outcome.reverts:
                     intent = msgspec.structs.replace(intent, reverts=outcome.reverts)
                 if asks and outcome.parts:
                     conflicts = await self._conflicts(command, wanted, outcome, facts)
-                    return Carried(await self.request(outcome, intent, asks, shows=shows), outcome, conflicts)
+                    waiting = await self.request(outcome, intent, asks, shows=shows)
+                    return Carried(_warned(waiting, crossing), outcome, conflicts)
                 if not outcome.parts:
                     conflicts = await self._conflicts(command, wanted, outcome, facts)
                     return Carried(await self._answers.of(conflicts[0], shows=shows), outcome, conflicts)
@@ -222,7 +232,9 @@ class Changer:
 
     # --- outcomes -------------------------------------------------------------------
 
-    def _intent(self, command: Command, wanted: Wanted, superseded: Conflict | None) -> Intent:
+    def _intent(
+        self, command: Command, wanted: Wanted, superseded: Conflict | None, *, leases: tuple[Seq, ...] = ()
+    ) -> Intent:
         session = self._s.state.sessions.get(wanted.caller.session)
         return Intent(
             operation=wanted.call.operation.name,
@@ -232,6 +244,7 @@ class Changer:
             settles=wanted.settles,
             task=session.task if session else None,
             reason=wanted.reason,
+            leases=leases,
         )
 
     async def request(
@@ -413,6 +426,13 @@ class CallerBusy(CallerError):
 
     def __init__(self, path: WorkspacePath) -> None:
         super().__init__(f"{path} changed again and again while it was written", details={"path": path})
+
+
+def _warned(told: Told, crossing: Crossing) -> Told:
+    """A plan or an answer, with what is to be said of others' leases."""
+    if not crossing.warnings:
+        return told
+    return msgspec.structs.replace(told, warnings=(*told.warnings, *crossing.warnings))
 
 
 def _covers(conflict: Conflict, hunks: tuple[LineHunk, ...]) -> bool:

@@ -39,6 +39,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     settles: Seq | None = None
     task: Seq | None = None
     reason: str = ""
+    leases: tuple[Seq, ...] = ()  # of others, that the change goes across
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -256,6 +257,7 @@ class Effects:
             task=intent.task,
             reason=intent.reason,
             warnings=plan.warnings,
+            leases=intent.leases,
         )
 
     def _disk_change(self, part: Part) -> DiskChange:

@@ -32,6 +32,7 @@ from orchestrator.core.events.files import (
     SeenLines,
     SessionNoted,
 )
+from orchestrator.core.events.leases import LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.engine.answers import Answers
@@ -45,6 +46,7 @@ from orchestrator.engine.effects import Effects
 from orchestrator.engine.following import Follower
 from orchestrator.engine.granting import Granter
 from orchestrator.engine.history import Historian
+from orchestrator.engine.leasing import Leaser
 from orchestrator.engine.listing import Lister
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.paths import Paths
@@ -62,7 +64,7 @@ from orchestrator.logs import logger
 Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
 
 EXPIRY_CHECK_S = 60.0
-"""How often, at least, approvals are checked for their end."""
+"""How often, at least, approvals and leases are checked for their end."""
 
 
 class Engine:
@@ -85,6 +87,7 @@ class Engine:
         self._recovery = Recovery(services, observer)
         self.baseline = Baseline(services, observer)
         self._granter = Granter(services, observer, effects, answers, gate)
+        self._leaser = Leaser(services, paths)
         self._stacks = Stacks(services, answers)
         reader, historian = Reader(services, observer, paths), Historian(services, observer, paths)
         self._follower = Follower(services, historian.plain)
@@ -110,6 +113,7 @@ class Engine:
             Undoer(services, changer, answers),
             Settler(services, changer, answers, gate),
             self._granter,
+            self._leaser,
             self._stacks,
             self.people,
         )
@@ -125,6 +129,7 @@ class Engine:
             self._s.tasks = tasks
             await self._close_sessions()
             await self._recovery.run()
+            await self._leaser.expire()
             await self.baseline.scan()
             await self._granter.resume()
             self._s.in_background(self.baseline.keep)
@@ -138,9 +143,9 @@ class Engine:
         while True:
             moved = self._s.next_move()
             try:
-                due = await self._granter.expire()
+                due = min(filter(None, (await self._granter.expire(), await self._leaser.expire())), default=None)
             except OrchestratorError as error:
-                self._log.error("approvals could not be checked for their end", error=error.message)
+                self._log.error("approvals and leases could not be checked for their end", error=error.message)
                 due = None
             wait_s = EXPIRY_CHECK_S
             if due is not None:
@@ -231,6 +236,8 @@ class Engine:
                 return TaskAnswer(task=show(recorded.seq), title=title, ended=False)
             case TaskEnded(task=task):
                 return TaskAnswer(task=show(task), title="", ended=True)
+            case LeaseGranted() | LeaseRenewed() | LeaseReleased():
+                return await self._leaser.again(recorded)
             case ChangeRefused(code=code, message=message, hint=hint):
                 raise Repeated(code, message, hint)
             case ChangeAborted():

@@ -29,6 +29,7 @@ from orchestrator.engine.changing import approval_request
 from orchestrator.engine.effects import Effects, Intent
 from orchestrator.engine.landings import Apart
 from orchestrator.engine.observing import Observer
+from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import Services
 from orchestrator.ports import Displaced, NewEvent, Unit
 
@@ -44,6 +45,7 @@ class Granter:
     ) -> None:
         self._s, self._observer, self._effects = services, observer, effects
         self._answers, self._gate = answers, gate
+        self._reservations = Reservations(services)
 
     async def approvals_list(self, caller: Caller, call: Call, params: p.ApprovalsList) -> r.Approvals:
         return r.Approvals(approvals=tuple([await self._info(item) for item in self._s.state.pending.waiting()]))
@@ -118,7 +120,10 @@ class Granter:
                 if plan is None:
                     await self._ask_again(approval, intent, facts)
                     return
-                await self._effects.carry_out(plan, intent)
+                paths = [item.path for item in request.paths]
+                crossing = await self._reservations.crossing(self._author(approval), paths, granted=True)
+                plan = msgspec.structs.replace(plan, warnings=(*plan.warnings, *crossing.warnings))
+                await self._effects.carry_out(plan, msgspec.structs.replace(intent, leases=crossing.leases))
             except (Displaced, Apart):
                 continue
             except CallerError as error:

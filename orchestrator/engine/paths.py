@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from orchestrator.core.errors import ParameterInvalid, escaped
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import check_new_name, parse_path
+from orchestrator.core.policy.parse import glob_problem
 
 
 class Paths:
@@ -35,3 +37,21 @@ class Paths:
         path = self.file(raw, may_create=True)
         check_new_name(path)
         return path
+
+    def glob(self, raw: str) -> str:
+        """A glob that shall stand for paths: a leading `./`, or the workspace's own root, means the root (`/`).
+
+        Raises ParameterInvalid for one that gitignore would pass over in silence.
+        """
+        mark = "!" if raw.startswith("!") else ""
+        body = raw[len(mark) :]
+        for root in self._roots:
+            if body == root or body.startswith(root + "/"):
+                body = body[len(root) :] or "."
+        while body.startswith("./") and len(body) > 2:
+            body = "/" + body[2:].lstrip("/")
+        glob = mark + ("**" if body in (".", "./") else body)
+        problem = glob_problem(glob)
+        if problem is not None:
+            raise ParameterInvalid("globs", f"'{escaped(raw)}': {problem}")
+        return glob

@@ -25,6 +25,7 @@ from orchestrator.engine.baseline import Baseline
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.effects import Effects
 from orchestrator.engine.observing import Observer
+from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.ports import EventFilter
 
@@ -60,6 +61,7 @@ class People:
     ) -> None:
         self._s, self._observer, self._effects = services, observer, effects
         self._baseline, self._gate, self._facts = baseline, gate, facts
+        self._reservations = Reservations(services)
         self._read_policy, self._stop, self._recovered = read_policy, stop, recovered
 
     async def status(self, caller: Caller, call: Call, params: p.Status) -> r.StatusInfo:
@@ -103,6 +105,7 @@ class People:
             ),
             policy=f"{self._s.policy.name} ({self._s.policy.source})",
             approver="set" if self._gate.is_set else "missing",
+            leases=await self._reservations.infos(self._reservations.live()),
         )
 
     # --- who may call -----------------------------------------------------------------

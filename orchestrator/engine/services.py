@@ -56,12 +56,12 @@ class Services:
 
     def _fold(self, recorded: Recorded) -> None:
         self.state.apply(recorded)
-        if recorded.stream.startswith(("approval:", "conflict:", "file:")):
+        if recorded.stream.startswith(("approval:", "conflict:", "file:", "lease:")):
             moved, self._moved = self._moved, anyio.Event()
             moved.set()
 
     def next_move(self) -> anyio.Event:
-        """Set by the next event about a file, an approval or a conflict; take it before you look at the state."""
+        """Set by the next event about a file, an approval, a conflict or a lease; take it before you look."""
         return self._moved
 
     async def append(self, origin: Origin, *events: tuple[str, Event]) -> tuple[Recorded, ...]:

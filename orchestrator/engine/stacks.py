@@ -17,6 +17,7 @@ from orchestrator.core.projections.sessions import Session, Task
 from orchestrator.core.projections.tags import entry_rank
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import Services
 
 SHOWN = 30
@@ -30,6 +31,7 @@ class Stacks:
 
     def __init__(self, services: Services, answers: Answers) -> None:
         self._s, self._answers = services, answers
+        self._reservations = Reservations(services)
 
     async def session_status(self, caller: Caller, call: Call, params: p.SessionStatus) -> r.SessionInfo:
         session = self._session(caller)
@@ -53,6 +55,7 @@ class Stacks:
                 for made in reversed(session.changes[-SHOWN:])
             ),
             tasks=tuple([await self._task(task) for task in session.tasks.values()]),
+            leases=await self._reservations.infos(self._reservations.seen_by(caller, session.seen)),
             start_here=self._start_here(caller, session),
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.decisions.commands import Command, Delete, Edit, Move, Patch, Wish, Write
@@ -122,16 +124,21 @@ class Writer:
         if path == ".":
             raise FileExists(path, "it is the workspace's root")
         verdict = self._s.permit(caller, "create", path, directory=True, on_disk=True)
+        reservations = self._changer.reservations
+        await reservations.wait(caller, (path,), preview=params.preview)
+        crossing = await reservations.crossing(caller, (path,), preview=params.preview)
         if isinstance(verdict, NeedApproval) and not params.preview:
             return await self._ask_directory(caller, call, params, path, verdict)
         async with self._s.locks.alone((path,)):
             if self._s.workspace.stat(path) is not None:
                 raise FileExists(path, "it exists already")
-            plan = Apply(parts=(Part(path=path, before=None, after=None, directory=True),))
+            part = Part(path=path, before=None, after=None, directory=True)
+            plan = Apply(parts=(part,), warnings=crossing.warnings)
             if params.preview:
                 would_be = "waiting" if isinstance(verdict, NeedApproval) else "applied"
                 return await self._answers.of_plan(plan, would_be=would_be, shows=everything)
-            applied = await self._effects.carry_out(plan, self._directory_intent(caller, call, params))
+            intent = msgspec.structs.replace(self._directory_intent(caller, call, params), leases=crossing.leases)
+            applied = await self._effects.carry_out(plan, intent)
         return await self._answers.of_applied(
             applied.recorded, applied.event, shows=everything, warnings=applied.warnings
         )

@@ -409,7 +409,7 @@ async def test_a_directory_is_made_and_not_twice(daemon: RunningDaemon) -> None:
         assert code(refused) == "already_exists"
         with pytest.raises(RemoteError) as directory:
             await alice.delete_file("x")
-        assert code(directory) == "not_available"
+        assert code(directory) == "nothing_to_change"
 
 
 async def test_read_only_policy(base: Path, work: Path) -> None:

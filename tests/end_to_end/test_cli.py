@@ -100,3 +100,23 @@ def test_up_shows_the_code_on_the_terminal_only(place: Place) -> None:
     assert code not in (place.base / "out").read_text()
     made = place.cli("agent", "add", "carol", approver=code)
     assert made.code == DONE
+
+
+def test_leases(place: Place) -> None:
+    place.up()
+    made = place.cli("lease", "reserve", "src", "--ttl", "900", "--reason", "a rename", "--json", agent="alice")
+    assert (made.code, made.json["status"], made.json["globs"]) == (DONE, "granted", ["src"])
+    name = made.json["lease"]
+    clash = place.cli("lease", "reserve", "src/a.py", "--shared", agent="bob")
+    assert clash.code == WAITING
+    assert name in clash.out
+    assert "a rename" in clash.out
+    listed = place.cli("lease", "list")
+    assert (listed.code, "alice" in listed.out, "src" in listed.out) == (DONE, True, True)
+    assert [item["lease"] for item in place.cli("lease", "list", "--json").json["leases"]] == [name]
+    assert f"{name} alice" in place.cli("status").out
+    assert name in place.cli("session", agent="alice").out
+    assert place.cli("lease", "reserve").code == USAGE
+    assert place.cli("lease", "release", name, agent="bob").code == REFUSED
+    assert place.cli("lease", "release", name).code == DONE
+    assert place.cli("lease", "list", "--json").json["leases"] == []

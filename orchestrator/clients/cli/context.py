@@ -14,6 +14,7 @@ import msgspec
 from orchestrator.api import locations
 from orchestrator.api import results as r
 from orchestrator.api.framing import Refusal
+from orchestrator.api.leasing import LeaseAnswer
 from orchestrator.api.parameters import Params
 from orchestrator.clients import render
 from orchestrator.clients.cli import terminal
@@ -135,6 +136,8 @@ def exit_code(result: r.Result) -> int:
             return WAITING
         case r.ChangeAnswer():
             return REFUSED
+        case LeaseAnswer(status="clash"):
+            return WAITING
         case (
             r.PolicyReport(ok=False)
             | r.VerifyAnswer(ok=False)

@@ -114,6 +114,7 @@ class ChangeIntended(Event, frozen=True, kw_only=True, tag="change_intended"):
     task: Seq | None = None
     reason: str = ""
     warnings: tuple[str, ...] = ()
+    leases: tuple[Seq, ...] = ()  # of others who held its paths alone
 
 
 class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):

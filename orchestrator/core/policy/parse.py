@@ -22,7 +22,9 @@ from orchestrator.core.policy.rules import (
     ANSWERS,
     BUILT_IN,
     DEFAULT_RULE,
+    ON_CLASH,
     WORKS,
+    LeaseRules,
     Limits,
     Policy,
     Rule,
@@ -31,12 +33,14 @@ from orchestrator.core.policy.rules import (
 T = TypeVar("T")
 
 APPROVAL_TTL_S = range(1, 30 * 86_400 + 1)
+LEASE_TTL_S = range(1, 30 * 86_400 + 1)
+LEASE_WAIT_S = range(51)  # MCP clients give up on a call after a minute
 _MOST_STARS = 4  # in one glob: each more multiplies the cost of matching a long name
 _TOML_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.\-]{0,63}\Z")
 _CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*?(?:\[|--|&&|\|\||~~)")
 _RULE_KEYS = ("name", "agents", "actions", "paths", "verdict", "reason", "work")
-_KEYS = ("name", "default", "limits", "rule")
+_KEYS = ("name", "default", "limits", "leases", "rule")
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -99,6 +103,7 @@ class _Reader:
             default=self._one_of(table, "default", ANSWERS, required=True) or "deny",
             rules=read,
             limits=self._limits(table.get("limits", {})),
+            leases=self._leases(table.get("leases", {})),
             digest=Digest("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()),
             source=self._source,
         )
@@ -115,7 +120,7 @@ class _Reader:
         work = self._one_of(table, "work", WORKS, *place) or "any"
         if work != "any" and set(actions) != {"revert"}:
             self._wrong('goes with actions = ["revert"] alone', *place, "work")
-        paths = self._list(table, "paths", *place, check=_glob_problem)
+        paths = self._list(table, "paths", *place, check=glob_problem)
         if paths and paths[0].startswith("!"):
             self._wrong("an exception comes after the glob that it is an exception from", *place, "paths", 1)
         return Rule(
@@ -133,11 +138,19 @@ class _Reader:
             self._wrong("is a table: [limits]", "limits")
             return Limits()
         self._only(table, ("approval_ttl_s",), "limits")
-        ttl = table.get("approval_ttl_s", Limits().approval_ttl_s)
-        if type(ttl) is not int or ttl not in APPROVAL_TTL_S:
-            self._wrong(f"a whole number of seconds, 1 to {APPROVAL_TTL_S[-1]}", "limits", "approval_ttl_s")
-            return Limits()
-        return Limits(approval_ttl_s=ttl)
+        return Limits(approval_ttl_s=self._seconds(table, "approval_ttl_s", APPROVAL_TTL_S, Limits(), "limits"))
+
+    def _leases(self, table: object) -> LeaseRules:
+        usual = LeaseRules()
+        if not isinstance(table, dict):
+            self._wrong("is a table: [leases]", "leases")
+            return usual
+        self._only(table, usual.__struct_fields__, "leases")
+        return LeaseRules(
+            on_clash=self._one_of(table, "on_clash", ON_CLASH, "leases") or usual.on_clash,
+            max_ttl_s=self._seconds(table, "max_ttl_s", LEASE_TTL_S, usual, "leases"),
+            max_wait_s=self._seconds(table, "max_wait_s", LEASE_WAIT_S, usual, "leases"),
+        )
 
     def _same_names(self, rules: tuple[Rule, ...]) -> None:
         seen: dict[str, int] = {}
@@ -178,6 +191,14 @@ class _Reader:
             self._wrong(message, *place, key)
         return None
 
+    def _seconds(self, table: Mapping[str, Any], key: str, known: range, usual: msgspec.Struct, place: str) -> int:
+        default: int = getattr(usual, key)
+        value = table.get(key, default)
+        if type(value) is int and value in known:
+            return value
+        self._wrong(f"a whole number of seconds, {known[0]} to {known[-1]}", place, key)
+        return default
+
     def _list(
         self, table: Mapping[str, Any], key: str, *place: str | int, check: Callable[[str], str | None]
     ) -> tuple[str, ...]:
@@ -209,7 +230,7 @@ def _agent_problem(agent: str) -> str | None:
     return None
 
 
-def _glob_problem(glob: str) -> str | None:
+def glob_problem(glob: str) -> str | None:
     """Why a glob cannot be used; also where gitignore would pass over it in silence."""
     body = glob.removeprefix("!")
     segments = body.strip("/").split("/")

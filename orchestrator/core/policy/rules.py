@@ -13,6 +13,7 @@ Action = Literal["list", "read", "search", "write", "create", "delete", "move", 
 AgentClass = Literal["cloud", "local", "review", "person"]
 Answer = Literal["allow", "ask", "deny"]
 Work = Literal["own", "others", "any"]
+OnClash = Literal["warn", "deny", "queue", "merge"]
 
 ACTIONS: Final[tuple[Action, ...]] = (
     "list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve",
@@ -23,6 +24,7 @@ CHANGES: Final[tuple[Action, ...]] = ("write", "create", "delete", "move", "reve
 AGENT_CLASSES: Final[tuple[AgentClass, ...]] = ("cloud", "local", "review", "person")
 ANSWERS: Final[tuple[Answer, ...]] = ("allow", "ask", "deny")
 WORKS: Final[tuple[Work, ...]] = ("own", "others", "any")
+ON_CLASH: Final[tuple[OnClash, ...]] = ("warn", "deny", "queue", "merge")
 
 DEFAULT_RULE: Final = "default"
 """The rule that a verdict names when no rule matched."""
@@ -76,6 +78,18 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     approval_ttl_s: int = 86_400  # how long an approval waits before it lapses
 
 
+class LeaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What becomes of a change to a path that another agent holds alone, and how long anybody may hold one.
+
+    warn: it is applied, and says so. deny: it is refused. queue: it waits for the lease's end, then is
+    refused. merge: it is applied as if nobody held the path; the journal notes the lease.
+    """
+
+    on_clash: OnClash = "warn"
+    max_ttl_s: int = 86_400  # a longer wish is cut to this
+    max_wait_s: int = 25  # with queue
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, cache_hash=True):
     """A whole policy. Rules have no order: deny beats ask beats allow."""
 
@@ -83,6 +97,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     default: Answer
     rules: tuple[Rule, ...]
     limits: Limits = Limits()
+    leases: LeaseRules = LeaseRules()
     digest: Digest  # of the text it was read from
     source: str  # the file, as messages name it
     own_state: tuple[WorkspacePath, ...] = ()  # the daemon's own files, where the workspace holds them

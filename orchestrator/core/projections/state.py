@@ -10,6 +10,7 @@ from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Seq
 from orchestrator.core.projections.base import Projection
 from orchestrator.core.projections.identities import Identities
+from orchestrator.core.projections.leases import Leases
 from orchestrator.core.projections.pending import Pending
 from orchestrator.core.projections.registry import Registry
 from orchestrator.core.projections.sessions import Sessions
@@ -23,11 +24,12 @@ class State:
         self.sessions = Sessions()
         self.pending = Pending()
         self.identities = Identities()
+        self.leases = Leases()
         self.head = Seq(0)
 
     @property
     def projections(self) -> tuple[Projection, ...]:
-        return (self.registry, self.sessions, self.pending, self.identities)
+        return (self.registry, self.sessions, self.pending, self.identities, self.leases)
 
     def apply(self, recorded: Recorded) -> None:
         """Fold one event into all of them. Raises ValueError on a gap: positions come without one."""
@@ -37,6 +39,7 @@ class State:
         self.sessions.apply(recorded)
         self.pending.apply(recorded)
         self.identities.apply(recorded)
+        self.leases.apply(recorded)
         self.head = recorded.seq
 
     def plain(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.policy.parse import check_policy, parse_policy
 from orchestrator.core.policy.positions import Positions
-from orchestrator.core.policy.rules import Limits, Policy, Rule
+from orchestrator.core.policy.rules import LeaseRules, Limits, Policy, Rule
 from tests.core.policy.shipped import DEFAULT, POLICIES, READ_ONLY, answer
 
 GOOD = """\
@@ -30,6 +30,10 @@ actions = [
 paths = ["**", "!x"]
 verdict = "allow"
 reason = "because"
+
+[leases]
+on_clash = "queue"
+max_ttl_s = 600
 """
 
 
@@ -37,6 +41,7 @@ def test_a_good_policy() -> None:
     policy = parse_policy(GOOD, source="p.toml")
     assert (policy.name, policy.default, policy.source) == ("good", "ask", "p.toml")
     assert policy.limits == Limits(approval_ttl_s=60)
+    assert policy.leases == LeaseRules(on_clash="queue", max_ttl_s=600)
     assert policy.rules == (
         Rule(
             name="r",
@@ -96,7 +101,12 @@ def test_a_policy_survives_the_journal() -> None:
         pytest.param('reason = "because"', 'work = "own"', 16, "rule[1].work", "revert", id="work of other actions"),
         pytest.param('name = "r"', 'name = "default"', 8, "rule[1].name", "kept", id="name of ours"),
         pytest.param('name = "r"', 'name = "builtin.git"', 8, "rule[1].name", "kept", id="name like ours"),
-        pytest.param("= 60", "= = 60", 5, "", "not TOML", id="not TOML"),
+        pytest.param("[leases]", "[lease]", 18, "lease", "'leases'", id="unknown table of leases"),
+        pytest.param('"queue"', '"wait"', 19, "leases.on_clash", "warn | deny | queue | merge", id="clash"),
+        pytest.param("on_clash", "on_clsh", 19, "leases.on_clsh", "'on_clash'", id="unknown key of leases"),
+        pytest.param("max_ttl_s = 600", "max_ttl_s = 0", 20, "leases.max_ttl_s", "1 to", id="no time"),
+        pytest.param("max_ttl_s = 600", "max_wait_s = 51", 20, "leases.max_wait_s", "0 to 50", id="a long wait"),
+        pytest.param("= 60\n", "= = 60\n", 5, "", "not TOML", id="not TOML"),
     ],
 )
 def test_a_problem_has_its_line_and_key(old: str, new: str, line: int, key: str, says: str) -> None:
@@ -119,7 +129,7 @@ def test_all_problems_at_once_in_order() -> None:
 def test_two_rules_of_one_name() -> None:
     text = GOOD + '\n[[rule]]\nname = "r"\nagents = ["*"]\nactions = ["run"]\npaths = ["**"]\nverdict = "deny"\n'
     (problem,) = check_policy(text, "p.toml")
-    assert (problem.line, problem.key) == (19, "rule[2].name")
+    assert (problem.line, problem.key) == (23, "rule[2].name")
     assert "line 7" in problem.message
 
 

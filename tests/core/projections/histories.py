@@ -28,6 +28,7 @@ from orchestrator.core.events.files import (
     FilesFound,
     SeenLines,
 )
+from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseReleased, LeaseRenewed
 from orchestrator.core.events.sessions import (
     AgentAdded,
     AgentRevoked,
@@ -48,6 +49,7 @@ sessions, agents = st.sampled_from(SESSIONS), st.sampled_from(AGENTS)
 seqs = st.integers(1, 30).map(Seq)
 signatures = st.builds(Signature, st.integers(0, 99), st.integers(0, 9), st.integers(0, 9), st.integers(0, 3))
 maybe = st.none() | digests
+times = st.integers(0, 50_000)
 intended = st.builds(IntendedPath, path=paths, before=maybe, after=maybe)
 changed = st.builds(PathChange, path=paths, before=maybe, after=maybe, signature=st.none() | signatures)
 seen = st.builds(
@@ -88,6 +90,12 @@ events: st.SearchStrategy[Event] = st.one_of(
               current_version=st.none() | seqs, proposed=maybe, approval=st.none() | seqs, reason=st.text(max_size=3)),
     st.builds(ConflictSettled, conflict=seqs, choice=st.just("current"), by=st.just("p"), change=st.none() | seqs),
     st.builds(ConflictSuperseded, conflict=seqs, change=seqs),
+    st.builds(LeaseGranted, globs=st.sampled_from([("src",), ("*.txt", "!a.txt"), ("/a.txt", "b.*")]),
+              mode=st.sampled_from(["exclusive", "shared"]), expires_at=times, task=st.none() | seqs,
+              reason=st.text(max_size=3)),
+    st.builds(LeaseRenewed, lease=seqs, expires_at=times),
+    st.builds(LeaseReleased, lease=seqs, by=st.just("p")),
+    st.builds(LeaseLapsed, lease=seqs),
 )  # fmt: skip
 
 
