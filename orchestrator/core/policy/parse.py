@@ -24,19 +24,21 @@ from orchestrator.core.policy.rules import (
     DEFAULT_RULE,
     WORKS,
     Limits,
+    Outside,
     Policy,
     Rule,
 )
 
 T = TypeVar("T")
 
+KEEP_MAX_BYTES = range(50 * 1024 * 1024 + 1)
 APPROVAL_TTL_S = range(1, 30 * 86_400 + 1)
 _MOST_STARS = 4  # in one glob: each more multiplies the cost of matching a long name
 _TOML_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.\-]{0,63}\Z")
 _CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*?(?:\[|--|&&|\|\||~~)")
 _RULE_KEYS = ("name", "agents", "actions", "paths", "verdict", "reason", "work")
-_KEYS = ("name", "default", "limits", "rule")
+_KEYS = ("name", "default", "limits", "outside", "rule")
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -99,6 +101,7 @@ class _Reader:
             default=self._one_of(table, "default", ANSWERS, required=True) or "deny",
             rules=read,
             limits=self._limits(table.get("limits", {})),
+            outside=self._outside(table.get("outside", {})),
             digest=Digest("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()),
             source=self._source,
         )
@@ -138,6 +141,17 @@ class _Reader:
             self._wrong(f"a whole number of seconds, 1 to {APPROVAL_TTL_S[-1]}", "limits", "approval_ttl_s")
             return Limits()
         return Limits(approval_ttl_s=ttl)
+
+    def _outside(self, table: object) -> Outside:
+        if not isinstance(table, dict):
+            self._wrong("is a table: [outside]", "outside")
+            return Outside()
+        self._only(table, ("keep_max_bytes",), "outside")
+        most = table.get("keep_max_bytes", Outside().keep_max_bytes)
+        if type(most) is not int or most not in KEEP_MAX_BYTES:
+            self._wrong(f"a whole number of bytes, 0 to {KEEP_MAX_BYTES[-1]}", "outside", "keep_max_bytes")
+            return Outside()
+        return Outside(keep_max_bytes=most)
 
     def _same_names(self, rules: tuple[Rule, ...]) -> None:
         seen: dict[str, int] = {}

@@ -1,0 +1,110 @@
+"""Outside changes that came together: one act, which can be undone as one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import msgspec
+
+from orchestrator.core.content import PathChange
+from orchestrator.core.errors import RevertImpossible
+from orchestrator.core.events.base import Origin, Recorded
+from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.files import FileChangedOutside, FileCreatedOutside, FileRemovedOutside
+from orchestrator.core.events.world import OutsideGroupClosed, OutsideGroupOpened, OutsideTrigger
+from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.engine.answers import changed_outside
+from orchestrator.engine.services import Services
+from orchestrator.ports import EventFilter, Journal
+
+STREAM = "outside"
+
+_TAGS = tuple(
+    map(
+        tag_of,
+        (FileChangedOutside, FileCreatedOutside, FileRemovedOutside, OutsideGroupOpened, OutsideGroupClosed),
+    )
+)
+
+
+class Group:
+    """The changes of one burst. It is opened by the first of several, so a single change stands for itself."""
+
+    def __init__(self, services: Services, trigger: OutsideTrigger) -> None:
+        self._s, self._trigger = services, trigger
+        self.expected = 0
+        """How many changes are likely to come; more than one opens the group with the first of them."""
+        self._seq: Seq | None = None
+        self._changes = 0
+        self._closed = False
+        self._turn = anyio.Lock()
+
+    @asynccontextmanager
+    async def joining(self, count: int) -> AsyncIterator[Seq | None]:
+        """Append so many changes in the block, with this cause; one at a time, so none comes after the close."""
+        async with self._turn:
+            if self._closed or count == 0:
+                yield None
+                return
+            if self._seq is None and max(self._changes + count, self.expected) > 1:
+                opened = await self._s.append(Origin(), (STREAM, OutsideGroupOpened(trigger=self._trigger)))
+                self._seq = opened[0].seq
+            yield self._seq
+            self._changes += count
+
+    async def close(self) -> None:
+        """The group is whole. One that a daemon's end left open is whole too: what came after is another act."""
+        async with self._turn:
+            self._closed = True
+            if self._seq is not None:
+                closed = OutsideGroupClosed(group=self._seq, changes=self._changes)
+                await self._s.append(Origin(cause=self._seq), (STREAM, closed))
+
+
+async def group_changes(journal: Journal, seq: Seq) -> list[tuple[Seq, PathChange]]:
+    """What a group changed, oldest first: each event's position, and the change, which can be reverted.
+
+    Changes of contents that were never hashed are left out: `group_left` has them. Raises
+    RevertImpossible if the event opened no group.
+    """
+    found = []
+    async for recorded in _members(journal, seq):
+        changed = changed_outside(recorded)
+        if changed is None:
+            continue
+        if changed.after is None:
+            earlier = await journal.versions(changed.path, limit=1, before=recorded.seq)
+            changed = msgspec.structs.replace(changed, mode=earlier[0].mode if earlier else None)
+        found.append((recorded.seq, changed))
+    return found
+
+
+async def group_left(journal: Journal, seq: Seq) -> list[tuple[Seq, WorkspacePath]]:
+    """What of a group can't be undone, because a content on one side of it was never hashed."""
+    return [
+        (recorded.seq, recorded.event.path)
+        async for recorded in _members(journal, seq)
+        if changed_outside(recorded) is None
+        and isinstance(recorded.event, FileChangedOutside | FileCreatedOutside | FileRemovedOutside)
+    ]
+
+
+async def _members(journal: Journal, seq: Seq) -> AsyncIterator[Recorded]:
+    """Groups do not overlap: one that was never closed ends where the next begins."""
+    opened = await journal.event(seq)
+    if opened is None or not isinstance(opened.event, OutsideGroupOpened):
+        raise RevertImpossible(
+            f"{show(seq)} opened no group of outside changes", hint="journal_query kind outside_group_opened lists them."
+        )
+    async for recorded in journal.events(EventFilter(tags=_TAGS, after=seq)):
+        match recorded.event:
+            case OutsideGroupOpened():
+                return
+            case OutsideGroupClosed(group=group) if group == seq:
+                return
+            case _ if recorded.origin.cause == seq:
+                yield recorded
+            case _:
+                continue
