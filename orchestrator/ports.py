@@ -447,7 +447,7 @@ class Watcher(Protocol):
 
     @property
     def health(self) -> str:
-        """"live", or "degraded: …" with what is missing and what to do about it."""
+        """ "live", or "degraded: …" with what is missing and what to do about it."""
 
     def start(self) -> None:
         """From the return on, nothing that happens is missed without a `rescan`. Blocking; degrades, never raises."""

@@ -33,6 +33,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
 from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.engine.absorbing import Absorber
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.baseline import Baseline
@@ -52,8 +53,10 @@ from orchestrator.engine.searching import Searcher
 from orchestrator.engine.services import Services
 from orchestrator.engine.settling import Settler
 from orchestrator.engine.stacks import Stacks
+from orchestrator.engine.watching import Watching
 from orchestrator.engine.writing import Writer
 from orchestrator.logs import logger
+from orchestrator.ports import Watcher
 
 Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
 
@@ -72,6 +75,7 @@ class Engine:
         facts: DaemonFacts,
         read_policy: Callable[[], tuple[str, str]],
         stop: Callable[[], None],
+        watcher: Watcher | None = None,
     ) -> None:
         self._s = services
         observer, effects = Observer(services), Effects(services)
@@ -79,7 +83,9 @@ class Engine:
         changer = Changer(services, observer, effects, answers)
         self._answers = answers
         self._recovery = Recovery(services, observer)
-        self.baseline = Baseline(services, observer)
+        absorber = Absorber(services, observer)
+        self.baseline = Baseline(services, observer, absorber)
+        self._watching = Watching(services, observer, absorber, watcher)
         self._granter = Granter(services, observer, effects, answers, gate)
         self._stacks = Stacks(services, answers)
         reader = Reader(services, observer, paths)
@@ -93,6 +99,7 @@ class Engine:
             read_policy=read_policy,
             stop=stop,
             recovered=lambda: self._recovery.closed,
+            watching=lambda: self._watching.health,
         )
         rooms: tuple[object, ...] = (
             reader,
@@ -117,12 +124,14 @@ class Engine:
         async with anyio.create_task_group() as tasks:
             self._s.tasks = tasks
             await self._close_sessions()
+            await self._watching.start()
             await self._recovery.run()
             await self.baseline.scan()
             await self._granter.resume()
             self._s.in_background(self.baseline.keep)
             async with anyio.create_task_group() as clocks:
                 clocks.start_soon(self._expire)
+                clocks.start_soon(self._watching.run)
                 yield self
                 clocks.cancel_scope.cancel()
         self._s.tasks = None

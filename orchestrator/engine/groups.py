@@ -21,11 +21,12 @@ from orchestrator.ports import EventFilter, Journal
 
 STREAM = "outside"
 
-_TAGS = tuple(
-    map(
-        tag_of,
-        (FileChangedOutside, FileCreatedOutside, FileRemovedOutside, OutsideGroupOpened, OutsideGroupClosed),
-    )
+_TAGS = (
+    tag_of(FileChangedOutside),
+    tag_of(FileCreatedOutside),
+    tag_of(FileRemovedOutside),
+    tag_of(OutsideGroupOpened),
+    tag_of(OutsideGroupClosed),
 )
 
 
@@ -96,7 +97,8 @@ async def _members(journal: Journal, seq: Seq) -> AsyncIterator[Recorded]:
     opened = await journal.event(seq)
     if opened is None or not isinstance(opened.event, OutsideGroupOpened):
         raise RevertImpossible(
-            f"{show(seq)} opened no group of outside changes", hint="journal_query kind outside_group_opened lists them."
+            f"{show(seq)} opened no group of outside changes",
+            hint="journal_query kind outside_group_opened lists them.",
         )
     async for recorded in journal.events(EventFilter(tags=_TAGS, after=seq)):
         match recorded.event:

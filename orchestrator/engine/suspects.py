@@ -130,9 +130,9 @@ def chunked(sizes: dict[WorkspacePath, int], *, most: int, most_bytes: int) -> I
         yield tuple(chunk)
 
 
-def paired(gone: Iterable[tuple[WorkspacePath, str]], created: Iterable[tuple[WorkspacePath, str]]) -> dict[
-    WorkspacePath, WorkspacePath
-]:
+def paired(
+    gone: Iterable[tuple[WorkspacePath, str]], created: Iterable[tuple[WorkspacePath, str]]
+) -> dict[WorkspacePath, WorkspacePath]:
     """Which created path (key) holds what a gone one held, by digest; only where no other on either side does."""
     left, right = _alone(gone), _alone(created)
     return {right[digest]: path for digest, path in left.items() if path is not None and right.get(digest)}  # type: ignore[misc]
