@@ -39,6 +39,7 @@ class Group:
         """How many changes are likely to come; more than one opens the group with the first of them."""
         self._seq: Seq | None = None
         self._changes = 0
+        self._also: list[Seq] = []
         self._closed = False
         self._turn = anyio.Lock()
 
@@ -49,18 +50,29 @@ class Group:
             if self._closed or count == 0:
                 yield None
                 return
-            if self._seq is None and max(self._changes + count, self.expected) > 1:
-                opened = await self._s.append(Origin(), (STREAM, OutsideGroupOpened(trigger=self._trigger)))
-                self._seq = opened[0].seq
+            if max(self._changes + count, self.expected) > 1:
+                await self._open()
             yield self._seq
             self._changes += count
+
+    def met_before(self, seq: Seq) -> None:
+        """This change, too, is of the group: a caller met it before its hint came."""
+        self._also.append(seq)
+        self._changes += 1
+
+    async def _open(self) -> None:
+        if self._seq is None:
+            opened = await self._s.append(Origin(), (STREAM, OutsideGroupOpened(trigger=self._trigger)))
+            self._seq = opened[0].seq
 
     async def close(self) -> None:
         """The group is whole. One that a daemon's end left open is whole too: what came after is another act."""
         async with self._turn:
             self._closed = True
+            if self._changes > 1:
+                await self._open()
             if self._seq is not None:
-                closed = OutsideGroupClosed(group=self._seq, changes=self._changes)
+                closed = OutsideGroupClosed(group=self._seq, changes=self._changes, also=tuple(self._also))
                 await self._s.append(Origin(cause=self._seq), (STREAM, closed))
 
 
@@ -79,7 +91,7 @@ async def group_changes(journal: Journal, seq: Seq) -> list[tuple[Seq, PathChang
             earlier = await journal.versions(changed.path, limit=1, before=recorded.seq)
             changed = msgspec.structs.replace(changed, mode=earlier[0].mode if earlier else None)
         found.append((recorded.seq, changed))
-    return found
+    return sorted(found, key=lambda item: item[0])
 
 
 async def group_left(journal: Journal, seq: Seq) -> list[tuple[Seq, WorkspacePath]]:
@@ -104,7 +116,11 @@ async def _members(journal: Journal, seq: Seq) -> AsyncIterator[Recorded]:
         match recorded.event:
             case OutsideGroupOpened():
                 return
-            case OutsideGroupClosed(group=group) if group == seq:
+            case OutsideGroupClosed(group=group, also=also) if group == seq:
+                for number in also:
+                    met = await journal.event(number)
+                    if met is not None:
+                        yield met
                 return
             case _ if recorded.origin.cause == seq:
                 yield recorded

@@ -17,15 +17,19 @@ from orchestrator.core.events.files import (
     FilesFound,
 )
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
+from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.engine.groups import Group
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports import FileBytes, FileStat, NewEvent, StreamMoved, Unit
+from orchestrator.ports import FileBytes, FileStat, Hints, NewEvent, StreamMoved, Unit
 
 Holder = Callable[[WorkspacePath], tuple[AgentName, Seq] | None]
 """Whose lease a path is under, and the lease; None unless it is certain who alone works there."""
 
 TRIES = 8
+
+MOST_LONE = 1000
+"""Noted changes whose hints are still to come."""
 
 
 def nobody(path: WorkspacePath) -> None:
@@ -65,6 +69,7 @@ class Observer:
         self._s, self._holder = services, holder
         self.group: Group | None = None
         """The outside changes that are being taken in; what a caller's look finds meanwhile belongs to them."""
+        self._lone: dict[WorkspacePath, Seq] = {}
         self.scanned = False
         """Whether the start scan is through: what it did not meet, and is not ignored, came later."""
 
@@ -174,15 +179,29 @@ class Observer:
 
     async def _note(self, path: WorkspacePath, event: Event, *, blob: FileBytes | None = None) -> None:
         blobs = ((blob.digest, blob.data),) if blob is not None else ()
-        if self.group is None or isinstance(event, FilesFound):
+        if isinstance(event, FilesFound):
             await self._append(path, event, None, blobs)
-            return
-        async with self.group.joining(1) as cause:
-            await self._append(path, event, cause, blobs)
+        elif self.group is None:
+            self._lone[path] = await self._append(path, event, None, blobs)
+            if len(self._lone) > MOST_LONE:
+                del self._lone[next(iter(self._lone))]
+        else:
+            async with self.group.joining(1) as cause:
+                await self._append(path, event, cause, blobs)
 
     async def _append(
         self, path: WorkspacePath, event: Event, cause: Seq | None, blobs: tuple[tuple[Digest, bytes], ...]
-    ) -> None:
+    ) -> Seq:
         stream = f"file:{path}"
         expected = self._s.journal.stream_version(stream)
-        await self._s.journal.append(Unit((NewEvent(stream, event, expected),), Origin(cause=cause), blobs))
+        recorded = await self._s.journal.append(Unit((NewEvent(stream, event, expected),), Origin(cause=cause), blobs))
+        return recorded[0].seq
+
+    def hinted(self, hints: Hints) -> list[Seq]:
+        """The outside changes that callers met and noted before these hints told of them; each is given once."""
+        told = [
+            path
+            for path in self._lone
+            if path in hints.paths or hints.rescan is not None or not hints.folders.isdisjoint(ancestors(path))
+        ]
+        return [self._lone.pop(path) for path in told]

@@ -165,6 +165,8 @@ class Watching:
             self._paths |= paths
 
     async def _look(self, hints: Hints, group: Group) -> None:
+        for seq in self._observer.hinted(hints):
+            group.met_before(seq)
         if hints.rescan is not None:
             scanned = await to_thread.run_sync(self._s.workspace.scan)
             suspects = await to_thread.run_sync(self._sifter.of_scan, scanned)
