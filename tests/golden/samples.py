@@ -159,6 +159,7 @@ SAMPLES: tuple[Event, ...] = (
 )
 
 GROWN: tuple[Event, ...] = (
+    w.OutsideGroupClosed(group=Seq(34), changes=12, also=(Seq(33),)),
     f.FileChangedOutside(
         path=PATH, before=A, after=C, signature=SIGNATURE, mode=0o644, kept=True, by=AGENT, lease=Seq(36)
     ),
