@@ -31,7 +31,7 @@ from orchestrator.engine.services import Services
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports import EventFilter, Step
+from orchestrator.ports import EventFilter, Step, Watcher
 from orchestrator.servers.auth import Doorkeeper
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind
@@ -54,13 +54,14 @@ class Daemon:
         self._log = logger("daemon")
         self._stopping = anyio.Event()
         self._notes: tuple[str, ...] = ()
+        self._watcher: Watcher | None = None
 
     async def run(self) -> None:
         """Serve. Raises OrchestratorError when the workspace can't be served."""
         async with AsyncExitStack() as stack:
             self._hold(stack)
             services = await self._services(stack)
-            engine = await stack.enter_async_context(self._engine(services).running())
+            engine = await stack.enter_async_context(self._engine(services, self._watcher).running())
             listener = await bind(self._config.socket)
             doorkeeper = Doorkeeper(services, uid=os.getuid())
             dispatcher = Dispatcher(engine)
@@ -118,6 +119,8 @@ class Daemon:
         )
         self._notes = workspace.features
         stack.callback(workspace.close)
+        self._watcher = workspace.watcher()
+        stack.callback(self._watcher.close)
         text, source = read_policy(config)
         policy = parse_policy(text, source=source).guarding(self._own_paths())
         services = Services(
@@ -147,7 +150,7 @@ class Daemon:
                     return True
         return False
 
-    def _engine(self, services: Services) -> Engine:
+    def _engine(self, services: Services, watcher: Watcher | None) -> Engine:
         config = self._config
         facts = DaemonFacts(
             pid=os.getpid(),
@@ -158,7 +161,14 @@ class Daemon:
             notes=self._notes,
         )
         roots = (config.workspace,)
-        return Engine(services, roots=roots, facts=facts, read_policy=lambda: read_policy(config), stop=self.stop)
+        return Engine(
+            services,
+            roots=roots,
+            facts=facts,
+            read_policy=lambda: read_policy(config),
+            stop=self.stop,
+            watcher=watcher,
+        )
 
     # --- the outside --------------------------------------------------------------------
 

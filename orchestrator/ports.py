@@ -10,6 +10,7 @@ import msgspec
 
 from orchestrator.core.content import Signature
 from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.world import OutsideTrigger
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
 
@@ -223,6 +224,9 @@ class Disk(Protocol):
     def read_link(self, directory: int, name: str) -> str: ...
 
     def names(self, directory: int) -> list[str]: ...
+
+    def folders(self, directory: int) -> list[str]:
+        """The names of directories in it, links left out; without a stat of each where the system allows."""
 
     def read(self, handle: int, count: int, offset: int) -> bytes:
         """Up to `count` bytes; empty at the end."""
@@ -446,3 +450,41 @@ class Ignore(Protocol):
 
     def refresh(self) -> None:
         """Look at the rule files again from now on."""
+
+
+# --- watching --------------------------------------------------------------------------
+
+
+class Hints(msgspec.Struct, frozen=True):
+    """Where something may have changed; never what, nor that it did: the disk is asked for that."""
+
+    paths: frozenset[WorkspacePath] = frozenset()  # files, or not known to be anything else
+    folders: frozenset[WorkspacePath] = frozenset()  # came, went or moved, with all that is in them
+    rescan: OutsideTrigger | None = None
+    """Look everywhere. overflow: hints were lost; scan: there are none now; watch: other files are ignored now."""
+
+
+class Watcher(Protocol):
+    """Tells where to look. It filters what is never looked at, and decides nothing.
+
+    Left out: our temporary files, version control's own folders, what is the daemon's own,
+    and directories that are ignored, unless they were `follow`ed. It never follows a link.
+    """
+
+    @property
+    def health(self) -> str:
+        """ "live", or "degraded: …" with what is missing and what to do about it."""
+
+    def start(self) -> None:
+        """From the return on, nothing that happens is missed without a `rescan`. Blocking; degrades, never raises."""
+
+    def follows(self, folder: WorkspacePath) -> bool:
+        """Whether changes of names directly in this folder would be told."""
+
+    def follow(self, folder: WorkspacePath) -> None:
+        """Watch this folder too, though it is ignored: something in it is tracked. Blocking."""
+
+    def hints(self) -> AsyncIterator[Hints]:
+        """Until cancelled. While degraded, a `rescan` comes at intervals."""
+
+    def close(self) -> None: ...

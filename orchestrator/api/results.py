@@ -307,6 +307,7 @@ class SessionLine(Result, frozen=True, kw_only=True):
 class Health(Result, frozen=True, kw_only=True):
     state: Literal["ok", "writes_stopped", "starting"]
     baseline: Literal["running", "done"]
+    watching: str = "off"  # "live", "off", or "degraded: …" with the reason
     notes: tuple[str, ...] = ()
     recovered: int = 0  # changes closed by recovery at this start
     diverged: tuple[str, ...] = ()  # changes whose bytes did not land

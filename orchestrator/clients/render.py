@@ -196,6 +196,7 @@ def _status(info: r.StatusInfo) -> Iterator[str]:
     yield from facts(
         ("workspace", info.workspace),
         ("state", health.state + ("" if health.baseline == "done" else ", first scan running")),
+        ("watching", health.watching if health.watching != "live" else ""),
         ("head", info.head),
         ("approvals", str(info.approvals)),
         ("conflicts", str(info.conflicts)),

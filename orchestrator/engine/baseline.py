@@ -12,8 +12,11 @@ from orchestrator.core.errors import PathError
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.files import FilesFound
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.engine.observing import KEEP_MAX_BYTES, Observer
+from orchestrator.engine.absorbing import FOUND_STREAM, Absorber
+from orchestrator.engine.groups import Group
+from orchestrator.engine.observing import Observer
 from orchestrator.engine.services import Services
+from orchestrator.engine.suspects import Sifter
 from orchestrator.ports import FileBytes, NewEvent, Scanned, Unit
 
 ENTRIES = 500
@@ -22,34 +25,28 @@ ENTRIES = 500
 BATCH_BYTES = 8 * 1024 * 1024
 """Contents that the background scan keeps in one transaction at most."""
 
-STREAM = "workspace"
-
 
 class Baseline:
     """Makes the journal know every file that is not ignored."""
 
-    def __init__(self, services: Services, observer: Observer) -> None:
-        self._s, self._observer = services, observer
+    def __init__(self, services: Services, observer: Observer, absorber: Absorber) -> None:
+        self._s, self._observer, self._absorber = services, observer, absorber
         self.done = anyio.Event()
         self.skipped: dict[str, int] = {}
 
     async def scan(self) -> None:
-        """Before the daemon listens: new files are found, changed and missing ones become outside events."""
+        """Before the daemon listens: new files are found; changed and missing ones become a group of outside events."""
         first = self._s.state.head == 0 or len(self._s.state.registry) == 0
         result = await to_thread.run_sync(self._s.workspace.scan)
         self.skipped = result.skipped
-        met = {item.path for item in result.files}
         if first:
             await self._find(result.files)
         self._observer.scanned = True
         if not first:
-            for item in result.files:
-                entry = self._s.state.registry.get(item.path)
-                if entry is None or entry.signature != item.signature or entry.mode != item.mode:
-                    await self._look(item.path)
-        gone = [entry.path for entry in self._s.state.registry.files() if entry.path not in met]
-        for path in gone:
-            await self._look(path)
+            suspects = await to_thread.run_sync(Sifter(self._s).of_scan, result)
+            group = Group(self._s, "scan")
+            await self._absorber.absorb(suspects, group)
+            await group.close()
 
     async def _look(self, path: WorkspacePath) -> None:
         async with self._s.locks.alone((path,)):
@@ -62,22 +59,21 @@ class Baseline:
         for start in range(0, len(files), ENTRIES):
             chunk = files[start : start + ENTRIES]
             entries = tuple(FoundFile(item.path, item.signature, item.mode) for item in chunk)
-            await self._s.append(Origin(), (STREAM, FilesFound(entries=entries)))
+            await self._s.append(Origin(), (FOUND_STREAM, FilesFound(entries=entries)))
 
     async def keep(self) -> None:
-        """In the background: hash what is not hashed, and keep contents up to KEEP_MAX_BYTES."""
+        """In the background: hash what is not hashed, and keep contents up to the policy's `keep_max_bytes`."""
         try:
             await self._keep()
         finally:
             self.done.set()
 
     async def _keep(self) -> None:
+        most = self._s.policy.outside.keep_max_bytes
         wanted = [
             entry.path
             for entry in self._s.state.registry.files()
-            if (entry.digest is None or not entry.kept)
-            and entry.signature is not None
-            and entry.signature.size <= KEEP_MAX_BYTES
+            if (entry.digest is None or not entry.kept) and entry.signature is not None and entry.signature.size <= most
         ]
         batch: list[tuple[FoundFile, FileBytes]] = []
         size = 0
@@ -95,7 +91,9 @@ class Baseline:
     async def _read(self, path: WorkspacePath) -> tuple[FoundFile, FileBytes] | None:
         """A file that is still what the registry says; one that is not is looked at instead."""
         try:
-            read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=KEEP_MAX_BYTES))
+            read = await to_thread.run_sync(
+                partial(self._s.workspace.read, path, most=self._s.policy.outside.keep_max_bytes)
+            )
         except PathError:
             await self._look(path)
             return None
@@ -119,4 +117,4 @@ class Baseline:
             return
         event = FilesFound(entries=tuple(found for found, _ in current))
         blobs: tuple[tuple[Digest, bytes], ...] = tuple((read.digest, read.data) for _, read in current)
-        await self._s.journal.append(Unit((NewEvent(STREAM, event),), Origin(), blobs))
+        await self._s.journal.append(Unit((NewEvent(FOUND_STREAM, event),), Origin(), blobs))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import msgspec
 
 from orchestrator.core.decisions.lineage import Key
@@ -25,6 +23,7 @@ from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.moments import Moment
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.engine.answers import Answers
+from orchestrator.engine.groups import members
 from orchestrator.engine.services import Services
 from orchestrator.ports import EventFilter
 
@@ -74,7 +73,7 @@ class Chooser:
         event = recorded.event
         if isinstance(event, OutsideGroupOpened | OutsideGroupClosed):
             group = event.group if isinstance(event, OutsideGroupClosed) else recorded.seq
-            return _chosen([made async for made in self._group(group)])
+            return _chosen([made async for item in members(self._s.journal, group) for made in _made(item)])
         if isinstance(event, FileChangedOutside | FileCreatedOutside | FileRemovedOutside):
             return _chosen(list(_made(recorded)))
         if not isinstance(event, ChangeIntended | ChangeApplied | ChangeAborted | ChangeDiverged):
@@ -92,12 +91,6 @@ class Chooser:
                 hint="Remove the directory yourself if it is not needed.",
             )
         return _chosen(made)
-
-    async def _group(self, group: Seq) -> AsyncIterator[Made]:
-        async for recorded in self._s.journal.events(EventFilter(tags=OUTSIDE_TAGS, after=group)):
-            if recorded.origin.cause == group:
-                for made in _made(recorded):
-                    yield made
 
     async def span(self, span: Span) -> Chosen:
         """All changes of a span that are still in effect. Raises NothingToChange if there are none."""
@@ -156,7 +149,7 @@ def _made(recorded: Recorded) -> list[Made]:
         case ChangeApplied(paths=paths):
             return [(item.path, recorded.seq, recorded.agent) for item in paths if not item.directory]
         case FileChangedOutside(path=path) | FileCreatedOutside(path=path) | FileRemovedOutside(path=path):
-            return [(path, recorded.seq, None)]
+            return [(path, recorded.seq, recorded.event.by)]
         case _:
             return []
 

@@ -35,6 +35,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.events.leases import LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.engine.absorbing import Absorber
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.baseline import Baseline
@@ -58,8 +59,10 @@ from orchestrator.engine.services import Services
 from orchestrator.engine.settling import Settler
 from orchestrator.engine.stacks import Stacks
 from orchestrator.engine.undoing import Undoer
+from orchestrator.engine.watching import Watching
 from orchestrator.engine.writing import Writer
 from orchestrator.logs import logger
+from orchestrator.ports import Watcher
 
 Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
 
@@ -78,14 +81,17 @@ class Engine:
         facts: DaemonFacts,
         read_policy: Callable[[], tuple[str, str]],
         stop: Callable[[], None],
+        watcher: Watcher | None = None,
     ) -> None:
         self._s = services
-        observer, effects = Observer(services), Effects(services)
+        observer, effects = Observer(services, services.holder_of), Effects(services)
         answers, paths, gate = Answers(services), Paths(roots), ApproverGate(services)
         changer = Changer(services, observer, effects, answers)
         self._answers = answers
         self._recovery = Recovery(services, observer)
-        self.baseline = Baseline(services, observer)
+        absorber = Absorber(services, observer)
+        self.baseline = Baseline(services, observer, absorber)
+        self._watching = Watching(services, observer, absorber, watcher)
         self._granter = Granter(services, observer, effects, answers, gate)
         self._leaser = Leaser(services, paths)
         self._stacks = Stacks(services, answers)
@@ -101,6 +107,7 @@ class Engine:
             read_policy=read_policy,
             stop=stop,
             recovered=lambda: self._recovery.closed,
+            watching=lambda: self._watching.health,
         )
         rooms: tuple[object, ...] = (
             reader,
@@ -128,6 +135,7 @@ class Engine:
         async with anyio.create_task_group() as tasks:
             self._s.tasks = tasks
             await self._close_sessions()
+            await self._watching.start()
             await self._recovery.run()
             await self._leaser.expire()
             await self.baseline.scan()
@@ -135,6 +143,7 @@ class Engine:
             self._s.in_background(self.baseline.keep)
             async with anyio.create_task_group() as clocks:
                 clocks.start_soon(self._expire)
+                clocks.start_soon(self._watching.run)
                 yield self
                 clocks.cancel_scope.cancel()
         self._s.tasks = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 from anyio import to_thread
 
@@ -14,15 +16,24 @@ from orchestrator.core.events.files import (
     FileRemovedOutside,
     FilesFound,
 )
-from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
+from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.registry import FileEntry
+from orchestrator.engine.groups import Group
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports import FileBytes, FileStat, NewEvent, StreamMoved, Unit
+from orchestrator.ports import FileBytes, FileStat, Hints, NewEvent, StreamMoved, Unit
 
-KEEP_MAX_BYTES = 1024 * 1024
-"""The background scan keeps contents up to this size; a read or a change keeps any."""
+Holder = Callable[[WorkspacePath], tuple[AgentName, Seq] | None]
+"""Whose lease a path is under, and the lease; None unless it is certain who alone works there."""
 
 TRIES = 8
+
+MOST_LONE = 1000
+"""Noted changes whose hints are still to come."""
+
+
+def nobody(path: WorkspacePath) -> None:
+    """No path is under a lease."""
 
 
 class Present(msgspec.Struct, frozen=True):
@@ -54,8 +65,11 @@ def required(present: Present) -> tuple[FileEntry, Digest, bytes]:
 class Observer:
     """Brings the registry up to date with the disk, path by path. Callers hold the path's lock."""
 
-    def __init__(self, services: Services) -> None:
-        self._s = services
+    def __init__(self, services: Services, holder: Holder = nobody) -> None:
+        self._s, self._holder = services, holder
+        self.group: Group | None = None
+        """The outside changes that are being taken in; what a caller's look finds meanwhile belongs to them."""
+        self._lone: dict[WorkspacePath, Seq] = {}
         self.scanned = False
         """Whether the start scan is through: what it did not meet, and is not ignored, came later."""
 
@@ -76,7 +90,7 @@ class Observer:
         stat = self._s.workspace.stat(path)
         if stat is None or stat.kind != "file":
             if entry is not None:
-                await self._note(path, FileRemovedOutside(path=path, before=entry.digest))
+                await self._note(path, self._removed(path, entry))
             return Present(path, stat, None, None)
         suspect = path in self._s.suspect
         unmoved = entry is not None and entry.signature == stat.signature and entry.mode == stat.mode and not suspect
@@ -96,27 +110,11 @@ class Observer:
 
     async def _agree(self, path: WorkspacePath, entry: FileEntry | None, read: FileBytes, *, keep: bool) -> FileEntry:
         """Make the journal say what was read, if it does not yet."""
-        signature, mode = read.stat.signature, read.stat.mode
-        same = entry is not None and (
-            entry.digest == read.digest or (entry.digest is None and entry.signature == signature)
-        )
-        told = entry is not None and (entry.digest, entry.signature, entry.mode) == (read.digest, signature, mode)
-        if entry is not None and told and (entry.kept or not keep):
+        event = self.judged(path, entry, read.stat, read.digest, keep=keep)
+        if event is None and entry is not None:
             return entry
-        event: Event
-        if same and entry is not None:
-            event = FilesFound(
-                entries=(FoundFile(path, signature, mode, read.digest, keep or entry.kept, int(entry.version)),)
-            )
-        elif entry is not None:
-            event = FileChangedOutside(
-                path=path, before=entry.digest, after=read.digest, signature=signature, mode=mode, kept=keep
-            )
-        elif self._is_new(path):
-            event = FileCreatedOutside(path=path, after=read.digest, signature=signature, mode=mode, kept=keep)
-        else:
-            event = FilesFound(entries=(FoundFile(path, signature, mode, read.digest, keep),))
-        await self._note(path, event, blob=read if keep else None)
+        if event is not None:
+            await self._note(path, event, blob=read if keep else None)
         found = self._s.state.registry.get(path)
         if found is None:
             raise StreamMoved(f"file:{path}", 0, 0)
@@ -124,15 +122,55 @@ class Observer:
 
     async def _unread(self, path: WorkspacePath, entry: FileEntry | None, stat: FileStat) -> FileEntry | None:
         """A file too large to hash, of which only the stat is known."""
-        event: Event
-        if entry is not None:
-            event = FileChangedOutside(
-                path=path, before=entry.digest, after=None, signature=stat.signature, mode=stat.mode, kept=False
-            )
-        else:
-            event = FilesFound(entries=(FoundFile(path, stat.signature, stat.mode),))
-        await self._note(path, event)
+        event = self.judged(path, entry, stat, None, keep=False)
+        if event is not None:
+            await self._note(path, event)
         return self._s.state.registry.get(path)
+
+    def judged(
+        self, path: WorkspacePath, entry: FileEntry | None, stat: FileStat | None, digest: Digest | None, *, keep: bool
+    ) -> Event | None:
+        """What the journal has to say of what was met, if it does not yet; the stat of a regular file, or None.
+
+        No digest: it is too large to hash. `keep`: the bytes will be a blob.
+        """
+        if stat is None:
+            return self._removed(path, entry) if entry is not None else None
+        signature, mode = stat.signature, stat.mode
+        same = entry is not None and (
+            (digest is not None and entry.digest == digest) or (entry.digest is None and entry.signature == signature)
+        )
+        told = entry is not None and (entry.digest, entry.signature, entry.mode) == (digest, signature, mode)
+        if entry is not None and told and (entry.kept or not keep):
+            return None
+        by, lease = self._held(path)
+        if same and entry is not None:
+            found = FoundFile(path, signature, mode, digest, keep or entry.kept, int(entry.version))
+            return FilesFound(entries=(found,))
+        if entry is not None:
+            return FileChangedOutside(
+                path=path,
+                before=entry.digest,
+                after=digest,
+                signature=signature,
+                mode=mode,
+                kept=keep,
+                by=by,
+                lease=lease,
+            )
+        if self._is_new(path):
+            return FileCreatedOutside(
+                path=path, after=digest, signature=signature, mode=mode, kept=keep, by=by, lease=lease
+            )
+        return FilesFound(entries=(FoundFile(path, signature, mode, digest, keep),))
+
+    def _removed(self, path: WorkspacePath, entry: FileEntry) -> FileRemovedOutside:
+        by, lease = self._held(path)
+        return FileRemovedOutside(path=path, before=entry.digest, by=by, lease=lease)
+
+    def _held(self, path: WorkspacePath) -> tuple[AgentName | None, Seq | None]:
+        """Whose lease makes it certain who did this."""
+        return self._holder(path) or (None, None)
 
     def _is_new(self, path: WorkspacePath) -> bool:
         if self._s.state.registry.removed_at(path) is not None:
@@ -140,7 +178,30 @@ class Observer:
         return self.scanned and not self._s.ignore.ignored(path, directory=False)
 
     async def _note(self, path: WorkspacePath, event: Event, *, blob: FileBytes | None = None) -> None:
+        blobs = ((blob.digest, blob.data),) if blob is not None else ()
+        if isinstance(event, FilesFound):
+            await self._append(path, event, None, blobs)
+        elif self.group is None:
+            self._lone[path] = await self._append(path, event, None, blobs)
+            if len(self._lone) > MOST_LONE:
+                del self._lone[next(iter(self._lone))]
+        else:
+            async with self.group.joining(1) as cause:
+                await self._append(path, event, cause, blobs)
+
+    async def _append(
+        self, path: WorkspacePath, event: Event, cause: Seq | None, blobs: tuple[tuple[Digest, bytes], ...]
+    ) -> Seq:
         stream = f"file:{path}"
         expected = self._s.journal.stream_version(stream)
-        blobs = ((blob.digest, blob.data),) if blob is not None else ()
-        await self._s.journal.append(Unit((NewEvent(stream, event, expected),), Origin(), blobs))
+        recorded = await self._s.journal.append(Unit((NewEvent(stream, event, expected),), Origin(cause=cause), blobs))
+        return recorded[0].seq
+
+    def hinted(self, hints: Hints) -> list[Seq]:
+        """The outside changes that callers met and noted before these hints told of them; each is given once."""
+        told = [
+            path
+            for path in self._lone
+            if path in hints.paths or hints.rescan is not None or not hints.folders.isdisjoint(ancestors(path))
+        ]
+        return [self._lone.pop(path) for path in told]

@@ -58,11 +58,12 @@ class People:
         read_policy: Callable[[], tuple[str, str]],
         stop: Callable[[], None],
         recovered: Callable[[], int],
+        watching: Callable[[], str],
     ) -> None:
         self._s, self._observer, self._effects = services, observer, effects
         self._baseline, self._gate, self._facts = baseline, gate, facts
         self._reservations = Reservations(services)
-        self._read_policy, self._stop, self._recovered = read_policy, stop, recovered
+        self._read_policy, self._stop, self._recovered, self._watching = read_policy, stop, recovered, watching
 
     async def status(self, caller: Caller, call: Call, params: p.Status) -> r.StatusInfo:
         pending = self._s.state.pending
@@ -74,6 +75,11 @@ class People:
         skipped = ", ".join(f"{count} {why}" for why, count in sorted(self._baseline.skipped.items()) if count)
         if skipped:
             notes.append(f"left out of the start scan: {skipped}")
+        if self._baseline.done.is_set() and (left := sum(not entry.kept for entry in self._s.state.registry.files())):
+            most = self._s.policy.outside.keep_max_bytes
+            notes.append(
+                f"contents not kept: {left} files over {most} bytes, so what others do to them can't be undone"
+            )
         return r.StatusInfo(
             pid=self._facts.pid,
             version=self._facts.version,
@@ -99,6 +105,7 @@ class People:
             health=r.Health(
                 state="writes_stopped" if self._effects.stopped else "ok",
                 baseline="done" if self._baseline.done.is_set() else "running",
+                watching=self._watching(),
                 notes=tuple(notes),
                 recovered=self._recovered(),
                 diverged=tuple(map(show, pending.diverged)),

@@ -10,7 +10,7 @@ import anyio.abc
 
 from orchestrator.core.errors import Denied, OrchestratorError, escaped
 from orchestrator.core.events.base import Event, Origin, Recorded
-from orchestrator.core.ids import AgentName, WorkspacePath
+from orchestrator.core.ids import AgentName, Seq, WorkspacePath
 from orchestrator.core.policy.evaluate import evaluate
 from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
 from orchestrator.core.projections.state import State
@@ -145,6 +145,10 @@ class Services:
     def readable(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether the caller may be shown content of a path without asking anybody."""
         return isinstance(self.verdict(caller, "read", path), Allow)
+
+    def holder_of(self, path: WorkspacePath) -> tuple[AgentName, Seq] | None:
+        """Who alone has reserved a path, and the lease; None unless that is certain."""
+        return self.state.leases.holder_of(path, self.clock.now_ms())
 
     def agent_exists(self, name: AgentName) -> bool:
         return self.state.identities.get(name) is not None

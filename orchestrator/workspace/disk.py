@@ -130,6 +130,10 @@ class KernelDisk:
     def read_link(self, directory: int, name: str) -> str:
         return os.readlink(name, dir_fd=directory)
 
+    def folders(self, directory: int) -> list[str]:
+        with os.scandir(directory) as entries:
+            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+
     def names(self, directory: int) -> list[str]:
         return os.listdir(directory)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -30,6 +31,7 @@ from orchestrator.ports import (
     ScanResult,
     Step,
     TempFile,
+    Watcher,
 )
 from orchestrator.workspace.confine import (
     Confinement,
@@ -42,9 +44,11 @@ from orchestrator.workspace.confine import (
 )
 from orchestrator.workspace.ignore import IgnoreRules, is_temp
 from orchestrator.workspace.landing import LocalLanding
+from orchestrator.workspace.notifier import FilesWatcher
 from orchestrator.workspace.proof import BLOCK_BYTES, take_lease
 from orchestrator.workspace.scanner import Scanner
 from orchestrator.workspace.staging import sync
+from orchestrator.workspace.watcher import InotifyWatcher
 
 READ_TRIES = 3
 MOST_TEMP_BYTES = 1024 * 1024 * 1024
@@ -85,6 +89,12 @@ class LocalWorkspace:
 
     def close(self) -> None:
         self._at.close()
+
+    def watcher(self) -> Watcher:
+        """What tells of changes by other hands on this system; not started yet."""
+        if sys.platform == "linux":
+            return InotifyWatcher(self._at, self.ignore)
+        return FilesWatcher(self._root, self.ignore)
 
     # --- looking ----------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from orchestrator.core.decisions.assembling import Result, assemble
 from orchestrator.core.decisions.decision import Apply, Base, Clash, Dependency, Facts, Held, Need
 from orchestrator.core.decisions.lineage import UNKNOWN, Key, Lineage, Step
 from orchestrator.core.decisions.patching import rebase
-from orchestrator.core.errors import NothingToChange, RevertImpossible, VersionNotKept
+from orchestrator.core.errors import NothingToChange, RevertImpossible
 from orchestrator.core.ids import Digest, WorkspacePath, show
 from orchestrator.core.text.encoding import decode
 
@@ -22,8 +22,7 @@ def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePat
 
     Files where later work overlaps come out as `Apply.clashes`, what can't be undone for another
     reason as warnings. `Apply.reverts` names the changes that are undone in full. Raises
-    NothingToChange when all is undone already, RevertImpossible when nothing can be,
-    VersionNotKept when a content that is needed was never hashed.
+    NothingToChange when all is undone already, RevertImpossible when nothing can be.
     """
     contents = next(iter(facts.values())).contents if facts else {}
     touched = [line for line in lines if any(step.keys[0] in chosen or step.keys[-1] in chosen for step in line.steps)]
@@ -106,10 +105,10 @@ class _Course:
         newest, oldest = run[0], run[-1]
         after, before, now = newest.after, oldest.before, self.result.now
         if UNKNOWN in (after, before) and after != before:
-            raise VersionNotKept(
-                f"what {newest.path} held around {show(newest.change)} was never hashed, so that can't be undone",
-                hint="Leave this file out, e.g. with globs.",
+            self.notes.append(
+                f"what {newest.path} held around {show(newest.change)} was never hashed, so that can't be undone"
             )
+            return
         digest = now.digest if now is not None else None
         if digest == after:
             self._straight_back(newest, oldest)

@@ -21,3 +21,4 @@ class OutsideGroupClosed(Event, frozen=True, kw_only=True, tag="outside_group_cl
 
     group: Seq
     changes: int
+    also: tuple[Seq, ...] = ()  # of them: what callers met, and so noted, before the group was opened

@@ -26,12 +26,14 @@ from orchestrator.core.policy.rules import (
     WORKS,
     LeaseRules,
     Limits,
+    Outside,
     Policy,
     Rule,
 )
 
 T = TypeVar("T")
 
+KEEP_MAX_BYTES = range(50 * 1024 * 1024 + 1)
 APPROVAL_TTL_S = range(1, 30 * 86_400 + 1)
 LEASE_TTL_S = range(1, 30 * 86_400 + 1)
 LEASE_WAIT_S = range(51)  # MCP clients give up on a call after a minute
@@ -40,7 +42,7 @@ _TOML_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.\-]{0,63}\Z")
 _CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*?(?:\[|--|&&|\|\||~~)")
 _RULE_KEYS = ("name", "agents", "actions", "paths", "verdict", "reason", "work")
-_KEYS = ("name", "default", "limits", "leases", "rule")
+_KEYS = ("name", "default", "limits", "leases", "outside", "rule")
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -104,6 +106,7 @@ class _Reader:
             rules=read,
             limits=self._limits(table.get("limits", {})),
             leases=self._leases(table.get("leases", {})),
+            outside=self._outside(table.get("outside", {})),
             digest=Digest("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()),
             source=self._source,
         )
@@ -151,6 +154,17 @@ class _Reader:
             max_ttl_s=self._seconds(table, "max_ttl_s", LEASE_TTL_S, usual, "leases"),
             max_wait_s=self._seconds(table, "max_wait_s", LEASE_WAIT_S, usual, "leases"),
         )
+
+    def _outside(self, table: object) -> Outside:
+        if not isinstance(table, dict):
+            self._wrong("is a table: [outside]", "outside")
+            return Outside()
+        self._only(table, ("keep_max_bytes",), "outside")
+        most = table.get("keep_max_bytes", Outside().keep_max_bytes)
+        if type(most) is not int or most not in KEEP_MAX_BYTES:
+            self._wrong(f"a whole number of bytes, 0 to {KEEP_MAX_BYTES[-1]}", "outside", "keep_max_bytes")
+            return Outside()
+        return Outside(keep_max_bytes=most)
 
     def _same_names(self, rules: tuple[Rule, ...]) -> None:
         seen: dict[str, int] = {}

@@ -90,6 +90,12 @@ class LeaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     max_wait_s: int = 25  # with queue
 
 
+class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is kept of what other hands did."""
+
+    keep_max_bytes: int = 1024 * 1024  # contents up to this size become blobs; a read or a change keeps any
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, cache_hash=True):
     """A whole policy. Rules have no order: deny beats ask beats allow."""
 
@@ -98,6 +104,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     rules: tuple[Rule, ...]
     limits: Limits = Limits()
     leases: LeaseRules = LeaseRules()
+    outside: Outside = Outside()
     digest: Digest  # of the text it was read from
     source: str  # the file, as messages name it
     own_state: tuple[WorkspacePath, ...] = ()  # the daemon's own files, where the workspace holds them

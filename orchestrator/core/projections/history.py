@@ -83,8 +83,8 @@ def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
                     moved_from=change.moved_from,
                 )
         case (
-            FileChangedOutside(path=path, after=after, signature=signature, mode=mode)
-            | FileCreatedOutside(path=path, after=after, signature=signature, mode=mode)
+            FileChangedOutside(path=path, after=after, signature=signature, mode=mode, by=by)
+            | FileCreatedOutside(path=path, after=after, signature=signature, mode=mode, by=by)
         ):
             yield VersionRow(
                 path=path,
@@ -95,10 +95,18 @@ def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
                 digest=after,
                 size=signature.size,
                 mode=mode,
+                agent=by,
+                moved_from=recorded.event.moved_from if isinstance(recorded.event, FileCreatedOutside) else None,
             )
-        case FileRemovedOutside(path=path):
+        case FileRemovedOutside(path=path, by=by):
             yield VersionRow(
-                path=path, seq=recorded.seq, effective=recorded.seq, at=recorded.at, kind="outside", present=False
+                path=path,
+                seq=recorded.seq,
+                effective=recorded.seq,
+                at=recorded.at,
+                kind="outside",
+                present=False,
+                agent=by,
             )
         case _:
             return

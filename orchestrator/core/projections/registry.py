@@ -55,6 +55,10 @@ class Registry:
         """All entries, in no order."""
         return iter(self._files.values())
 
+    def paths(self) -> list[WorkspacePath]:
+        """All paths, as they are at this moment: safe to walk while events go on."""
+        return list(self._files)
+
     def __len__(self) -> int:
         return len(self._files)
 

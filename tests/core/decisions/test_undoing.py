@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from orchestrator.core.decisions.decision import Facts, Need
 from orchestrator.core.decisions.lineage import lineages
 from orchestrator.core.decisions.undoing import undo
-from orchestrator.core.errors import NothingToChange, RevertImpossible, VersionNotKept
+from orchestrator.core.errors import NothingToChange, RevertImpossible
 from orchestrator.core.ids import WorkspacePath
 from tests.core.decisions.stories import Story
 
@@ -176,7 +176,7 @@ def test_a_content_that_was_never_hashed_can_not_be_brought_back() -> None:
     story = Story(**{A: TEN})
     story.rows[0] = msgspec.structs.replace(story.rows[0], digest=None)
     change = story.write("alice", A, CHANGED)
-    with pytest.raises(VersionNotKept, match=r"a\.txt"):
+    with pytest.raises(RevertImpossible, match=r"a\.txt"):
         story.undo(story.at(change))
 
 

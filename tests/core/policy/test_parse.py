@@ -57,6 +57,25 @@ def test_a_good_policy() -> None:
     assert check_policy(GOOD, "p.toml") == []
 
 
+@pytest.mark.parametrize(
+    ("most", "kept"),
+    [
+        pytest.param("0", 0, id="nothing"),
+        pytest.param("52428800", 52_428_800, id="the most"),
+        pytest.param("52428801", None, id="too much"),
+        pytest.param("-1", None, id="less than nothing"),
+        pytest.param("true", None, id="no number"),
+    ],
+)
+def test_how_much_of_outside_changes_is_kept(most: str, kept: int | None) -> None:
+    text = GOOD + f"\n[outside]\nkeep_max_bytes = {most}\n"
+    if kept is None:
+        (problem,) = check_policy(text, "p.toml")
+        assert problem.key == "outside.keep_max_bytes"
+    else:
+        assert parse_policy(text, source="p.toml").outside.keep_max_bytes == kept
+
+
 def test_a_policy_survives_the_journal() -> None:
     assert msgspec.json.decode(msgspec.json.encode(DEFAULT), type=Policy) == DEFAULT
     with pytest.raises(msgspec.ValidationError):

@@ -1,0 +1,230 @@
+"""Tells where something changed: by the kernel's notifier on Linux, folder by folder."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from collections.abc import AsyncIterator, Iterable
+
+import anyio
+from anyio import to_thread
+
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.events.world import OutsideTrigger
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.paths import valid_name
+from orchestrator.logs import logger
+from orchestrator.ports import Hints
+from orchestrator.workspace.confine import Confinement
+from orchestrator.workspace.ignore import BUILT_IN, RULE_FILES, IgnoreRules, is_temp
+from orchestrator.workspace.inotify import (
+    IN_CREATE,
+    IN_DELETE_SELF,
+    IN_IGNORED,
+    IN_ISDIR,
+    IN_MOVE_SELF,
+    IN_MOVED_FROM,
+    IN_MOVED_TO,
+    IN_Q_OVERFLOW,
+    IN_UNMOUNT,
+    WATCHED,
+    WATCHED_ROOT,
+    Inotify,
+    Told,
+)
+
+STEP_S = 0.02
+"""Hints are gathered this long before they are told: one save of an editor is several events."""
+
+RESCAN_S = 30.0
+"""How often everything is looked at while watching is degraded."""
+
+_CAME = IN_CREATE | IN_MOVED_TO
+_NO_ROOM = {
+    errno.ENOSPC: "the limit of watches is reached: raise fs.inotify.max_user_watches, then restart the daemon",
+    errno.EMFILE: "the limit of notifiers is reached: raise fs.inotify.max_user_instances, then restart the daemon",
+}
+
+
+class InotifyWatcher:
+    """See `ports.Watcher`. Watches every directory that is not ignored, by its handle."""
+
+    def __init__(self, confinement: Confinement, ignore: IgnoreRules, *, rescan_s: float = RESCAN_S) -> None:
+        self._at, self._ignore, self._rescan_s = confinement, ignore, rescan_s
+        self._kernel: Inotify | None = None
+        self._folders: dict[int, str] = {}  # watch → folder; "" is the root
+        self._watches: dict[str, int] = {}  # and back
+        self._followed: set[str] = set()  # though ignored
+        self._trouble = ""
+        self._lost = ""
+        self._lock = threading.Lock()
+        self._log = logger("watcher")
+
+    @property
+    def health(self) -> str:
+        trouble = self._lost or self._trouble
+        return f"degraded: {trouble}; everything is looked at every {self._rescan_s:g} s" if trouble else "live"
+
+    def start(self) -> None:
+        try:
+            self._kernel = Inotify()
+        except OSError as error:
+            self._degrade(error)
+            return
+        with self._lock:
+            self._enter([""])
+
+    def follows(self, folder: WorkspacePath) -> bool:
+        return _folder(folder) in self._watches
+
+    def follow(self, folder: WorkspacePath) -> None:
+        name = _folder(folder)
+        above = [name[:at] for at, letter in enumerate(name) if letter == "/"]
+        with self._lock:
+            self._followed.update((*above, name))
+            for one in (*above, name):
+                if one not in self._watches:
+                    self._watch(one)
+
+    def close(self) -> None:
+        kernel, self._kernel = self._kernel, None
+        if kernel is not None:
+            kernel.close()
+
+    async def hints(self) -> AsyncIterator[Hints]:
+        kernel = self._kernel
+        while True:
+            if kernel is None:
+                await anyio.sleep(self._rescan_s)
+                yield Hints(rescan="scan")
+                continue
+            moved = False
+            with anyio.move_on_after(self._rescan_s if self._trouble or self._lost else None):
+                await anyio.wait_readable(kernel.handle)
+                moved = True
+            if not moved:
+                await to_thread.run_sync(self._again)
+                yield Hints(rescan="scan")
+                continue
+            await anyio.sleep(STEP_S)
+            hints = await to_thread.run_sync(self._gather, kernel)
+            if hints.paths or hints.folders or hints.rescan is not None:
+                yield hints
+
+    # --- what the kernel tells ----------------------------------------------------------
+
+    def _gather(self, kernel: Inotify) -> Hints:
+        paths: set[WorkspacePath] = set()
+        folders: set[WorkspacePath] = set()
+        rescan: OutsideTrigger | None = None
+        with self._lock:
+            for told in kernel.read():
+                if told.mask & IN_Q_OVERFLOW:
+                    rescan = "overflow"
+                    continue
+                folder = self._folders.get(told.watch)
+                if folder is None:
+                    continue
+                if not told.name:
+                    self._of_itself(told, folder)
+                    continue
+                if told.name in BUILT_IN or is_temp(told.name) or not valid_name(told.name):
+                    continue
+                path = f"{folder}/{told.name}" if folder else told.name
+                if told.name in RULE_FILES:
+                    rescan = rescan or "watch"
+                if told.mask & IN_ISDIR:
+                    if self._of_folder(told, path):
+                        folders.add(WorkspacePath(path))
+                else:
+                    paths.add(WorkspacePath(path))
+            if rescan is not None:
+                self._ignore.refresh()
+                self._enter([""])
+        return Hints(frozenset(paths), frozenset(folders), rescan)
+
+    def _of_itself(self, told: Told, folder: str) -> None:
+        """A watched directory's own end."""
+        if told.mask & IN_IGNORED:
+            self._forget(told.watch)
+        if not folder and told.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT):
+            self._lost = "the workspace's folder was moved or removed: restart the daemon where it is now"
+            self._log.warning("watching is degraded", why=self._lost)
+
+    def _of_folder(self, told: Told, path: str) -> bool:
+        """A directory came or went in a watched one; whether that matters."""
+        if told.mask & IN_MOVED_FROM:
+            known = path in self._watches
+            self._leave(path)
+            return known
+        if told.mask & _CAME:
+            if not self._wanted(path):
+                return False
+            self._enter([path])
+            return True
+        return False  # its own mode or times; or it was removed, after all that was in it
+
+    # --- which directories are watched ----------------------------------------------------
+
+    def _wanted(self, path: str) -> bool:
+        return path in self._followed or not self._ignore.ignored(WorkspacePath(path), directory=True)
+
+    def _enter(self, pending: list[str]) -> None:
+        """Watch these directories and all below them; first the watch, then the look, so that nothing falls between."""
+        while pending:
+            folder = pending.pop()
+            for name in self._watch(folder):
+                path = f"{folder}/{name}" if folder else name
+                if name not in BUILT_IN and valid_name(name) and self._wanted(path):
+                    pending.append(path)
+
+    def _watch(self, folder: str) -> Iterable[str]:
+        """The names of the directories in it; none if it can't be entered."""
+        kernel = self._kernel
+        if kernel is None:
+            return ()
+        try:
+            with self._at.directory(WorkspacePath(folder or ".")) as handle:
+                watch = kernel.add(handle, WATCHED if folder else WATCHED_ROOT)
+                known = self._folders.get(watch)
+                if known is not None and known != folder and self._watches.get(known) == watch:
+                    del self._watches[known]  # it was moved here
+                self._folders[watch], self._watches[folder] = folder, watch
+                return self._at.disk.folders(handle)
+        except OSError as error:
+            if error.errno in _NO_ROOM:
+                self._degrade(error)
+            return ()
+        except OrchestratorError:
+            return ()  # gone, a link, another file system, closed to us, or the daemon's own
+
+    def _leave(self, folder: str) -> None:
+        """What was moved away is watched where it turns up, if it does."""
+        below = folder + "/"
+        for name in [name for name in self._watches if name == folder or name.startswith(below)]:
+            watch = self._watches[name]
+            self._forget(watch)
+            if self._kernel is not None:
+                self._kernel.remove(watch)
+
+    def _forget(self, watch: int) -> None:
+        folder = self._folders.pop(watch, None)
+        if folder is not None and self._watches.get(folder) == watch:
+            del self._watches[folder]
+
+    def _again(self) -> None:
+        """There may be room by now."""
+        with self._lock:
+            if self._trouble and "" in self._watches:
+                self._trouble = ""
+                self._enter([""])
+
+    def _degrade(self, error: OSError) -> None:
+        trouble = _NO_ROOM.get(error.errno or 0, f"there is no notifier: {error.strerror}")
+        if not self._trouble:
+            self._log.warning("watching is degraded", why=trouble)
+        self._trouble = trouble
+
+
+def _folder(path: WorkspacePath) -> str:
+    return "" if path == "." else path

@@ -1,0 +1,266 @@
+"""Outside changes, live, through the real daemon."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import anyio
+import pytest
+
+from orchestrator.clients.python import Replacement
+from tests.daemon.outside import CLOSED, OPENED, entries, git, outside, seen, settled
+from tests.daemon.running import RunningDaemon, running
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.uname().sysname != "Linux", reason="needs inotify")]
+
+
+@pytest.fixture
+def work(base: Path) -> Path:
+    """The folder that will be the workspace, before a daemon knows it."""
+    folder = base / "work"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+async def test_saves_appends_and_deletes_are_seen_as_they_happen(base: Path, work: Path) -> None:
+    for name in ("saved.py", "appended.log", "deleted.txt", "moded.sh"):
+        (work / name).write_text("old\n")
+    with running(base) as daemon:
+        async with daemon.client() as person:
+            assert (await person.status()).health.watching == "live"
+            (work / ".saved.py.swp").write_text("new\n")
+            (work / ".saved.py.swp").rename(work / "saved.py")
+            await seen(person, work)
+            await anyio.run_process(["sh", "-c", f"echo more >> {work}/appended.log"])
+            await seen(person, work)
+            (work / "deleted.txt").unlink()
+            await seen(person, work)
+            (work / "moded.sh").chmod(0o755)
+            await seen(person, work)
+            assert await outside(person) == [
+                ("changed", "saved.py"),
+                ("changed", "appended.log"),
+                ("removed", "deleted.txt"),
+            ]
+            history = await person.file_history("appended.log")
+            assert [version.agent for version in history.versions][:1] == ["outside"]
+            assert history.versions[0].undoable
+            info = await person.file_info("moded.sh")
+            assert info.mode == "0755" if isinstance(info.mode, str) else info.mode == 0o755
+
+
+async def test_own_changes_never_echo(daemon: RunningDaemon) -> None:
+    async with daemon.client("alice") as alice, daemon.client() as person:
+        await alice.write_file("src/a.txt", "n 0\n", mode="create")
+        for turn in range(200):
+            await alice.edit_file("src/a.txt", [Replacement(search=f"n {turn}\n", replace=f"n {turn + 1}\n")])
+        for turn in range(20):
+            await alice.write_file(f"src/made{turn}.txt", "x\n", mode="create")
+        await seen(person, daemon.workspace)
+        assert await outside(person) == []
+        assert await entries(person, OPENED) == []
+
+
+async def test_a_branch_switch_is_one_group(base: Path, work: Path) -> None:
+    git(work, "init", "-q", "-b", "main")
+    for n in range(300):
+        (work / f"d{n % 7}").mkdir(exist_ok=True)
+        (work / f"d{n % 7}" / f"f{n}.txt").write_text(f"main {n}\n")
+    git(work, "add", ".")
+    git(work, "commit", "-qm", "main")
+    git(work, "checkout", "-qb", "other")
+    for n in range(250):
+        (work / f"d{n % 7}" / f"f{n}.txt").write_text(f"other {n} indeed\n")
+    shutil.rmtree(work / "d6")
+    (work / "new").mkdir()
+    (work / "new" / "n.txt").write_text("only here\n")
+    git(work, "add", ".")
+    git(work, "commit", "-qm", "other")
+    git(work, "checkout", "-q", "main")
+    with running(base) as daemon:
+        async with daemon.client() as person:
+            git(work, "checkout", "-q", "other")
+            await settled(person, 258)
+            await seen(person, work)
+            # a file may have been met while git was still writing it: then it has two events
+            told = await outside(person)
+            written = {f"d{n % 7}/f{n}.txt" for n in range(250) if n % 7 != 6}
+            gone = {f"d6/f{n}.txt" for n in range(300) if n % 7 == 6}
+            assert {path for _, path in told} == written | gone | {"new/n.txt"}
+            assert {path for kind, path in told if kind == "removed"} >= gone
+            (opened,) = await entries(person, OPENED)
+            (closed,) = await entries(person, CLOSED)
+            assert closed.event["group"] == int(opened.seq[1:])
+            assert closed.event["changes"] == len(told)
+
+
+async def test_renames_are_recognised(base: Path, work: Path) -> None:
+    (work / "pkg" / "inner").mkdir(parents=True)
+    for name in ("pkg/a.py", "pkg/inner/b.py", "one.txt"):
+        (work / name).write_text(f"content of {name}\n")
+    (work / "twin1").write_text("the same\n")
+    (work / "twin2").write_text("the same\n")
+    with running(base) as daemon:
+        async with daemon.client() as person:
+            while (await person.status()).health.baseline != "done":
+                pass
+            (work / "one.txt").rename(work / "two.txt")
+            await seen(person, work)
+            (work / "pkg").rename(work / "lib")
+            await seen(person, work)
+            (work / "twin1").rename(work / "twin3")
+            (work / "twin2").rename(work / "twin4")
+            await seen(person, work)
+            created = {
+                e.event["path"]: e.event.get("moved_from") for e in await entries(person, "file_created_outside")
+            }
+            removed = {e.event["path"]: e.event.get("moved_to") for e in await entries(person, "file_removed_outside")}
+            assert created["two.txt"] == "one.txt"
+            assert removed["one.txt"] == "two.txt"
+            assert created["lib/inner/b.py"] == "pkg/inner/b.py"
+            assert removed["pkg/a.py"] == "lib/a.py"
+            assert created["twin3"] is None
+            history = await person.file_history("two.txt")
+            assert history.versions[0].moved_from == "one.txt"
+            # the moved folder is watched under its new name
+            (work / "lib" / "inner" / "b.py").write_text("again\n")
+            await seen(person, work)
+            assert (await outside(person))[-1] == ("changed", "lib/inner/b.py")
+
+
+async def test_subtrees_come_and_go(daemon: RunningDaemon) -> None:
+    work = daemon.workspace
+    async with daemon.client() as person:
+        (work / "x" / "y" / "z").mkdir(parents=True)
+        (work / "x" / "y" / "z" / "deep.txt").write_text("1\n")
+        (work / "x" / "top.txt").write_text("2\n")
+        await seen(person, work)
+        assert sorted(await outside(person)) == [("created", "x/top.txt"), ("created", "x/y/z/deep.txt")]
+        (work / "x" / "y" / "z" / "later.txt").write_text("3\n")
+        await seen(person, work)
+        shutil.rmtree(work / "x")
+        await seen(person, work)
+        assert sorted((await outside(person))[2:]) == [
+            ("created", "x/y/z/later.txt"),
+            ("removed", "x/top.txt"),
+            ("removed", "x/y/z/deep.txt"),
+            ("removed", "x/y/z/later.txt"),
+        ]
+        # moved out of the workspace: no event tells of what is in it
+        (work / "gone").mkdir()
+        (work / "gone" / "a.txt").write_text("1\n")
+        await seen(person, work)
+        (work / "gone").rename(daemon.base / "elsewhere")
+        await seen(person, work)
+        assert (await outside(person))[-1] == ("removed", "gone/a.txt")
+
+
+async def test_ignored_files_are_silent_but_tracked_ones_are_not(base: Path, work: Path) -> None:
+    (work / ".gitignore").write_text("*.log\nbuild/\n")
+    (work / "build" / "sub").mkdir(parents=True)
+    (work / "build" / "sub" / "read.txt").write_text("1\n")
+    (work / "tracked.txt").write_text("1\n")
+    (work / "link").symlink_to(base)
+    with running(base) as daemon:
+        async with daemon.client("alice") as alice, daemon.client() as person:
+            (work / "noise.log").write_text("1\n")
+            (work / "build" / "noise.o").write_text("1\n")
+            (base / "beyond-the-link.txt").write_text("1\n")
+            (work / ".git").mkdir()
+            (work / ".git" / "index").write_text("1\n")
+            (work / os.fsdecode(b"\xff")).write_text("1\n")
+            await seen(person, work)
+            assert await outside(person) == []
+            await alice.read_file("build/sub/read.txt")
+            (work / ".gitignore").write_text("*.log\nbuild/\ntracked.txt\n")
+            await seen(person, work)
+            (work / "tracked.txt").write_text("2\n")
+            await seen(person, work)
+            (work / "build" / "sub" / "read.txt").write_text("2\n")
+            (work / "build" / "sub" / "unread.txt").write_text("2\n")
+            await seen(person, work)
+            assert await outside(person) == [
+                ("changed", ".gitignore"),
+                ("changed", "tracked.txt"),
+                ("changed", "build/sub/read.txt"),
+            ]
+            # what is no longer ignored is found
+            (work / ".gitignore").write_text("build/\n")
+            await seen(person, work)
+            assert ("created", "noise.log") in await outside(person)
+
+
+async def test_what_is_too_large_is_said_not_kept(base: Path, work: Path) -> None:
+    (base / "state").mkdir(mode=0o700)
+    (base / "state" / "policy.toml").write_text(
+        'name = "p"\ndefault = "allow"\n[outside]\nkeep_max_bytes = 10\n', encoding="utf-8"
+    )
+    (work / "big.txt").write_text("longer than ten\n")
+    (work / "small.txt").write_text("short\n")
+    with running(base) as daemon:
+        async with daemon.client() as person:
+            while (await person.status()).health.baseline != "done":
+                pass
+            assert any("not kept: 1 file" in note for note in (await person.status()).health.notes)
+            (work / "big.txt").write_text("another one that is long\n")
+            (work / "small.txt").write_text("other\n")
+            await seen(person, work)
+            changed = {e.event["path"]: e.event["kept"] for e in await entries(person, "file_changed_outside")}
+            assert changed == {"big.txt": False, "small.txt": True}
+            versions = (await person.file_history("big.txt")).versions
+            assert not versions[0].undoable
+            assert (await person.file_history("small.txt")).versions[0].undoable
+
+
+async def test_changes_while_it_was_away_are_one_group(base: Path, work: Path) -> None:
+    for n in range(30):
+        (work / f"f{n}").write_text("1\n")
+    with running(base):
+        pass
+    for n in range(29):
+        (work / f"f{n}").write_text("other\n")
+    (work / "f29").rename(work / "g29")
+    with running(base) as daemon:
+        async with daemon.client() as person:
+            (opened,) = await entries(person, OPENED)
+            (closed,) = await entries(person, CLOSED)
+            assert opened.event["trigger"] == "scan"
+            assert closed.event == {"group": int(opened.seq[1:]), "changes": 31}
+
+
+async def test_ten_thousand_changes_stall_nobody(base: Path, work: Path) -> None:
+    for n in range(10_000):
+        if n % 100 == 0:
+            (work / f"d{n // 100}").mkdir()
+        (work / f"d{n // 100}" / f"f{n}.txt").write_text(f"before {n}\n")
+    (work / "read.txt").write_text("hello\n")
+    with running(base) as daemon:
+        async with daemon.client("alice") as alice, daemon.client() as person:
+            with anyio.fail_after(120):
+                while (await person.status()).health.baseline != "done":
+                    pass
+            calls = 0
+            slowest = 0.0
+            done = False
+
+            async def read() -> None:
+                nonlocal calls, slowest
+                while not done:
+                    start = anyio.current_time()
+                    await alice.read_file("read.txt")
+                    slowest = max(slowest, anyio.current_time() - start)
+                    calls += 1
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(read)
+                write = f"for f in {work}/d*/f*.txt; do echo after >> $f; done"
+                await anyio.run_process(["bash", "-c", write])
+                with anyio.fail_after(120):
+                    closed = await settled(person, 5_000)
+                done = True
+            print(f"{calls} reads, the slowest {slowest * 1e3:.0f} ms; group {closed.event}")
+            groups = await entries(person, CLOSED)
+            assert [entry.event["changes"] for entry in groups] == [10_000]
+            assert calls > 20

@@ -1,0 +1,225 @@
+"""Hints to events, over a real folder and a journal in memory; the watcher is told what to say."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from orchestrator.core.errors import RevertImpossible
+from orchestrator.core.events.files import (
+    FileChangedOutside,
+    FileCreatedOutside,
+    FileRemovedOutside,
+)
+from orchestrator.core.events.world import OutsideGroupClosed, OutsideGroupOpened
+from orchestrator.core.ids import AgentName, Seq, WorkspacePath
+from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.projections.state import State
+from orchestrator.engine.absorbing import Absorber
+from orchestrator.engine.baseline import Baseline
+from orchestrator.engine.groups import members
+from orchestrator.engine.observing import Observer
+from orchestrator.engine.services import Services
+from orchestrator.engine.suspects import paired
+from orchestrator.engine.watching import Watching
+from orchestrator.journal.memory import MemoryJournal
+from orchestrator.machine import SystemClock, SystemEntropy
+from orchestrator.ports import Hints
+from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.local import LocalWorkspace
+
+pytestmark = pytest.mark.anyio
+
+
+class ToldWatcher:
+    """Gives the hints that a test sends it."""
+
+    health = "live"
+
+    def __init__(self) -> None:
+        self.send, self._receive = anyio.create_memory_object_stream[Hints](10)
+        self.followed: set[WorkspacePath] = set()
+
+    def start(self) -> None: ...
+
+    def follows(self, folder: WorkspacePath) -> bool:
+        return folder in self.followed
+
+    def follow(self, folder: WorkspacePath) -> None:
+        self.followed.add(folder)
+
+    async def hints(self) -> AsyncIterator[Hints]:
+        async for hints in self._receive:
+            yield hints
+
+    def close(self) -> None:
+        self.send.close()
+        self._receive.close()
+
+
+class Place:
+    """Everything but a daemon."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        workspace = LocalWorkspace(str(root), disk=KernelDisk())
+        clock, entropy = SystemClock(), SystemEntropy()
+        self.journal = MemoryJournal(clock=clock, entropy=entropy)
+        self.services = Services(
+            journal=self.journal,
+            workspace=workspace,
+            ignore=workspace.ignore,
+            policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
+            clock=clock,
+            entropy=entropy,
+            state=State(),
+        )
+        self.observer = Observer(self.services, self.holder)
+        absorber = Absorber(self.services, self.observer)
+        self.baseline = Baseline(self.services, self.observer, absorber)
+        self.watcher = ToldWatcher()
+        self.watching = Watching(self.services, self.observer, absorber, self.watcher)
+
+    @staticmethod
+    def holder(path: WorkspacePath) -> tuple[AgentName, Seq] | None:
+        return (AgentName("alice"), Seq(7)) if path.startswith("leased/") else None
+
+    async def closed(self) -> OutsideGroupClosed:
+        """The first group that is whole."""
+        with anyio.fail_after(30):
+            while True:
+                moved = self.services.next_move()
+                async for recorded in self.journal.events():
+                    if isinstance(recorded.event, OutsideGroupClosed):
+                        return recorded.event
+                with anyio.move_on_after(0.1):
+                    await moved.wait()
+
+
+@pytest.fixture
+async def place(base: Path) -> AsyncIterator[Place]:
+    """Five files that the journal knows, contents kept; watched."""
+    root = base / "w"
+    root.mkdir()
+    for n in range(5):
+        (root / f"f{n}").write_text(f"before {n}\n")
+    made = Place(root)
+    await made.watching.start()
+    await made.baseline.scan()
+    await made.baseline.keep()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(made.watching.run)
+        yield made
+        tasks.cancel_scope.cancel()
+    made.watcher.close()
+
+
+async def test_lost_hints_lead_to_a_look_everywhere(place: Place) -> None:
+    (place.root / "f0").write_text("after\n")
+    (place.root / "f1").unlink()
+    (place.root / "new").write_text("new\n")
+    await place.watcher.send.send(Hints(rescan="overflow"))
+    closed = await place.closed()
+    assert closed.changes == 3
+    opened = await place.journal.event(closed.group)
+    assert opened is not None
+    assert opened.event == OutsideGroupOpened(trigger="overflow")
+
+
+async def test_a_hint_is_no_change(place: Place) -> None:
+    head = place.journal.head
+    (place.root / "f1").write_text("after, and longer\n")
+    (place.root / "f3").write_text("after, and longer\n")
+    await place.watcher.send.send(Hints(frozenset(WorkspacePath(f"f{n}") for n in range(5))))
+    assert (await place.closed()).changes == 2
+    paths = [getattr(r.event, "path", None) async for r in place.journal.events() if r.seq > head]
+    assert paths == [None, "f1", "f3", None]
+
+
+async def test_a_group_is_resolved_into_changes_that_can_be_reverted(place: Place) -> None:
+    before = {entry.path: entry.digest for entry in place.services.state.registry.files()}
+    (place.root / "f0").write_text("after\n")
+    (place.root / "f1").unlink()
+    (place.root / "f2").rename(place.root / "moved")
+    names = ("f0", "f1", "f2", "moved")
+    await place.watcher.send.send(Hints(frozenset(map(WorkspacePath, names))))
+    closed = await place.closed()
+    found = [recorded async for recorded in members(place.journal, closed.group)]
+    told = sorted(
+        (getattr(r.event, "path", ""), getattr(r.event, "before", None), getattr(r.event, "after", None) is None)
+        for r in found
+    )
+    assert told == [
+        ("f0", before[WorkspacePath("f0")], False),
+        ("f1", before[WorkspacePath("f1")], True),
+        ("f2", before[WorkspacePath("f2")], True),
+        ("moved", None, False),
+    ]
+    with pytest.raises(RevertImpossible):
+        _ = [recorded async for recorded in members(place.journal, found[0].seq)]
+
+
+async def test_what_a_caller_met_first_is_of_the_group_too(place: Place) -> None:
+    for n in range(3):
+        (place.root / f"f{n}").write_text("after, and longer\n")
+    async with place.services.locks.shared(WorkspacePath("f1")):
+        await place.observer.look(WorkspacePath("f1"), content=True)
+    met = place.journal.head
+    await place.watcher.send.send(Hints(frozenset(WorkspacePath(f"f{n}") for n in range(3))))
+    closed = await place.closed()
+    assert (closed.changes, closed.also) == (3, (met,))
+    found = [recorded.event async for recorded in members(place.journal, closed.group)]
+    assert sorted(getattr(event, "path", "") for event in found) == ["f0", "f1", "f2"]
+
+
+async def test_who_holds_the_lease_is_named(place: Place) -> None:
+    (place.root / "leased").mkdir()
+    (place.root / "leased" / "a").write_text("1\n")
+    (place.root / "free").write_text("1\n")
+    folder = frozenset((WorkspacePath("leased"),))
+    await place.watcher.send.send(Hints(frozenset((WorkspacePath("free"),)), folder))
+    await place.closed()
+    made = [r.event async for r in place.journal.events() if isinstance(r.event, FileCreatedOutside)]
+    assert [(e.path, e.by, e.lease) for e in made] == [("free", None, None), ("leased/a", "alice", 7)]
+    (version,) = await place.journal.versions(WorkspacePath("leased/a"), limit=5)
+    assert version.agent == "alice"
+
+
+async def test_a_directory_that_became_a_file_takes_its_files_away(place: Place) -> None:
+    (place.root / "d").mkdir()
+    (place.root / "d" / "a").write_text("1\n")
+    (place.root / "d" / "b").write_text("2\n")
+    await place.watcher.send.send(Hints(folders=frozenset((WorkspacePath("d"),))))
+    await place.closed()
+    head = place.journal.head
+    for name in ("a", "b"):
+        (place.root / "d" / name).unlink()
+    (place.root / "d").rmdir()
+    (place.root / "d").write_text("a file\n")
+    await place.watcher.send.send(Hints(rescan="scan"))
+    with anyio.fail_after(30):
+        while WorkspacePath("d") not in place.services.state.registry.paths():
+            await place.services.next_move().wait()
+    events = [r.event async for r in place.journal.events() if r.seq > head]
+    assert {e.path for e in events if isinstance(e, FileRemovedOutside)} == {"d/a", "d/b"}
+    assert not [e for e in events if isinstance(e, FileChangedOutside)]
+
+
+@pytest.mark.parametrize(
+    ("gone", "created", "moves"),
+    [
+        pytest.param([("a", "1")], [("b", "1")], {"b": "a"}, id="one"),
+        pytest.param([("a", "1")], [("b", "2")], {}, id="another content"),
+        pytest.param([("a", "1"), ("b", "1")], [("c", "1")], {}, id="two went"),
+        pytest.param([("a", "1")], [("b", "1"), ("c", "1")], {}, id="two came"),
+        pytest.param([("a", "1"), ("b", "2")], [("c", "2"), ("d", "1")], {"d": "a", "c": "b"}, id="crosswise"),
+    ],
+)
+def test_paired(gone: list[tuple[str, str]], created: list[tuple[str, str]], moves: dict[str, str]) -> None:
+    def typed(items: list[tuple[str, str]]) -> list[tuple[WorkspacePath, str]]:
+        return [(WorkspacePath(path), digest) for path, digest in items]
+
+    assert paired(typed(gone), typed(created)) == moves

@@ -1,0 +1,141 @@
+"""The watchers over a real folder: the kernel's, and watchfiles, which serves other systems."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+
+import anyio
+import pytest
+
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.ports import Hints, Watcher
+from orchestrator.workspace.confine import Confinement
+from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.ignore import IgnoreRules
+from orchestrator.workspace.inotify import Inotify
+from orchestrator.workspace.notifier import FilesWatcher
+from orchestrator.workspace.watcher import InotifyWatcher
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.uname().sysname != "Linux", reason="needs inotify")]
+
+
+@pytest.fixture(params=["inotify", "watchfiles"])
+async def watcher(request: pytest.FixtureRequest, root: Path) -> AsyncIterator[Watcher]:
+    (root / ".gitignore").write_text("out/\n")
+    for folder in ("src", "out/deep", ".git"):
+        (root / folder).mkdir(parents=True)
+    at = Confinement(str(root), KernelDisk())
+    rules = IgnoreRules(at)
+    made: Watcher = InotifyWatcher(at, rules) if request.param == "inotify" else FilesWatcher(str(root), rules)
+    made.start()
+    yield made
+    made.close()
+    at.close()
+
+
+async def until(watcher: Watcher, last: str) -> Hints:
+    """Everything that is told until a path is among it."""
+    paths: frozenset[WorkspacePath] = frozenset()
+    folders: frozenset[WorkspacePath] = frozenset()
+    rescan = None
+    with anyio.fail_after(30):
+        async with aclosing(watcher.hints()) as told:  # type: ignore[type-var]
+            async for hints in told:
+                paths, folders, rescan = paths | hints.paths, folders | hints.folders, rescan or hints.rescan
+                if last in paths:
+                    return Hints(paths, folders, rescan)
+    raise AssertionError("it ended")
+
+
+async def test_both_tell_where_and_leave_out_what_is_ours(watcher: Watcher, root: Path) -> None:
+    assert watcher.health == "live"
+    (root / "src" / "a").write_text("1")
+    (root / "src" / "new").mkdir()
+    (root / ".git" / "index").write_text("1")
+    (root / "src" / ".orchestrator-12.tmp").write_text("1")
+    (root / "last").write_text("1")
+    hints = await until(watcher, "last")
+    assert {"src/a", "last"} <= hints.paths
+    assert hints.folders == {"src/new"}
+    assert hints.rescan is None
+    assert not [path for path in hints.paths if ".git/" in path or ".tmp" in path]
+
+
+async def test_rule_files_lead_to_a_look_everywhere(watcher: Watcher, root: Path) -> None:
+    (root / ".gitignore").write_text("other/\n")
+    (root / "last").write_text("1")
+    assert (await until(watcher, "last")).rescan == "watch"
+
+
+@pytest.fixture
+def kernel(root: Path) -> InotifyWatcher:
+    (root / ".gitignore").write_text("out/\n")
+    (root / "out" / "deep").mkdir(parents=True)
+    at = Confinement(str(root), KernelDisk())
+    return InotifyWatcher(at, IgnoreRules(at), rescan_s=0.05)
+
+
+async def test_a_real_overflow_is_told(kernel: InotifyWatcher, root: Path) -> None:
+    kernel.start()
+    most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    for n in range(most // 2 + 1):  # two events each: equal neighbours are told once
+        os.close(os.open(root / f"f{n % 500}", os.O_CREAT | os.O_WRONLY))
+        os.chmod(root / f"f{n % 500}", 0o600)
+    async with aclosing(kernel.hints()) as told:  # type: ignore[type-var]
+        with anyio.fail_after(30):
+            assert (await anext(told)).rescan == "overflow"
+    kernel.close()
+
+
+async def test_ignored_folders_and_links_are_not_watched_unless_followed(kernel: InotifyWatcher, root: Path) -> None:
+    (root / "link").symlink_to(root.parent)
+    kernel.start()
+    assert kernel.follows(WorkspacePath("."))
+    assert not kernel.follows(WorkspacePath("out"))
+    assert not kernel.follows(WorkspacePath("link"))
+    (root / "out" / "deep" / "unseen").write_text("1")
+    kernel.follow(WorkspacePath("out/deep"))
+    assert kernel.follows(WorkspacePath("out"))
+    (root / "out" / "deep" / "last").write_text("1")
+    assert (await until(kernel, "out/deep/last")).paths == {"out/deep/last"}
+    # gone and back: still followed
+    shutil.rmtree(root / "out")
+    (root / "mark").write_text("1")
+    await until(kernel, "mark")
+    (root / "out" / "deep").mkdir(parents=True)
+    (root / "mark2").write_text("1")
+    await until(kernel, "mark2")
+    assert kernel.follows(WorkspacePath("out/deep"))
+    kernel.close()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE], ids=["watches", "notifiers"])
+async def test_a_limit_is_said_and_leads_to_looks(
+    kernel: InotifyWatcher, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Inotify, "add" if number == errno.ENOSPC else "__init__", full)
+    kernel.start()
+    assert kernel.health.startswith("degraded: the limit of")
+    assert "raise fs.inotify.max_user_" in kernel.health
+    async with aclosing(kernel.hints()) as told:  # type: ignore[type-var]
+        with anyio.fail_after(30):
+            assert (await anext(told)).rescan == "scan"
+    kernel.close()
+
+
+async def test_a_root_that_moved_is_said(kernel: InotifyWatcher, root: Path) -> None:
+    kernel.start()
+    root.rename(root.parent / "elsewhere")
+    async with aclosing(kernel.hints()) as told:  # type: ignore[type-var]
+        with anyio.fail_after(30):
+            await anext(told)
+    assert "moved or removed" in kernel.health
+    kernel.close()
