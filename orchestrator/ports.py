@@ -19,10 +19,13 @@ a crash test's one ends the process."""
 
 
 class Clock(Protocol):
-    """Wall time, for the envelope and for deadlines."""
+    """Wall time, for the envelope and for deadlines; and a clock that only measures."""
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch; may jump."""
+
+    def ticks_us(self) -> int:
+        """Microseconds since some moment before the first look; never goes back."""
 
 
 class Entropy(Protocol):

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+import msgspec
 
 from orchestrator.api.results import ChangeAnswer, Result, TaskAnswer
 from orchestrator.core.content import LineRange
@@ -143,6 +144,10 @@ class Engine:
 
     # --- calls ----------------------------------------------------------------------
 
+    def ticks_us(self) -> int:
+        """The clock that calls are measured by."""
+        return self._s.clock.ticks_us()
+
     async def call(self, caller: Caller, call: Call) -> Result:
         """Answer one call. Raises OrchestratorError; a refusal is in the journal by then."""
         try:
@@ -235,7 +240,7 @@ class Engine:
     async def _refused(self, caller: Caller, call: Call, error: CallerError | ApproverError) -> None:
         """One refusal event, and what the refusal showed of the file."""
         claims = not isinstance(error, Repeated | RequestIdReused)
-        origin = caller.origin(call) if claims else caller.origin()
+        origin = caller.origin(call) if claims else msgspec.structs.replace(caller.origin(), call=call.details)
         events: list[tuple[str, Event]] = [(f"session:{caller.session}", self._refusal(call, error))]
         path = error.details.get("path") or getattr(call.params, "path", None)
         if error.shown_lines and isinstance(path, str):
