@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from orchestrator.api import audit
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.operation import CHANGES, PATHS, READS, Operation, Shape
@@ -215,8 +216,7 @@ OPERATIONS: tuple[Operation, ...] = (
         params=p.JournalQuery,
         result=r.JournalPage,
         summary="Events of the journal, newest first: your own session's, or all of them for a person.",
-        raises=(e.NotPermitted,),
-        planned=("task", "since", "until", "outcome"),
+        raises=(e.NotPermitted, e.VersionUnknown, *PATHS),
     ),
     *(
         Operation(name=name, params=params, result=result, summary=summary, people=True, writes=writes)
@@ -239,6 +239,7 @@ OPERATIONS: tuple[Operation, ...] = (
             ("stop", p.Stop, r.Done, "End the daemon.", True),
         )
     ),
+    *audit.OPERATIONS,
 )
 
 BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}

@@ -36,6 +36,7 @@ from orchestrator.core.events.sessions import SessionClosed, SessionOpened, Task
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.approver import ApproverGate
+from orchestrator.engine.auditing import Auditor
 from orchestrator.engine.baseline import Baseline
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changing import Changer
@@ -106,6 +107,7 @@ class Engine:
             self._granter,
             self._stacks,
             self.people,
+            Auditor(services, paths),
         )
         self._rooms = rooms
         self._handlers: dict[str, Handler] = {}

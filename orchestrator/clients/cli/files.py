@@ -9,7 +9,7 @@ import click
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.clients import render
-from orchestrator.clients.cli.context import Settings, echo, shared, shared_but_agent
+from orchestrator.clients.cli.context import Settings, echo, shared
 
 WHOLE_TOKENS = 200_000
 """A person reads past the budget that suits a model; this is the most that the daemon gives at once."""
@@ -113,37 +113,3 @@ def diff(settings: Settings, path: str, from_: str, to: str, context: int) -> in
     """The difference between two versions of a file."""
     params = p.GetDiff(path=settings.path(path), from_=from_, to=to, context_lines=context)
     return settings.run("get_diff", params, r.Diff)
-
-
-@click.command()
-@click.argument("path", required=False)
-@click.option("--agent", "by", metavar="NAME", help="Only this agent's events.")
-@click.option("--session", help="Only this session's.")
-@click.option("--kind", help="Only events of this kind, e.g. change_applied.")
-@click.option("--limit", type=int, default=20, show_default=True)
-@click.option("--cursor", help="Go on where the last answer ended.")
-@shared_but_agent
-@click.pass_obj
-def log(
-    settings: Settings,
-    *,
-    path: str | None,
-    by: str | None,
-    session: str | None,
-    kind: str | None,
-    limit: int,
-    cursor: str | None,
-) -> int:
-    """The versions of a file; without PATH, or with a filter, the journal's events."""
-    if path is not None and by is None and session is None and kind is None:
-        history = p.FileHistory(path=settings.path(path), limit=limit, cursor=cursor)
-        return settings.run("file_history", history, r.History)
-    query = p.JournalQuery(
-        path=None if path is None else settings.path(path),
-        agent=by,
-        session=session,
-        kind=kind,
-        limit=limit,
-        cursor=cursor,
-    )
-    return settings.run("journal_query", query, r.JournalPage)
