@@ -29,6 +29,8 @@ VERSIONS = frozenset(
 
 _POSITION = re.compile(r"@?[0-9]{1,18}|@previous|current|working")
 
+_ELSEWHERE = ("request_id",)  # in the envelope
+
 LONGEST = 2000
 """Characters of one text; more is no path and no reason."""
 
@@ -67,4 +69,5 @@ def _told(name: str, value: Any) -> Any:
 @cache
 def _fields(params: type[Params]) -> tuple[tuple[str, str, Any], ...]:
     """(attribute, name on the wire, default) of each."""
-    return tuple((f.name, f.encode_name, f.default) for f in msgspec.structs.fields(params))
+    fields = msgspec.structs.fields(params)
+    return tuple((f.name, f.encode_name, f.default) for f in fields if f.name not in _ELSEWHERE)
