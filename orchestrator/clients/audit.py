@@ -5,19 +5,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TypeVar
 
-from orchestrator.api import parameters as p
-from orchestrator.api import results as r
-from orchestrator.api.audit import ExportPage, Format, JournalExport
+from orchestrator.api import audit as r
+from orchestrator.api.audit import Format, JournalExport
+from orchestrator.api.parameters import Params
+from orchestrator.api.results import Result
 from orchestrator.core.events.outcomes import Outcome
 
-R = TypeVar("R", bound=r.Result)
+R = TypeVar("R", bound=Result)
 
 
 class AuditCalls:
     """Written out so that editors and type checkers know it; a test holds it equal to the catalogue."""
 
     @abstractmethod
-    async def _call(self, result: type[R], params: p.Params) -> R: ...
+    async def _call(self, result: type[R], params: Params) -> R: ...
 
     async def journal_export(
         self,
@@ -33,7 +34,7 @@ class AuditCalls:
         format: Format = "jsonl",
         after: str | int = "@0",
         limit: int = 500,
-    ) -> ExportPage:
+    ) -> r.ExportPage:
         """Events of the journal as JSON Lines, CSV or OCSF, oldest first, page by page."""
         params = JournalExport(
             path=path,
@@ -48,4 +49,4 @@ class AuditCalls:
             after=after,
             limit=limit,
         )
-        return await self._call(ExportPage, params)
+        return await self._call(r.ExportPage, params)
