@@ -1,7 +1,8 @@
-"""What OCSF 1.9.0 asks of a File System Activity, as far as this program writes it.
+"""What OCSF asks of a File System Activity, as far as this program writes it.
 
-Source: ocsf/ocsf-schema: events/base_event.json, events/system/system.json and file_activity.json,
-objects/{file,metadata,product,actor,user,device,fingerprint}.json.
+Encoded by hand from ocsf/ocsf-schema files of several ages: file_activity.json (main), system.json, and
+objects/{actor,user,device,fingerprint}.json as of about 1.2, with file and product as published for 1.1.0 and
+metadata for 1.2.0. The choices for a device and the ranges in ALLOWED are wider guesses. No run of an OCSF validator.
 """
 
 from __future__ import annotations
