@@ -7,10 +7,13 @@ import time
 
 
 class SystemClock:
-    """Wall time."""
+    """Wall time, and how much of it passed."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
+
+    def ticks_us(self) -> int:
+        return time.monotonic_ns() // 1_000
 
 
 class SystemEntropy:

@@ -20,10 +20,13 @@ a crash test's one ends the process."""
 
 
 class Clock(Protocol):
-    """Wall time, for the envelope and for deadlines."""
+    """Wall time, for the envelope and for deadlines; and a clock that only measures."""
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch; may jump."""
+
+    def ticks_us(self) -> int:
+        """Microseconds since some moment before the first look; never goes back."""
 
 
 class Entropy(Protocol):
@@ -75,6 +78,27 @@ class RequestSeen(msgspec.Struct, frozen=True):
     seq: Seq
 
 
+class Mention(msgspec.Struct, frozen=True):
+    """Events in one of the streams, or whose stored payload holds one of the texts, or of a session's span.
+
+    It finds bytes, not meanings: it lets through all that is meant, and now and then another.
+    """
+
+    streams: tuple[str, ...] = ()
+    texts: tuple[bytes, ...] = ()
+    session: str | None = None
+    first: int = 0  # of the session's span, inclusive as `last`
+    last: int = 2**62
+
+    def fits(self, *, stream: str, payload: bytes, session: str | None, seq: int) -> bool:
+        """Whether an event is one of them."""
+        return (
+            stream in self.streams
+            or any(text in payload for text in self.texts)
+            or (self.session is not None and session == self.session and self.first <= seq <= self.last)
+        )
+
+
 class EventFilter(msgspec.Struct, frozen=True):
     """Which events to read; empty fields leave all through."""
 
@@ -84,6 +108,14 @@ class EventFilter(msgspec.Struct, frozen=True):
     session: str | None = None
     after: int = 0  # exclusive
     until: int | None = None  # inclusive
+    since_at: int | None = None  # ms, inclusive as `until_at`; times may jump, so they never end a walk
+    until_at: int | None = None
+    mentions: tuple[Mention, ...] = ()  # all of them must fit
+
+    @property
+    def looks_inside(self) -> bool:
+        """Whether no index leads to what fits: a walk may pass many events to find few."""
+        return self.since_at is not None or self.until_at is not None or bool(self.mentions)
 
 
 EVERYTHING = EventFilter()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from orchestrator.api import leasing, tracing, undoing
+from orchestrator.api import audit, leasing, tracing, undoing
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.operation import CHANGES, PATHS, READS, Operation, Shape
@@ -217,8 +217,7 @@ OPERATIONS: tuple[Operation, ...] = (
         params=p.JournalQuery,
         result=r.JournalPage,
         summary="Events of the journal, newest first: your own session's, or all of them for a person.",
-        raises=(e.NotPermitted,),
-        planned=("task", "since", "until", "outcome"),
+        raises=(e.NotPermitted, e.VersionUnknown, *PATHS),
     ),
     *tracing.OPERATIONS,
     *(
@@ -243,6 +242,7 @@ OPERATIONS: tuple[Operation, ...] = (
         )
     ),
     *leasing.OPERATIONS,
+    *audit.OPERATIONS,
 )
 
 BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}

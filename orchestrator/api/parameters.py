@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from orchestrator.core.events.outcomes import Outcome, described
+
 Version = str | int
 Count = Annotated[int, Meta(ge=1)]
 PathText = Annotated[str, Meta(description="Path relative to the workspace, '/'-separated, e.g. 'src/app.py'.")]
@@ -34,6 +36,9 @@ Supersedes = Annotated[Version | None, Meta(description="'@N' of an open conflic
 Start = Annotated[int, Meta(description="First line, 1-based.", ge=1)]
 Limit = Annotated[int, Meta(description="Most entries in one answer.", ge=1, le=5000)]
 Cursor = Annotated[str | None, Meta(description="`cursor` of the last answer, to go on from there.")]
+
+
+MOMENT = "'@N', ISO 8601 such as '2026-11-21T09:30:00+01:00' (no zone: UTC), or ms since 1970."
 
 
 class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -209,11 +214,28 @@ class AwaitChange(Params, frozen=True, kw_only=True):
     timeout_s: Annotated[float, Meta(description="How long to wait, in seconds.", ge=0, le=50)] = 25.0
 
 
-class JournalQuery(Params, frozen=True, kw_only=True):
-    path: Annotated[str | None, Meta(description="Only events of this file.")] = None
+class JournalFilter(Params, frozen=True, kw_only=True):
+    """Which events; those that are left out let all through."""
+
+    path: Annotated[
+        str | None,
+        Meta(description="Only events about this path: changes, reads, searches that showed it, refusals, approvals."),
+    ] = None
     agent: Annotated[str | None, Meta(description="Only this agent's.")] = None
     session: Annotated[str | None, Meta(description="Only this session's.")] = None
+    task: Annotated[
+        Version | None,
+        Meta(description="'@N' of a task: what its session did from its begin to its end, and what carries it."),
+    ] = None
     kind: Annotated[str | None, Meta(description="Only events of this kind, e.g. 'change_applied'.")] = None
+    since: Annotated[Version | None, Meta(description=f"From this moment on: {MOMENT}")] = None
+    until: Annotated[Version | None, Meta(description=f"Up to this moment, included: {MOMENT}")] = None
+    outcome: Annotated[
+        Outcome | None, Meta(description=f"Only events that say that it came out so. {described()}.")
+    ] = None
+
+
+class JournalQuery(JournalFilter, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(description="Most events in one answer.", ge=1, le=500)] = 50
     cursor: Cursor = None
 

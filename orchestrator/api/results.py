@@ -263,6 +263,17 @@ class Conflicts(Result, frozen=True, kw_only=True):
     conflicts: tuple[ConflictInfo, ...]
 
 
+class EntryPath(Result, frozen=True, kw_only=True, omit_defaults=True):
+    """What an event did to a file: versions before and after; hashes only of what the caller may read."""
+
+    path: str
+    before: str | None = None
+    after: str | None = None
+    before_hash: str | None = None
+    after_hash: str | None = None
+    moved_from: str | None = None
+
+
 class JournalEntry(Result, frozen=True, kw_only=True):
     seq: str
     at: int
@@ -271,11 +282,21 @@ class JournalEntry(Result, frozen=True, kw_only=True):
     agent: str | None
     session: str | None
     event: dict[str, Any]
+    owner: str | None = None
+    outcome: str | None = None
+    operation: str | None = None
+    arguments: dict[str, Any] | None = None  # of contents and patterns only the size; null: no call is known
+    took_us: int | None = None  # from when the call came in until this was in the journal
+    tokens: int | None = None  # estimate of what a read's answer cost a model
+    approval: str | None = None
+    cause: str | None = None
+    paths: tuple[EntryPath, ...] = ()
 
 
 class JournalPage(Result, frozen=True, kw_only=True):
     entries: tuple[JournalEntry, ...]
     cursor: str | None = None
+    partial: bool = False  # the search stopped early: go on with `cursor`, even if there are no entries
 
 
 class ApprovalInfo(Result, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api import undoing as u
+from orchestrator.core.events.outcomes import Outcome
 
 R = TypeVar("R", bound=r.Result)
 
@@ -342,12 +343,27 @@ class AgentCalls:
         *,
         agent: str | None = None,
         session: str | None = None,
+        task: str | int | None = None,
         kind: str | None = None,
+        since: str | int | None = None,
+        until: str | int | None = None,
+        outcome: Outcome | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> r.JournalPage:
         """Events of the journal, newest first: your own session's, or all of them for a person."""
         return await self._call(
             r.JournalPage,
-            p.JournalQuery(path=path, agent=agent, session=session, kind=kind, limit=limit, cursor=cursor),
+            p.JournalQuery(
+                path=path,
+                agent=agent,
+                session=session,
+                task=task,
+                kind=kind,
+                since=since,
+                until=until,
+                outcome=outcome,
+                limit=limit,
+                cursor=cursor,
+            ),
         )

@@ -21,6 +21,7 @@ from orchestrator.api.framing import AnyReply, Welcome
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.parameters import Params, Replacement
 from orchestrator.api.results import Result
+from orchestrator.clients.audit import AuditCalls
 from orchestrator.clients.calls import AgentCalls
 from orchestrator.clients.connection import Asked, Caller, RemoteError, asked, socket_of, welcomed
 from orchestrator.clients.following import Answered, FollowingCalls
@@ -40,7 +41,7 @@ MAX_REPLY_BYTES = 64 * 1024 * 1024
 _NAMES = {operation.params: operation.name for operation in OPERATIONS}
 
 
-class FileAccess(AgentCalls, LeaseCalls, TracingCalls, FollowingCalls, PeopleCalls):
+class FileAccess(AgentCalls, LeaseCalls, TracingCalls, FollowingCalls, AuditCalls, PeopleCalls):
     """A session with the daemon of a workspace. Calls may run side by side; each gets its own answer.
 
     Calls raise RemoteError with the daemon's refusal, DaemonRestarted where the daemon ends

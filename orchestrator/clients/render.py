@@ -42,6 +42,8 @@ def rendered(result: r.Result) -> Iterator[str]:
             yield from _more(len(result.versions), None, result.cursor)
         case r.JournalPage():
             yield from table((e.seq, when(e.at), e.agent or "", e.kind, _about(e.event)) for e in result.entries)
+            if result.partial:
+                yield "(only a part of the journal was looked through)"
             yield from _more(len(result.entries), None, result.cursor)
         case r.StatusInfo():
             yield from _status(result)

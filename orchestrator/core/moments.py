@@ -1,45 +1,55 @@
-"""Points in the journal's time: a position, or a moment of wall time."""
+"""Moments as callers write them: a position in the journal, a date, or milliseconds."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import datetime
+import re
 
 import msgspec
 
-from orchestrator.core.errors import ParameterInvalid
-from orchestrator.core.ids import Seq, parse_seq
+from orchestrator.core.errors import ParameterInvalid, escaped
+from orchestrator.core.ids import Seq
 
-EARLIEST_MS = 100_000_000_000
-"""Bare numbers from here on are ms since the epoch (1973); smaller ones are positions."""
+_POSITION = re.compile(r"@([0-9]{1,18})")
+_MS = re.compile(r"[0-9]{1,15}")
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """One of the two is set."""
+    """One of the two."""
 
     seq: Seq | None = None
-    ms: int | None = None
+    at: int | None = None  # ms since the epoch
 
     def before(self, seq: int, at: int) -> bool:
         """Whether an event at this position and time came after the moment."""
-        return seq > self.seq if self.seq is not None else at >= (self.ms or 0)
+        return seq > self.seq if self.seq is not None else at >= (self.at or 0)
 
 
 def parse_moment(raw: str | int, *, parameter: str) -> Moment:
-    """Read `@42`, ISO 8601 (UTC where it names no zone), or ms since the epoch. Raises ParameterInvalid."""
-    text = str(raw).strip()
-    if text.startswith("@"):
-        return Moment(seq=parse_seq(text, parameter=parameter))
-    if text.isdecimal() and len(text) <= 16:
-        number = int(text)
-        return Moment(ms=number) if number >= EARLIEST_MS else Moment(seq=Seq(number))
+    """Read `@42`, `2026-11-21`, `2026-11-21T09:30+01:00`, or milliseconds since the epoch.
+
+    A time without a zone is UTC, a date alone its first moment. Raises ParameterInvalid.
+    """
+    text = str(raw)
+    if position := _POSITION.fullmatch(text):
+        return Moment(seq=Seq(int(position[1])))
+    if _MS.fullmatch(text):
+        return Moment(at=int(text))
     try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
+        moment = datetime.datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=datetime.UTC)
+        since_epoch = moment - datetime.datetime.fromtimestamp(0, datetime.UTC)
+    except (ValueError, OverflowError) as error:
         raise ParameterInvalid(
             parameter,
-            f"{text[:60]!r} is no moment",
-            hint="Send '@42', a time as 2026-01-31T12:00:00Z, or ms since the epoch.",
-        ) from None
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=UTC)
-    return Moment(ms=int(found.timestamp() * 1000))
+            f"{escaped(text[:100])!r} is no moment",
+            hint="Write '@42', '2026-11-21T09:30:00+01:00' (without a zone: UTC), or milliseconds since 1970.",
+        ) from error
+    return Moment(at=since_epoch // datetime.timedelta(milliseconds=1))
+
+
+def written(at: int) -> str:
+    """Milliseconds since the epoch as ISO 8601 in UTC."""
+    moment = datetime.datetime.fromtimestamp(0, datetime.UTC) + datetime.timedelta(milliseconds=at)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -8,9 +8,10 @@ import msgspec
 
 from orchestrator.api.operations import Operation
 from orchestrator.api.parameters import Params
-from orchestrator.core.events.base import Origin
+from orchestrator.core.events.base import CallDetails, Origin
 from orchestrator.core.events.sessions import AgentClass, Door
 from orchestrator.core.ids import AgentName, SessionId
+from orchestrator.engine.arguments import arguments_of
 
 _ENCODER = msgspec.json.Encoder()
 
@@ -41,6 +42,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
             request_id=call.request_id,
             request_digest=call.digest if call.request_id else None,
             client_call_id=call.client_call_id,
+            call=call.details,
         )
 
 
@@ -50,10 +52,18 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     operation: Operation
     params: Params
     client_call_id: str | None = None
+    started_us: int | None = None  # by the clock's ticks, as it came in
 
     @property
     def request_id(self) -> str | None:
         return getattr(self.params, "request_id", None)
+
+    @property
+    def details(self) -> CallDetails:
+        """What the journal keeps of the call itself."""
+        return CallDetails(
+            operation=self.operation.name, arguments=arguments_of(self.params), started_us=self.started_us
+        )
 
     @property
     def digest(self) -> str:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+import msgspec
 
 from orchestrator.api.feed import FeedEvent, Subscribe
 from orchestrator.api.results import ChangeAnswer, Result, TaskAnswer
@@ -38,12 +39,14 @@ from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.engine.absorbing import Absorber
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.approver import ApproverGate
+from orchestrator.engine.auditing import Auditor
 from orchestrator.engine.baseline import Baseline
 from orchestrator.engine.blaming import Blamer
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.catching_up import Chronicler
 from orchestrator.engine.changing import Changer
 from orchestrator.engine.effects import Effects
+from orchestrator.engine.entries import Entries
 from orchestrator.engine.following import Follower
 from orchestrator.engine.granting import Granter
 from orchestrator.engine.history import Historian
@@ -95,8 +98,8 @@ class Engine:
         self._granter = Granter(services, observer, effects, answers, gate)
         self._leaser = Leaser(services, paths)
         self._stacks = Stacks(services, answers)
-        reader, historian = Reader(services, observer, paths), Historian(services, observer, paths)
-        self._follower = Follower(services, historian.plain)
+        reader = Reader(services, observer, paths)
+        self._follower = Follower(services, lambda caller, event: Entries(services, caller).plain(event))
         self.people = People(
             services,
             observer,
@@ -113,7 +116,7 @@ class Engine:
             reader,
             Lister(services, reader, paths),
             Searcher(services, observer, paths),
-            historian,
+            Historian(services, observer, paths),
             Blamer(services, observer, paths),
             Chronicler(services),
             Writer(services, changer, effects, answers, paths),
@@ -123,6 +126,7 @@ class Engine:
             self._leaser,
             self._stacks,
             self.people,
+            Auditor(services, paths),
         )
         self._rooms = rooms
         self._handlers: dict[str, Handler] = {}
@@ -163,6 +167,10 @@ class Engine:
                 await moved.wait()
 
     # --- calls ----------------------------------------------------------------------
+
+    def ticks_us(self) -> int:
+        """The clock that calls are measured by."""
+        return self._s.clock.ticks_us()
 
     async def call(self, caller: Caller, call: Call) -> Result:
         """Answer one call. Raises OrchestratorError; a refusal is in the journal by then."""
@@ -266,7 +274,7 @@ class Engine:
     async def _refused(self, caller: Caller, call: Call, error: CallerError | ApproverError) -> None:
         """One refusal event, and what the refusal showed of the file."""
         claims = not isinstance(error, Repeated | RequestIdReused)
-        origin = caller.origin(call) if claims else caller.origin()
+        origin = caller.origin(call) if claims else msgspec.structs.replace(caller.origin(), call=call.details)
         events: list[tuple[str, Event]] = [(f"session:{caller.session}", self._refusal(call, error))]
         path = error.details.get("path") or getattr(call.params, "path", None)
         if error.shown_lines and isinstance(path, str):

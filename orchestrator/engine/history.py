@@ -1,8 +1,6 @@
-"""file_history, get_diff and journal_query: looks at the past."""
+"""file_history and get_diff: looks at the past."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import msgspec
 
@@ -12,15 +10,11 @@ from orchestrator.core.content import LineRange
 from orchestrator.core.errors import (
     BinaryFile,
     FileNotFound,
-    NotPermitted,
-    ParameterInvalid,
     VersionNotKept,
     VersionUnknown,
     escaped,
 )
-from orchestrator.core.events.catalog import EVENTS, tag_of
 from orchestrator.core.events.files import ChangeIntended, DiffShown, FileInspected, SeenLines
-from orchestrator.core.events.sessions import AgentAdded, ApproverSet
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.diff import counts, diff, unified
@@ -30,14 +24,8 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.observing import Observer, required
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import Services
-from orchestrator.ports import EventFilter
 
-_TAGS = frozenset(map(tag_of, EVENTS))
 _EMPTY = Document((), ())
-
-
-_HASHES = frozenset(("before", "after", "base", "current", "proposed", "found", "temp_found", "digest"))
-"""A hash lets a content be guessed at leisure."""
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -177,60 +165,3 @@ class Historian:
         if document is None:
             raise BinaryFile(path, f"its content at {show(side.version)} is not text")
         return document
-
-    async def journal_query(self, caller: Caller, call: Call, params: p.JournalQuery) -> r.JournalPage:
-        session = params.session
-        if not caller.is_person:
-            if session not in (None, caller.session):
-                raise NotPermitted(
-                    "agents see the events of their own session", hint="Leave session out, or ask a person."
-                )
-            session = caller.session
-        if params.kind is not None and params.kind not in _TAGS:
-            raise ParameterInvalid(
-                "kind", f"{escaped(params.kind)!r} is no kind of event", hint=", ".join(sorted(_TAGS))
-            )
-        wanted = EventFilter(
-            tags=(params.kind,) if params.kind else (),
-            stream=f"file:{self._paths.file(params.path)}" if params.path else None,
-            agent=params.agent,
-            session=session,
-            until=int(parse_seq(params.cursor, parameter="cursor")) - 1 if params.cursor else None,
-        )
-        found = await self._s.journal.newest(wanted, limit=params.limit + 1)
-        page = found[: params.limit]
-        return r.JournalPage(
-            entries=tuple(
-                r.JournalEntry(
-                    seq=show(item.seq),
-                    at=item.at,
-                    kind=tag_of(item.event),
-                    stream=item.stream,
-                    agent=item.agent,
-                    session=item.session,
-                    event=self.plain(caller, item.event),
-                )
-                for item in page
-            ),
-            cursor=show(page[-1].seq) if len(found) > params.limit else None,
-        )
-
-    def plain(self, caller: Caller, event: Any) -> dict[str, Any]:
-        """An event without what only the daemon may know, nor hashes of what the caller may not read."""
-        plain: dict[str, Any] = msgspec.to_builtins(event)
-        plain.pop("event", None)
-        if isinstance(event, AgentAdded | ApproverSet):
-            for secret in ("token_hash", "salt", "scrypt"):
-                plain.pop(secret, None)
-        return {name: self._without_hashes(caller, value) for name, value in self._bare(caller, plain).items()}
-
-    def _without_hashes(self, caller: Caller, value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return [self._without_hashes(caller, item) for item in value]
-        return self._bare(caller, value) if isinstance(value, dict) else value
-
-    def _bare(self, caller: Caller, plain: dict[str, Any]) -> dict[str, Any]:
-        path = plain.get("path")
-        if not isinstance(path, str) or self._s.readable(caller, WorkspacePath(path)):
-            return plain
-        return {name: value for name, value in plain.items() if name not in _HASHES}

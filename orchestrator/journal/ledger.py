@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from orchestrator.core.errors import RequestIdReused
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.codec import encode
+from orchestrator.core.events.codec import encode, encode_call
 from orchestrator.core.ids import Seq
 from orchestrator.ports import ANY_VERSION, Clock, Entropy, RequestSeen, StreamMoved, Unit
 
@@ -57,6 +59,11 @@ class Ledger:
         moved: dict[str, int] = {}
         recorded: list[Recorded] = []
         rows: list[Row] = []
+        call = origin.call
+        if call is not None:  # the first event alone carries it
+            later = msgspec.structs.replace(origin, call=None)
+            call = call.taken(self._clock.ticks_us())
+            origin = msgspec.structs.replace(origin, call=call)
         for new in unit.events:
             stream, event = new.stream, new.event
             found = moved.get(stream)
@@ -68,7 +75,17 @@ class Ledger:
             head += 1
             tag, payload, salt = tag_of(event), encode(event), self._entropy.bytes(chain.SALT_BYTES)
             digest = chain.payload_hash(salt, payload)
-            header = chain.header(seq=head, at=at, stream=stream, stream_version=version, tag=tag, origin=origin)
+            details = encode_call(call) if call is not None else None
+            details_digest = chain.payload_hash(salt, details) if details is not None else None
+            header = chain.header(
+                seq=head,
+                at=at,
+                stream=stream,
+                stream_version=version,
+                tag=tag,
+                origin=origin,
+                details_digest=details_digest,
+            )
             before, tip = tip, chain.link(tip, header, digest)
             recorded.append(
                 Recorded(
@@ -83,7 +100,10 @@ class Ledger:
                     hash=tip,
                 )
             )
-            rows.append((head, at, stream, version, tag, *_columns(origin), payload, salt, digest, before, tip))
+            parts = payload, salt, digest, before, tip, details, details_digest
+            rows.append((head, at, stream, version, tag, *_columns(origin), *parts))
+            if call is not None:
+                origin, call = later, None
         self.head, self.tip = head, tip
         self._moved.update(moved)
         if claim is not None:

@@ -12,12 +12,23 @@ from orchestrator.core.errors import JournalCorrupt, WritesStopped
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.codec import encode
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow, history
 from orchestrator.journal.history import Versions
 from orchestrator.journal.ledger import Ledger, Row
 from orchestrator.journal.rows import link_problem, origin_of
-from orchestrator.ports import EVERYTHING, Clock, Entropy, EventFilter, KnownVersion, RequestSeen, Unit, VerifyReport
+from orchestrator.ports import (
+    EVERYTHING,
+    Clock,
+    Entropy,
+    EventFilter,
+    KnownVersion,
+    Mention,
+    RequestSeen,
+    Unit,
+    VerifyReport,
+)
 
 
 class MemoryJournal:
@@ -179,5 +190,14 @@ def _fitting(events: Iterable[Recorded], wanted: EventFilter) -> Iterable[Record
             and wanted.agent in (None, recorded.agent)
             and wanted.session in (None, recorded.session)
             and (wanted.until is None or recorded.seq <= wanted.until)
+            and (wanted.since_at is None or recorded.at >= wanted.since_at)
+            and (wanted.until_at is None or recorded.at <= wanted.until_at)
+            and all(_mentioned(recorded, mention) for mention in wanted.mentions)
         ):
             yield recorded
+
+
+def _mentioned(recorded: Recorded, mention: Mention) -> bool:
+    return mention.fits(
+        stream=recorded.stream, payload=encode(recorded.event), session=recorded.session, seq=recorded.seq
+    )

@@ -1,24 +1,24 @@
 -- name: append_event
 INSERT INTO events (seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
-                    trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+                    trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash, details, details_hash)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: last_event
 SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1;
 
 -- name: event
 SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
-       trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash
+       trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash, details, details_hash
 FROM events WHERE seq = ?;
 
 -- name: all_events
 SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
-       trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash
+       trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash, details, details_hash
 FROM events ORDER BY seq;
 
 -- name: tail
 SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
-       trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash
+       trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash, details, details_hash
 FROM events ORDER BY seq DESC LIMIT ?;
 
 -- name: stream_version
@@ -69,7 +69,7 @@ FROM file_versions WHERE path = ? AND seq > ? AND seq <= ? ORDER BY seq;
 
 -- name: events_of_versions
 SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
-       trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash
+       trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash, details, details_hash
 FROM events WHERE seq IN (SELECT seq FROM file_versions WHERE path = ? AND seq > ? AND seq <= ?) ORDER BY seq;
 
 -- name: version_at

@@ -21,7 +21,7 @@ from orchestrator.journal.history import version_of
 from orchestrator.journal.rows import EVENT_COLUMNS, recorded_of
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.verify import verify
-from orchestrator.ports import EVERYTHING, EventFilter, KnownVersion, RequestSeen, VerifyReport
+from orchestrator.ports import EVERYTHING, EventFilter, KnownVersion, Mention, RequestSeen, VerifyReport
 
 INLINE_BYTES = 16 * 1024
 """Contents up to this are packed and unpacked on the event loop (0.1 ms); larger ones in a worker thread."""
@@ -190,4 +190,28 @@ def _where(wanted: EventFilter, tags: tuple[str, ...], after: int, until: int) -
         clauses.append(f"{'' if leading is None else '+'}tag = ?")
     elif tags:
         clauses.append(f"+tag IN ({', '.join('?' * len(tags))})")
-    return " AND ".join(clauses), (*values, *tags)
+    values += tags
+    for bound, at in (("at >= ?", wanted.since_at), ("at <= ?", wanted.until_at)):
+        if at is not None:
+            clauses.append(bound)
+            values.append(at)
+    for mention in wanted.mentions:
+        clause, more = _mentions(mention)
+        clauses.append(clause)
+        values += more
+    return " AND ".join(clauses), tuple(values)
+
+
+def _mentions(mention: Mention) -> tuple[str, tuple[Any, ...]]:
+    """Looks into the rows that another column led to; SQLite compares the bytes faster than we decode them."""
+    parts, values = list[str](), list[Any]()
+    if mention.streams:
+        parts.append(f"+stream IN ({', '.join('?' * len(mention.streams))})")
+        values += mention.streams
+    for text in mention.texts:
+        parts.append("instr(payload, ?) > 0")
+        values.append(text)
+    if mention.session is not None:
+        parts.append("(+session = ? AND +seq BETWEEN ? AND ?)")
+        values += (mention.session, mention.first, mention.last)
+    return f"({' OR '.join(parts)})" if parts else "FALSE", tuple(values)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Event, Origin, Recorded
-from orchestrator.core.events.codec import decode
+from orchestrator.core.events.codec import decode, decode_call
 from orchestrator.core.ids import AgentName, Seq, SessionId
 
 EVENT_COLUMNS = (
     "seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause, trace_id, "
-    "client_call_id, payload, salt, payload_hash, prev_hash, hash"
+    "client_call_id, payload, salt, payload_hash, prev_hash, hash, details, details_hash"
 )
 
 
@@ -22,6 +24,8 @@ def recorded_of(row: Any) -> Recorded:
 
 def recorded_with(row: Any, event: Event, origin: Origin) -> Recorded:
     """As `recorded_of`, for whoever has the two parts already."""
+    if row[18] is not None:
+        origin = msgspec.structs.replace(origin, call=decode_call(row[18], seq=row[0]))
     return Recorded(
         seq=Seq(row[0]),
         at=row[1],
@@ -36,7 +40,7 @@ def recorded_with(row: Any, event: Event, origin: Origin) -> Recorded:
 
 
 def origin_of(row: Any) -> Origin:
-    """The envelope's part that says by whom and why."""
+    """The envelope's part that says by whom and why; the call's details are read apart."""
     return Origin(
         session=SessionId(row[5]) if row[5] is not None else None,
         agent=AgentName(row[6]) if row[6] is not None else None,
@@ -67,7 +71,24 @@ def link_problem(row: Any, origin: Origin, before: tuple[int, bytes] | None) -> 
         return f"event @{seq} does not follow @{before[0]}: the chain is broken"
     if chain.payload_hash(row[14], row[13]) != row[15]:
         return f"the payload of event @{seq} was altered"
-    header = chain.header(seq=seq, at=row[1], stream=row[2], stream_version=row[3], tag=row[4], origin=origin)
+    trouble = details_problem(row)
+    if trouble is not None:
+        return trouble
+    header = chain.header(
+        seq=seq, at=row[1], stream=row[2], stream_version=row[3], tag=row[4], origin=origin, details_digest=row[19]
+    )
     if chain.link(row[16], header, row[15]) != row[17]:
         return f"the envelope of event @{seq} was altered"
+    return None
+
+
+def details_problem(row: Any) -> str | None:
+    """What is wrong with the details of an event's call; those that were redacted left only their hash, and no salt."""
+    seq, salt, details, digest = row[0], row[14], row[18], row[19]
+    if details is None:
+        return f"the details of the call of event @{seq} are gone" if digest is not None and salt else None
+    if digest is None:
+        return f"event @{seq} has details of a call that the chain does not cover"
+    if chain.payload_hash(salt, details) != digest:
+        return f"the details of the call of event @{seq} were altered"
     return None

@@ -74,6 +74,7 @@ class Dispatcher:
 
     async def run(self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None) -> Any:
         """Read, call, and turn what nobody foresaw into `internal`. Raises OrchestratorError only."""
+        started_us = self._engine.ticks_us()
         try:
             try:
                 operation = operation_named(name)
@@ -81,7 +82,8 @@ class Dispatcher:
             except OrchestratorError as error:
                 await self._engine.refuse(caller, name, error)
                 raise
-            return await self._engine.call(caller, Call(operation=operation, params=parsed, client_call_id=call_id))
+            call = Call(operation=operation, params=parsed, client_call_id=call_id, started_us=started_us)
+            return await self._engine.call(caller, call)
         except OrchestratorError:
             raise
         except Exception as error:

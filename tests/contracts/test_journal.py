@@ -12,13 +12,14 @@ from anyio.lowlevel import checkpoint
 from orchestrator.core.content import PathChange
 from orchestrator.core.errors import RequestIdReused, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.codec import encode
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.ports import ANY_VERSION, EventFilter, Journal, NewEvent, RequestSeen, StreamMoved, Unit
+from orchestrator.ports import ANY_VERSION, EventFilter, Journal, Mention, NewEvent, RequestSeen, StreamMoved, Unit
 from tests.journal.given import (
     PATH,
     STREAM,
@@ -391,6 +392,10 @@ async def write_mixed(journal: Journal) -> None:
         )
 
 
+AT = SteppingClock().ms
+"""Event @N is appended N ms later."""
+
+
 def fits(number: int, wanted: EventFilter) -> bool:
     tag = ("task_begun", "files_found", "file_inspected")[number % 3]
     agent, session = ("ab"[number % 2], f"s{number % 5}") if number % 7 else (None, None)
@@ -401,6 +406,17 @@ def fits(number: int, wanted: EventFilter) -> bool:
         and wanted.session in (None, session)
         and number > wanted.after
         and (wanted.until is None or number <= wanted.until)
+        and (wanted.since_at is None or AT + number >= wanted.since_at)
+        and (wanted.until_at is None or AT + number <= wanted.until_at)
+        and all(
+            mention.fits(
+                stream=f"stream:{number % 4}",
+                payload=encode((TASK, found(None), looked())[number % 3]),
+                session=session,
+                seq=number,
+            )
+            for mention in wanted.mentions
+        )
     )
 
 
@@ -419,6 +435,23 @@ def fits(number: int, wanted: EventFilter) -> bool:
             EventFilter(stream="stream:2", tags=("task_begun", "files_found"), until=22), id="stream and tags"
         ),
         pytest.param(EventFilter(agent="a"), id="agent"),
+        pytest.param(EventFilter(since_at=AT + 10), id="since a time"),
+        pytest.param(EventFilter(since_at=AT + 5, until_at=AT + 20, agent="b"), id="between times"),
+        pytest.param(EventFilter(until_at=AT + 12, tags=("task_begun", "files_found")), id="tags until a time"),
+        pytest.param(EventFilter(mentions=(Mention(texts=(b'"title":"t"',)),)), id="a text"),
+        pytest.param(EventFilter(mentions=(Mention(streams=("stream:1", "stream:2")),)), id="streams"),
+        pytest.param(EventFilter(mentions=(Mention(session="s2", first=8, last=20),)), id="a session's span"),
+        pytest.param(EventFilter(mentions=(Mention(),)), id="a mention of nothing"),
+        pytest.param(
+            EventFilter(
+                tags=("task_begun", "file_inspected"),
+                mentions=(
+                    Mention(streams=("stream:3",), texts=(b'"path":"a"',), session="s1"),
+                    Mention(session="s1", first=2, last=28, streams=("stream:0",)),
+                ),
+            ),
+            id="two mentions",
+        ),
         pytest.param(EventFilter(session="s3", agent="b"), id="session and agent"),
         pytest.param(
             EventFilter(

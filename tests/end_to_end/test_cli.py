@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -120,3 +121,25 @@ def test_leases(place: Place) -> None:
     assert place.cli("lease", "release", name, agent="bob").code == REFUSED
     assert place.cli("lease", "release", name).code == DONE
     assert place.cli("lease", "list", "--json").json["leases"] == []
+
+
+def test_the_journal_is_queried_and_written_out(place: Place, tmp_path: Path) -> None:
+    place.up()
+    place.cli("write", "a.txt", "--mode", "create", agent="bob", stdin="one\n")
+    place.cli("open", "a.txt", agent="bob")
+    asked = place.cli("journal", "query", "a.txt", "--outcome", "applied", "--json").json
+    assert [(entry["kind"], entry["agent"]) for entry in asked["entries"]] == [("change_applied", "bob")]
+    logged = place.cli("log", "--agent", "bob", "--kind", "file_read", "--since", "2001-01-01", "--json").json
+    assert [entry["operation"] for entry in logged["entries"]] == ["read_file"]
+    assert place.cli("log", "--outcome", "wonderful").code == USAGE
+    assert place.cli("log", "--since", "yesterday").code == REFUSED
+    out = tmp_path / "out"
+    assert place.cli("journal", "export", "--agent", "bob", "--out", str(out)).code == DONE
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [line["agent"] for line in lines] == ["bob"] * len(lines)
+    assert "change_applied" in {line["kind"] for line in lines}
+    told = place.cli("journal", "export", "--format", "ocsf", "--path-unknown")
+    assert told.code == USAGE
+    told = place.cli("journal", "export", "a.txt", "--format", "csv")
+    assert told.out.startswith("seq,time,kind,")
+    assert place.cli("journal", "export", "--out", str(tmp_path / "no" / "folder")).code == USAGE

@@ -38,6 +38,9 @@ class MovedClock:
     def now_ms(self) -> int:
         return self.ms
 
+    def ticks_us(self) -> int:
+        return self.ms * 1000
+
 
 class Desk:
     """A leaser over a journal in memory, and the agents who come to it."""

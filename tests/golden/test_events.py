@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.base import CallDetails, Event, Origin
 from orchestrator.core.events.catalog import EVENTS, tag_of
 from orchestrator.core.events.codec import decode, encode
 from orchestrator.core.ids import AgentName, Seq, SessionId
@@ -17,6 +18,7 @@ from tests.golden.samples import GROWN, SAMPLES
 HERE = Path(__file__).parent
 EVENT_FILES = HERE / "events"
 CHAIN_FILE = HERE / "chain.v1.txt"
+CALLS_FILE = HERE / "calls.v2.txt"
 
 ORIGIN = Origin(
     session=SessionId("s-1f"),
@@ -33,6 +35,9 @@ ORIGIN = Origin(
 class FixedClock:
     def now_ms(self) -> int:
         return 1_700_000_000_000
+
+    def ticks_us(self) -> int:
+        return 5_000_000
 
 
 class CountingEntropy:
@@ -89,3 +94,19 @@ def test_the_chain_over_all_samples_is_as_it_was_released() -> None:
     assert lines[: len(stored)] == stored, "a released event's place in the chain has changed"
     if lines != stored:
         pytest.fail("add these lines to tests/golden/chain.v1.txt:\n" + "\n".join(lines[len(stored) :]))
+
+
+def test_the_chain_over_calls_is_as_it_was_released() -> None:
+    """Header version 2, and the stored form of a call's details."""
+    ledger = Ledger(
+        clock=FixedClock(), entropy=CountingEntropy(), version_of=lambda stream: 0, claim_of=lambda agent, request: None
+    )
+    call = CallDetails(operation="read_file", arguments={"path": "größe", "start": 3}, started_us=4_000_000)
+    lines = []
+    for event in SAMPLES[:3]:
+        recorded, rows = ledger.admit(Unit((NewEvent("file:größe", event),) * 2, replace(ORIGIN, call=call)))
+        lines += [
+            f"{one.hash.hex()} {(row[18] or b'').decode()}".strip() for one, row in zip(recorded, rows, strict=True)
+        ]
+    stored = CALLS_FILE.read_text(encoding="utf-8").splitlines() if CALLS_FILE.exists() else []
+    assert lines == stored, "store these lines in tests/golden/calls.v2.txt:\n" + "\n".join(lines)

@@ -26,6 +26,9 @@ class SteppingClock:
         self.ms += 1
         return self.ms
 
+    def ticks_us(self) -> int:
+        return self.ms * 1000
+
 
 class SeededEntropy:
     """The same bytes in every run."""

@@ -11,7 +11,7 @@ import sys
 import click
 
 from orchestrator.api.framing import Refusal
-from orchestrator.clients.cli import changes, daemon, files, leasing, people, records, tracing
+from orchestrator.clients.cli import audit, changes, daemon, files, leasing, people, records, tracing
 from orchestrator.clients.cli.context import DONE, INTERNAL, USAGE, Settings, refusal_of, shared
 from orchestrator.core.errors import OrchestratorError
 
@@ -35,7 +35,7 @@ for _command in (
     *(daemon.up, daemon.status, daemon.stop, daemon.mcp),
     *(people.agent, people.approver, records.session),
     *(files.files, files.open_file, files.search),
-    *(changes.patch, changes.edit, changes.write, files.diff, files.log, changes.revert, changes.rollback),
+    *(changes.patch, changes.edit, changes.write, files.diff, audit.log, changes.revert, changes.rollback),
     *(tracing.blame, tracing.since),
     *(people.approvals, people.conflicts, leasing.lease, records.policy, records.journal, daemon.completion),
 ):

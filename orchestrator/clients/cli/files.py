@@ -8,10 +8,8 @@ import click
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.feed import Subscribe
 from orchestrator.clients import render
-from orchestrator.clients.cli import following
-from orchestrator.clients.cli.context import Settings, echo, shared, shared_but_agent, usage
+from orchestrator.clients.cli.context import Settings, echo, shared
 
 WHOLE_TOKENS = 200_000
 """A person reads past the budget that suits a model; this is the most that the daemon gives at once."""
@@ -115,48 +113,3 @@ def diff(settings: Settings, path: str, from_: str, to: str, context: int) -> in
     """The difference between two versions of a file."""
     params = p.GetDiff(path=settings.path(path), from_=from_, to=to, context_lines=context)
     return settings.run("get_diff", params, r.Diff)
-
-
-@click.command()
-@click.argument("path", required=False)
-@click.option("--agent", "by", metavar="NAME", help="Only this agent's events.")
-@click.option("--session", help="Only this session's.")
-@click.option("--kind", help="Only events of this kind, e.g. change_applied.")
-@click.option("--limit", type=int, default=20, show_default=True)
-@click.option("--cursor", help="Go on where the last answer ended.")
-@click.option("--follow", "-f", is_flag=True, help="Show events as they happen; PATH is then a glob.")
-@click.option("--from", "from_", metavar="@N", help="With --follow: also those since @N.")
-@shared_but_agent
-@click.pass_obj
-def log(
-    settings: Settings,
-    *,
-    path: str | None,
-    by: str | None,
-    session: str | None,
-    kind: str | None,
-    limit: int,
-    cursor: str | None,
-    follow: bool,
-    from_: str | None,
-) -> int:
-    """The versions of a file; without PATH, or with a filter, the journal's events."""
-    if follow:
-        if by is not None or session is not None or cursor is not None:
-            usage("--follow goes with PATH, --kind and --from")
-        globs = () if path is None else (settings.path(path),)
-        return following.follow(settings, Subscribe(after=from_, kinds=(kind,) if kind else (), globs=globs))
-    if from_ is not None:
-        usage("--from goes with --follow")
-    if path is not None and by is None and session is None and kind is None:
-        history = p.FileHistory(path=settings.path(path), limit=limit, cursor=cursor)
-        return settings.run("file_history", history, r.History)
-    query = p.JournalQuery(
-        path=None if path is None else settings.path(path),
-        agent=by,
-        session=session,
-        kind=kind,
-        limit=limit,
-        cursor=cursor,
-    )
-    return settings.run("journal_query", query, r.JournalPage)

@@ -15,6 +15,7 @@ from orchestrator.core.ids import Digest, WorkspacePath, show
 from orchestrator.core.text.encoding import decode
 
 MOST_DEPENDENCIES = 200
+MOST_NOTES = 20
 
 
 def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePath, Facts]) -> Apply | Need:
@@ -43,6 +44,8 @@ def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePat
     left |= {seq for clash in whole.clashes for seq in clash.reverts}
     undone = sorted({step.change for course in courses for step in course.undone} - left)
     dependencies = tuple(found for course in courses for found in course.dependencies())[:MOST_DEPENDENCIES]
+    if len(notes) > MOST_NOTES:
+        notes = (*notes[:MOST_NOTES], f"{len(notes) - MOST_NOTES} more files could not be brought back either")
     return msgspec.structs.replace(
         whole, reverts=tuple(undone), warnings=(*whole.warnings, *notes), dependencies=dependencies
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -18,6 +18,24 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_d
     redactable: ClassVar[tuple[str, ...]] = ()
 
 
+class CallDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the caller asked for, and how long it took until this event was in the journal.
+
+    `arguments` hold paths, globs, ranges, flags and reasons as given; of a content or a
+    pattern only its size. They are the caller's words: no fold reads them.
+    """
+
+    operation: str
+    arguments: dict[str, Any] = {}
+    took_us: int = 0
+    started_us: int | None = None  # while the call runs: where the clock stood as it came in; never stored
+
+    def taken(self, now_us: int) -> CallDetails:
+        """As it is stored, at this moment."""
+        took_us = 0 if self.started_us is None else max(0, now_us - self.started_us)
+        return CallDetails(operation=self.operation, arguments=self.arguments, took_us=took_us)
+
+
 class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who caused an event, and by which call."""
 
@@ -29,6 +47,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cause: Seq | None = None  # the event that led to this one
     trace_id: str | None = None
     client_call_id: str | None = None  # the agent's own id of the tool call
+    call: CallDetails | None = None  # on a unit's first event
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,36 +12,48 @@ GENESIS = bytes(32)
 """`prev_hash` of event @1."""
 
 HEADER_VERSION = 1
+DETAILED_HEADER_VERSION = 2
+"""Of an event that carries the details of its call: version 1's array and the hash of the details, hex."""
+
 SALT_BYTES = 16
 
 _ENCODER = msgspec.json.Encoder()
 
 
 def payload_hash(salt: bytes, payload: bytes) -> bytes:
-    """32 bytes; the salt keeps a redacted payload from being guessed."""
+    """Of a payload or of details, 32 bytes; the salt keeps what was redacted from being guessed."""
     return hashlib.sha256(salt + payload).digest()
 
 
-def header(*, seq: int, at: int, stream: str, stream_version: int, tag: str, origin: Origin) -> bytes:
+def header(
+    *,
+    seq: int,
+    at: int,
+    stream: str,
+    stream_version: int,
+    tag: str,
+    origin: Origin,
+    details_digest: bytes | None = None,
+) -> bytes:
     """The envelope as a versioned array: its order is part of the format and never changes."""
-    return _ENCODER.encode(
-        (
-            HEADER_VERSION,
-            seq,
-            at,
-            stream,
-            stream_version,
-            tag,
-            origin.session,
-            origin.agent,
-            origin.owner,
-            origin.request_id,
-            origin.request_digest,
-            origin.cause,
-            origin.trace_id,
-            origin.client_call_id,
-        )
+    fields = (
+        seq,
+        at,
+        stream,
+        stream_version,
+        tag,
+        origin.session,
+        origin.agent,
+        origin.owner,
+        origin.request_id,
+        origin.request_digest,
+        origin.cause,
+        origin.trace_id,
+        origin.client_call_id,
     )
+    if details_digest is None:
+        return _ENCODER.encode((HEADER_VERSION, *fields))
+    return _ENCODER.encode((DETAILED_HEADER_VERSION, *fields, details_digest.hex()))
 
 
 def link(prev_hash: bytes, header_bytes: bytes, payload_digest: bytes) -> bytes:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from orchestrator.core.errors import JournalCorrupt, JournalTooNew
-from orchestrator.core.events.base import Event
+from orchestrator.core.events.base import CallDetails, Event
 from orchestrator.core.events.catalog import EVENTS, AnyEvent, tag_of
 from orchestrator.core.events.upcasts import upcast
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_CALLS: msgspec.json.Decoder[CallDetails] = msgspec.json.Decoder(CallDetails)
 _TAGS = frozenset(map(tag_of, EVENTS))
 
 
@@ -37,3 +38,16 @@ def decode(payload: bytes, *, tag: str, seq: int) -> Event:
         raise JournalCorrupt(f"event @{seq} ({tag}) cannot be read: {error}") from error
     except msgspec.DecodeError as error:
         raise JournalCorrupt(f"event @{seq} ({tag}) is not JSON: {error}") from error
+
+
+def encode_call(call: CallDetails) -> bytes:
+    """The details as they are stored."""
+    return _ENCODER.encode(call)
+
+
+def decode_call(details: bytes, *, seq: int) -> CallDetails:
+    """Raises JournalCorrupt, naming the position."""
+    try:
+        return _CALLS.decode(details)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise JournalCorrupt(f"the details of the call of event @{seq} cannot be read: {error}") from error

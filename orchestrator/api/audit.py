@@ -1,0 +1,46 @@
+"""Taking the journal out: its events as lines for other programs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.api.operation import PATHS, Operation
+from orchestrator.core import errors as e
+
+Format = Literal["jsonl", "csv", "ocsf"]
+
+
+class JournalExport(p.JournalFilter, frozen=True, kw_only=True):
+    format: Annotated[
+        Format,
+        Meta(description="jsonl: entries as journal_query gives them; csv; ocsf: File System Activity as JSON Lines."),
+    ] = "jsonl"
+    after: Annotated[p.Version, Meta(description="'@N': only what came later; `after` of the last page.")] = "@0"
+    limit: Annotated[int, Meta(description="Most events in one page.", ge=1, le=1000)] = 500
+
+
+class ExportPage(r.Result, frozen=True, kw_only=True):
+    """Events in the journal's order, as text; the header of CSV stands in the page after '@0'."""
+
+    format: Format
+    text: str
+    events: int  # that are in the text
+    left_out: int  # that the format has no form for
+    after: str  # go on from here
+    more: bool
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="journal_export",
+        params=JournalExport,
+        result=ExportPage,
+        summary="Events of the journal as JSON Lines, CSV or OCSF, oldest first, page by page.",
+        people=True,
+        raises=(e.VersionUnknown, *PATHS),
+    ),
+)

@@ -1,0 +1,72 @@
+"""Of a call's parameters the journal keeps where and how, and of what only the size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from orchestrator.api.operations import BY_NAME, OPERATIONS, Operation
+from orchestrator.engine.arguments import MOST, arguments_of
+
+MARK = "hunter2-marker"
+
+
+@pytest.mark.parametrize(
+    ("operation", "params", "kept"),
+    [
+        pytest.param("read_file", {"path": "a.py"}, {"path": "a.py"}, id="defaults are left out"),
+        pytest.param(
+            "read_file", {"path": "a", "start": 3, "at": "@7"}, {"path": "a", "start": 3, "at": "@7"}, id="at"
+        ),
+        pytest.param("list_files", {"path": "a\x1b"}, {"path": "a\\x1b"}, id="a path is escaped"),
+        pytest.param("list_files", {"globs": ["*.py"]}, {"globs": ["*.py"]}, id="globs"),
+        pytest.param(
+            "edit_file",
+            {"path": "a", "changes": [{"search": "né", "replace": "1234"}], "base": "@3", "reason": "why"},
+            {
+                "path": "a",
+                "changes": [{"search": {"bytes": 3}, "replace": {"bytes": 4}}],
+                "base": "@3",
+                "reason": "why",
+            },
+            id="an edit",
+        ),
+        pytest.param(
+            "write_file",
+            {"path": "a", "content": "12", "mode": "create", "base": "sha256:" + "0" * 64},
+            {"path": "a", "content": {"bytes": 2}, "mode": "create", "base": {"bytes": 71}},
+            id="a content and a hash",
+        ),
+        pytest.param("search_content", {"pattern": "12"}, {"pattern": {"bytes": 2}}, id="a pattern"),
+        pytest.param("approve", {"approval": 4, "approver": "c"}, {"approval": 4, "approver": {"bytes": 1}}, id="code"),
+        pytest.param("file_info", {"path": "x" * 2001}, {"path": {"bytes": 2001}}, id="too long for a path"),
+    ],
+)
+def test_what_is_kept(operation: str, params: dict[str, Any], kept: dict[str, Any]) -> None:
+    assert arguments_of(msgspec.convert(params, BY_NAME[operation].params)) == kept
+
+
+def test_a_long_list_is_cut() -> None:
+    params = msgspec.convert({"globs": [f"*.{n}" for n in range(MOST + 3)]}, BY_NAME["list_files"].params)
+    kept = arguments_of(params)["globs"]
+    assert (len(kept), kept[-1]) == (MOST + 1, {"more": 3})
+
+
+SILENT = ("content", "patch", "pattern", "approver", "text", "base", "id", "cursor")
+
+
+@pytest.mark.parametrize(
+    ("operation", "name"),
+    [
+        pytest.param(operation, name, id=f"{operation.name} {name}")
+        for operation in OPERATIONS
+        for name in SILENT
+        if name in operation.params.__struct_fields__
+    ],
+)
+def test_no_operation_keeps_a_text_that_could_be_content(operation: Operation, name: str) -> None:
+    fields = msgspec.structs.fields(operation.params)
+    params = operation.params(**{field.name: MARK if field.name == name else None for field in fields})
+    assert arguments_of(params) == {name: {"bytes": len(MARK)}}

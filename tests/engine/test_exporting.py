@@ -1,0 +1,59 @@
+"""Cells that no spreadsheet runs, and moments as callers write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.core.errors import ParameterInvalid
+from orchestrator.core.moments import Moment, parse_moment, written
+from orchestrator.engine.exporting import cell
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, ""),
+        ("plain", "plain"),
+        ("=1+1", "'=1+1"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@x", "'@x"),
+        ("\tx", "'\tx"),
+        ("a\nb", "a\nb"),
+        (12, "12"),
+        ({"a": "=1"}, '{"a":"=1"}'),
+        (-1, "'-1"),
+    ],
+)
+def test_cell(value: Any, shown: str) -> None:
+    assert cell(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("raw", "moment"),
+    [
+        pytest.param("@42", Moment(seq=42), id="position"),  # type: ignore[arg-type]
+        pytest.param("1700000000000", Moment(at=1_700_000_000_000), id="ms as text"),
+        pytest.param(5, Moment(at=5), id="ms"),
+        pytest.param("1970-01-02", Moment(at=86_400_000), id="a date is its first moment"),
+        pytest.param("1970-01-01T00:00:01.5", Moment(at=1500), id="no zone is UTC"),
+        pytest.param("1970-01-01T01:00:00+01:00", Moment(at=0), id="a zone"),
+        pytest.param("1970-01-01T00:00:02Z", Moment(at=2000), id="Z"),
+        pytest.param("1969-12-31T23:59:59Z", Moment(at=-1000), id="before"),
+    ],
+)
+def test_a_moment_is_read(raw: str | int, moment: Moment) -> None:
+    assert parse_moment(raw, parameter="since") == moment
+
+
+@pytest.mark.parametrize("raw", ["", "yesterday", "@", "@-1", "2026-02-30", "-5", "0001-01-01T00:00+23:59x"])
+def test_what_is_no_moment_is_refused(raw: str) -> None:
+    with pytest.raises(ParameterInvalid):
+        parse_moment(raw, parameter="since")
+
+
+def test_a_moment_is_written_as_it_is_read() -> None:
+    assert written(1500) == "1970-01-01T00:00:01.500Z"
+    assert parse_moment(written(1_700_000_000_123), parameter="since") == Moment(at=1_700_000_000_123)
