@@ -28,6 +28,7 @@ from orchestrator.core.projections.state import State
 from orchestrator.engine.engine import Engine
 from orchestrator.engine.people import DaemonFacts
 from orchestrator.engine.services import Services
+from orchestrator.journal.signing import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
@@ -158,7 +159,14 @@ class Daemon:
             notes=self._notes,
         )
         roots = (config.workspace,)
-        return Engine(services, roots=roots, facts=facts, read_policy=lambda: read_policy(config), stop=self.stop)
+        return Engine(
+            services,
+            roots=roots,
+            facts=facts,
+            read_policy=lambda: read_policy(config),
+            stop=self.stop,
+            signer=KeyFile(Path(config.state_dir)),
+        )
 
     # --- the outside --------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api import sealing
 from orchestrator.api.operation import CHANGES, PATHS, READS, Operation, Shape
 from orchestrator.core import errors as e
 
@@ -239,6 +240,7 @@ OPERATIONS: tuple[Operation, ...] = (
             ("stop", p.Stop, r.Done, "End the daemon.", True),
         )
     ),
+    *sealing.OPERATIONS,
 )
 
 BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}

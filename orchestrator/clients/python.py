@@ -24,6 +24,7 @@ from orchestrator.api.results import Result
 from orchestrator.clients.calls import AgentCalls
 from orchestrator.clients.connection import Asked, Caller, RemoteError, asked, socket_of, welcomed
 from orchestrator.clients.people import PeopleCalls
+from orchestrator.clients.sealing import SealingCalls
 from orchestrator.core.errors import DaemonUnreachable
 
 __all__ = ["FileAccess", "RemoteError", "Replacement"]
@@ -37,7 +38,7 @@ MAX_REPLY_BYTES = 64 * 1024 * 1024
 _NAMES = {operation.params: operation.name for operation in OPERATIONS}
 
 
-class FileAccess(AgentCalls, PeopleCalls):
+class FileAccess(AgentCalls, PeopleCalls, SealingCalls):
     """A session with the daemon of a workspace. Calls may run side by side; each gets its own answer.
 
     Calls raise RemoteError with the daemon's refusal, DaemonRestarted where the daemon ends

@@ -47,13 +47,16 @@ from orchestrator.engine.paths import Paths
 from orchestrator.engine.people import DaemonFacts, People
 from orchestrator.engine.reading import Reader
 from orchestrator.engine.recovery import Recovery
+from orchestrator.engine.redacting import Redactor
 from orchestrator.engine.reverting import Reverter
+from orchestrator.engine.sealing import Sealer
 from orchestrator.engine.searching import Searcher
 from orchestrator.engine.services import Services
 from orchestrator.engine.settling import Settler
 from orchestrator.engine.stacks import Stacks
 from orchestrator.engine.writing import Writer
 from orchestrator.logs import logger
+from orchestrator.ports import Signer
 
 Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
 
@@ -72,6 +75,7 @@ class Engine:
         facts: DaemonFacts,
         read_policy: Callable[[], tuple[str, str]],
         stop: Callable[[], None],
+        signer: Signer,
     ) -> None:
         self._s = services
         observer, effects = Observer(services), Effects(services)
@@ -82,6 +86,7 @@ class Engine:
         self.baseline = Baseline(services, observer)
         self._granter = Granter(services, observer, effects, answers, gate)
         self._stacks = Stacks(services, answers)
+        self._sealer = Sealer(services, signer)
         reader = Reader(services, observer, paths)
         self.people = People(
             services,
@@ -105,6 +110,8 @@ class Engine:
             self._granter,
             self._stacks,
             self.people,
+            self._sealer,
+            Redactor(services, gate),
         )
         self._rooms = rooms
         self._handlers: dict[str, Handler] = {}
@@ -121,10 +128,13 @@ class Engine:
             await self.baseline.scan()
             await self._granter.resume()
             self._s.in_background(self.baseline.keep)
+            await self._sealer.begin()
             async with anyio.create_task_group() as clocks:
                 clocks.start_soon(self._expire)
+                clocks.start_soon(self._sealer.duty)
                 yield self
                 clocks.cancel_scope.cancel()
+        await self._sealer.end()
         self._s.tasks = None
 
     async def _expire(self) -> None:

@@ -57,7 +57,8 @@ def event_of(row: Any) -> Event:
 def link_problem(row: Any, origin: Origin, before: tuple[int, bytes] | None) -> str | None:
     """What is wrong with an event's place in the chain; `before` is the position and hash it must follow.
 
-    With None only the event itself is checked, not what it hangs on.
+    With None only the event itself is checked, not what it hangs on. Of a redacted payload
+    nothing is checked here: the redaction's event says what was left of it.
     """
     seq = row[0]
     if before is not None and seq != before[0] + 1:
@@ -65,7 +66,7 @@ def link_problem(row: Any, origin: Origin, before: tuple[int, bytes] | None) -> 
         return f"missing before event @{seq}: {missing}"
     if before is not None and row[16] != before[1]:
         return f"event @{seq} does not follow @{before[0]}: the chain is broken"
-    if chain.payload_hash(row[14], row[13]) != row[15]:
+    if not chain.is_redacted(row[14]) and chain.payload_hash(row[14], row[13]) != row[15]:
         return f"the payload of event @{seq} was altered"
     header = chain.header(seq=seq, at=row[1], stream=row[2], stream_version=row[3], tag=row[4], origin=origin)
     if chain.link(row[16], header, row[15]) != row[17]:

@@ -13,6 +13,8 @@ GENESIS = bytes(32)
 
 HEADER_VERSION = 1
 SALT_BYTES = 16
+REDACTED_SALT_BYTES = 24
+"""A redacted payload has a salt of this length, made with the redaction; the first one is gone."""
 
 _ENCODER = msgspec.json.Encoder()
 
@@ -20,6 +22,11 @@ _ENCODER = msgspec.json.Encoder()
 def payload_hash(salt: bytes, payload: bytes) -> bytes:
     """32 bytes; the salt keeps a redacted payload from being guessed."""
     return hashlib.sha256(salt + payload).digest()
+
+
+def is_redacted(salt: bytes) -> bool:
+    """Whether a stored payload is what a redaction left, so that `payload_hash` can't be checked any more."""
+    return len(salt) == REDACTED_SALT_BYTES
 
 
 def header(*, seq: int, at: int, stream: str, stream_version: int, tag: str, origin: Origin) -> bytes:
@@ -42,6 +49,11 @@ def header(*, seq: int, at: int, stream: str, stream_version: int, tag: str, ori
             origin.client_call_id,
         )
     )
+
+
+def header_of(columns: tuple[object, ...]) -> bytes:
+    """As `header`, of the first 13 columns of a stored row, which are in its order."""
+    return _ENCODER.encode((HEADER_VERSION, *columns))
 
 
 def link(prev_hash: bytes, header_bytes: bytes, payload_digest: bytes) -> bytes:
