@@ -11,6 +11,7 @@ import pytest
 
 from orchestrator.clients.python import RemoteError, Replacement
 from orchestrator.core.content import digest_of
+from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable
 from orchestrator.journal.blobs import LEVEL, zstd
 from tests.crash.given import CRASHING, Ground
 from tests.daemon.running import RunningDaemon, running
@@ -56,14 +57,13 @@ async def test_a_reason_and_a_pattern_are_gone_and_the_rest_stays(daemon: Runnin
         (search,) = (await person.journal_query(kind="content_searched")).entries
         assert MARKER.encode() in (daemon.state_dir / "journal.db-wal").read_bytes()
         first = await person.journal_redact(made.change, approver=code, reason="a password")
-        assert any(f"the same text still stands in {search.seq}" in w for w in first.warnings) is False
         second = await person.journal_redact(search.seq, approver=code, fields=("pattern",))
         assert (first.fields, second.fields) == (("reason",), ("pattern",))
         assert first.scrubbed, "the log was cut"
         assert second.scrubbed, "the log was cut"
         assert holding(daemon.state_dir, MARKER.encode()) == []
         history = await person.file_history("a.txt")
-        assert [version.reason for version in history.versions][0] == "(redacted)"
+        assert history.versions[0].reason == "(redacted)"
         (redacted,) = (await person.journal_query(kind="content_searched")).entries
         assert redacted.event["pattern"] == "(redacted)"
         with pytest.raises(RemoteError) as nothing_left:
@@ -121,7 +121,7 @@ async def test_a_content_is_gone_in_every_form(daemon: RunningDaemon, text: str)
         assert [version.undoable for version in versions] == [True, False]
     async with daemon.client("alice") as alice:
         with pytest.raises(RemoteError) as refused:
-            await alice.revert(gone.change)
+            await alice.revert(gone.change or "")
         assert refused.value.code == "version_not_kept"
         assert done.redaction in refused.value.message
     await sound(daemon)
@@ -184,13 +184,10 @@ async def test_a_redaction_cut_off_is_whole_or_not_there(base: Path, kind: str, 
     async with ground.client("alice") as alice:
         made = await alice.write_file("secret.py", LARGE, mode="create", reason=f"for {MARKER} only")
         await alice.write_file("secret.py", "harmless\n", mode="truncate")
-    with pytest.raises(RemoteError) as ended:
-        async with ground.client() as person:
-            if kind == "event":
-                await person.journal_redact(made.change, approver=code)
-            else:
-                await person.journal_redact(blob=made.version_id, approver=code)
-    assert ended.value.code in ("daemon_restarted", "daemon_unreachable")
+    async with ground.client() as person:
+        event, blob = (made.change, None) if kind == "event" else (None, made.version_id)
+        with pytest.raises((DaemonRestarted, DaemonUnreachable)):
+            await person.journal_redact(event, blob=blob, approver=code)
     assert ground.wait() == -9
     sought = f"for {MARKER} only".encode() if kind == "event" else zstd.compress(LARGE.encode(), LEVEL)[20:2000]
     with ground.serving():
