@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TypeVar
 
-from orchestrator.api import results as r
-from orchestrator.api import sealing as s
+from orchestrator.api import sealing as r
 from orchestrator.api.parameters import Params
+from orchestrator.api.results import Result
 
-R = TypeVar("R", bound=r.Result)
+R = TypeVar("R", bound=Result)
 
 
 class SealingCalls:
@@ -18,9 +18,9 @@ class SealingCalls:
     @abstractmethod
     async def _call(self, result: type[R], params: Params) -> R: ...
 
-    async def journal_checkpoint(self) -> s.SignedCheckpoint:
+    async def journal_checkpoint(self) -> r.SignedCheckpoint:
         """Sign where the journal ends now, to keep elsewhere."""
-        return await self._call(s.SignedCheckpoint, s.JournalCheckpoint())
+        return await self._call(r.SignedCheckpoint, r.JournalCheckpoint())
 
     async def journal_redact(
         self,
@@ -30,8 +30,8 @@ class SealingCalls:
         fields: tuple[str, ...] = (),
         blob: str | int | None = None,
         reason: str = "",
-    ) -> s.Redacted:
+    ) -> r.Redacted:
         """Take the texts of one event, or one content, out of the journal for good."""
         return await self._call(
-            s.Redacted, s.JournalRedact(event=event, approver=approver, fields=fields, blob=blob, reason=reason)
+            r.Redacted, r.JournalRedact(event=event, approver=approver, fields=fields, blob=blob, reason=reason)
         )
