@@ -145,6 +145,11 @@ async def test_a_stopped_journal_is_verified_too(daemon: RunningDaemon) -> None:
     assert len(answer["proven"]) == 2
     code, said = cli(daemon, "journal", "verify")
     assert code == 0, said
+    daemon.start()
+    daemon.kill()
+    code, said = cli(daemon, "journal", "verify")  # after a crash, with a log that nobody folded
+    assert code == 0, said
+    daemon.start()
 
 
 @pytest.mark.parametrize(

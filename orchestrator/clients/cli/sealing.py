@@ -14,7 +14,7 @@ from orchestrator.api import sealing as s
 from orchestrator.clients import notes
 from orchestrator.clients.cli import offline
 from orchestrator.clients.cli.context import Settings, shared, text_of, usage
-from orchestrator.core.errors import escaped
+from orchestrator.core.errors import DaemonUnreachable, escaped
 
 
 @click.command("verify")
@@ -26,9 +26,13 @@ def journal_verify(settings: Settings, checkpoint: str | None) -> int:
     text = None if checkpoint is None else text_of(checkpoint)
     root = locations.find_workspace(settings.workspace)
     known = locations.read_location(locations.workspace_id(root))
-    if known is not None and known.state == "stopped":
-        return settings.show(offline.verify(settings.state_dir or known.state_dir, text))
-    return settings.run("journal_verify", p.JournalVerify(checkpoint=text), r.VerifyAnswer)
+    state_dir = settings.state_dir or (known.state_dir if known is not None else None)
+    try:
+        return settings.run("journal_verify", p.JournalVerify(checkpoint=text), r.VerifyAnswer)
+    except DaemonUnreachable:
+        if state_dir is None:
+            raise
+    return settings.show(offline.verify(state_dir, text))
 
 
 @click.command("checkpoint")
