@@ -28,6 +28,7 @@ from orchestrator.core.projections.state import State
 from orchestrator.engine.engine import Engine
 from orchestrator.engine.people import DaemonFacts
 from orchestrator.engine.services import Services
+from orchestrator.journal.signing import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
@@ -168,6 +169,7 @@ class Daemon:
             read_policy=lambda: read_policy(config),
             stop=self.stop,
             watcher=watcher,
+            signer=KeyFile(Path(config.state_dir)),
         )
 
     # --- the outside --------------------------------------------------------------------

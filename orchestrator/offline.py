@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import anyio
 
+from orchestrator.api.results import VerifyAnswer
+from orchestrator.core.checkpoint import Checkpoint, parse_checkpoint
 from orchestrator.core.events.base import Origin
 from orchestrator.engine.approver import STREAM, new_code
+from orchestrator.engine.sealing import verified
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports import NewEvent, Unit
@@ -35,3 +38,19 @@ async def _reset(state_dir: str) -> str:
     finally:
         await journal.close()
     return code
+
+
+def verify(state_dir: str, checkpoint: str | None) -> VerifyAnswer:
+    """Check the journal of a stopped daemon, with the text of a checkpoint file perhaps; nothing is written.
+
+    Raises CheckpointInvalid, CheckpointForeign, and what opening the journal raises.
+    """
+    return anyio.run(_verify, state_dir, parse_checkpoint(checkpoint) if checkpoint is not None else None)
+
+
+async def _verify(state_dir: str, checkpoint: Checkpoint | None) -> VerifyAnswer:
+    journal = await SqliteJournal.open(state_dir, clock=SystemClock(), entropy=SystemEntropy(), readonly=True)
+    try:
+        return verified(await journal.verify(checkpoint))
+    finally:
+        await journal.close()

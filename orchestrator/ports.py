@@ -8,8 +8,10 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.content import Signature
 from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.keeping import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.world import OutsideTrigger
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
@@ -34,6 +36,16 @@ class Entropy(Protocol):
 
     def bytes(self, count: int) -> bytes:
         """`count` bytes."""
+
+
+class Signer(Protocol):
+    """The journal's key. Blocking and thread-safe."""
+
+    def sign(self, message: bytes) -> tuple[str, str]:
+        """The public key and its signature, in hex (Ed25519); the key is made at first need.
+
+        Raises SigningKeyUnusable.
+        """
 
 
 # --- journal ---------------------------------------------------------------------------
@@ -128,6 +140,17 @@ class KnownVersion(msgspec.Struct, frozen=True):
     recorded: Recorded
 
 
+class Redaction(msgspec.Struct, frozen=True, kw_only=True):
+    """One redaction, of an event's fields or of a content, as it is in the journal now.
+
+    `scrubbed`: nothing of it is left in the journal's files. False: a reader held an older
+    state, so the write-ahead log still has it; each commit tries again, at the latest the stop.
+    """
+
+    recorded: Recorded
+    scrubbed: bool
+
+
 class VerifyReport(msgspec.Struct, frozen=True):
     """What a walk over the journal found."""
 
@@ -137,6 +160,7 @@ class VerifyReport(msgspec.Struct, frozen=True):
     blobs: int
     problems: tuple[str, ...]  # empty: all that was checked holds
     unchecked: tuple[str, ...]  # what could not be checked, and why
+    proven: tuple[str, ...] = ()  # what a signature stands for
 
 
 class Journal(Protocol):
@@ -147,6 +171,10 @@ class Journal(Protocol):
     RequestIdReused, WritesStopped (after a failed sync or fold), DiskFull, WorkspaceHeld
     (another daemon opened it). `events`, `newest` and `event` show nothing after `head`.
     """
+
+    @property
+    def id(self) -> str:
+        """The journal's own id, 32 hex digits, made with it."""
 
     @property
     def head(self) -> Seq:
@@ -193,7 +221,27 @@ class Journal(Protocol):
     async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
         """The versions of a path with `after` < seq ≤ `until`, oldest first, each with its event; in few queries."""
 
-    async def verify(self) -> VerifyReport: ...
+    async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
+        """Check everything; with a checkpoint also whether this is the history that it was made of.
+
+        Raises CheckpointForeign.
+        """
+
+    async def redact(self, event: PayloadRedacted, origin: Origin) -> Redaction:
+        """Blank `event.fields` of the event `event.target`, forget its salt, and append `event`: both or neither.
+
+        Of `event` the `rest_hash` is set here. One at a time. Raises VersionUnknown when the
+        target is not there, and as `append`.
+        """
+
+    async def forget(self, event: ContentRedacted, origin: Origin) -> Redaction:
+        """Remove the content `event.digest` and append `event`: both or neither.
+
+        A content that comes again later is kept again. Raises as `append`.
+        """
+
+    async def holding(self, text: str, *, limit: int) -> tuple[Seq, ...]:
+        """The events that have this text in a field of theirs, oldest first. Cost: O(size of the journal)."""
 
     async def close(self) -> None: ...
 

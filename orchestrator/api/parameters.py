@@ -301,7 +301,7 @@ class PolicyReload(Approving, frozen=True, kw_only=True):
 
 
 class JournalVerify(Params, frozen=True, kw_only=True):
-    pass
+    checkpoint: Annotated[str | None, Meta(description="The text of a checkpoint file, to compare with.")] = None
 
 
 class JournalRebuild(Params, frozen=True, kw_only=True):

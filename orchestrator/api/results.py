@@ -392,6 +392,7 @@ class VerifyAnswer(Result, frozen=True, kw_only=True):
     blobs: int
     problems: tuple[str, ...]
     unchecked: tuple[str, ...]
+    proven: tuple[str, ...] = ()
 
 
 class RebuildAnswer(Result, frozen=True, kw_only=True):

@@ -70,9 +70,9 @@ class PeopleCalls:
         """Read the policy file again."""
         return await self._call(r.PolicyReport, p.PolicyReload(approver=approver))
 
-    async def journal_verify(self) -> r.VerifyAnswer:
-        """Check the chain, the payloads and the blobs."""
-        return await self._call(r.VerifyAnswer, p.JournalVerify())
+    async def journal_verify(self, *, checkpoint: str | None = None) -> r.VerifyAnswer:
+        """Check the chain, the payloads and the blobs; with a checkpoint file's text, compare it."""
+        return await self._call(r.VerifyAnswer, p.JournalVerify(checkpoint=checkpoint))
 
     async def journal_rebuild(self, *, check: Literal[True] = True) -> r.RebuildAnswer:
         """Replay everything and compare."""

@@ -27,6 +27,7 @@ from orchestrator.clients.connection import Asked, Caller, RemoteError, asked, s
 from orchestrator.clients.following import Answered, FollowingCalls
 from orchestrator.clients.leasing import LeaseCalls
 from orchestrator.clients.people import PeopleCalls
+from orchestrator.clients.sealing import SealingCalls
 from orchestrator.clients.tracing import TracingCalls
 from orchestrator.core.errors import DaemonUnreachable
 
@@ -41,7 +42,7 @@ MAX_REPLY_BYTES = 64 * 1024 * 1024
 _NAMES = {operation.params: operation.name for operation in OPERATIONS}
 
 
-class FileAccess(AgentCalls, LeaseCalls, TracingCalls, FollowingCalls, AuditCalls, PeopleCalls):
+class FileAccess(AgentCalls, LeaseCalls, TracingCalls, FollowingCalls, AuditCalls, SealingCalls, PeopleCalls):
     """A session with the daemon of a workspace. Calls may run side by side; each gets its own answer.
 
     Calls raise RemoteError with the daemon's refusal, DaemonRestarted where the daemon ends

@@ -139,6 +139,7 @@ def _record(result: r.Result) -> Iterator[str]:
         case r.VerifyAnswer():
             yield from _verdict(result.ok, f"{result.events} events, {result.blobs} blobs, head {result.head}")
             yield from (f"  {escaped(problem)}" for problem in result.problems)
+            yield from (f"  proven: {escaped(what)}" for what in result.proven)
             yield from (f"  not checked: {escaped(what)}" for what in result.unchecked)
         case r.RebuildAnswer():
             yield from _verdict(result.ok, f"{result.events} events replayed into {', '.join(result.projections)}")

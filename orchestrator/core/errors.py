@@ -327,6 +327,33 @@ class VersionNotKept(CallerError):
     hint = "file_history shows which versions are kept."
 
 
+class CheckpointInvalid(CallerError):
+    """What was given as a checkpoint is none."""
+
+    code = "checkpoint_invalid"
+    hint = "`orchestrator journal checkpoint --out FILE` makes one."
+
+
+class CheckpointForeign(CallerError):
+    """The checkpoint is of another journal."""
+
+    code = "checkpoint_foreign"
+    hint = "Name the workspace that it was made of, with --workspace or --state-dir."
+
+
+class GitNoteFailed(CallerError):
+    """The checkpoint is signed, and could not be attached to a commit."""
+
+    code = "git_note_failed"
+    hint = "Commit first and try again, or write it to a file: --out FILE."
+
+
+class NotRedactable(CallerError):
+    """Nothing of this event, or this content, can be taken out."""
+
+    code = "not_redactable"
+
+
 class VersionUnknown(CallerError):
     """The journal has no such event, or it is not of the kind asked for."""
 
@@ -430,6 +457,12 @@ class WritesStopped(OperatorError):
     """The disk refused a sync or is full; nothing is written until that is mended."""
 
     code = "writes_stopped"
+
+
+class SigningKeyUnusable(OperatorError):
+    """The journal's key can't be read or made, so no checkpoint can be signed."""
+
+    code = "signing_key_unusable"
 
 
 class DiskFull(OperatorError):

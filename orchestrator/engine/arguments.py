@@ -14,13 +14,13 @@ from orchestrator.core.errors import escaped
 GIVEN = frozenset(
     (
         *("path", "paths", "source", "destination", "glob", "globs"),
-        *("name", "agent", "session", "kind", "since", "until", "outcome"),
+        *("name", "agent", "session", "kind", "since", "until"),
         *("mode", "choice", "class", "format"),
-        *("reason", "title"),
     )
 )
-"""Parameters whose text is kept as it was given: where, which, how and why. Of any other text only
-the length is: a content, a pattern, a code, and what a later operation takes that nobody has thought of here."""
+"""Parameters whose text is kept as it was given: where, which and how. Of any other text only the
+length is: a content, a pattern, a code, a reason (which stands in the event, where it can be redacted),
+and what a later operation takes that nobody has thought of here."""
 
 VERSIONS = frozenset(
     ("at", "from", "to", "change", "conflict", "approval", "id", "task", "supersedes", "base", "after", "lease")
@@ -32,7 +32,7 @@ _POSITION = re.compile(r"@?[0-9]{1,18}|@previous|current|working")
 _ELSEWHERE = ("request_id",)  # in the envelope
 
 LONGEST = 2000
-"""Characters of one text; more is no path and no reason."""
+"""Characters of one text; more is no path."""
 
 MOST = 50
 """Entries of a list."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from orchestrator.core.errors import VersionNotKept
-from orchestrator.core.ids import Digest
+from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.keeping import ContentRedacted
+from orchestrator.core.ids import Digest, show
 from orchestrator.core.text.encoding import Document, decode
-from orchestrator.ports import Journal
+from orchestrator.ports import EventFilter, Journal
 
 CACHE_BYTES = 64 * 1024 * 1024
 """Of plain bytes; decoded lines cost about as much again."""
@@ -48,6 +50,13 @@ class Contents:
             self._bytes.move_to_end(digest)
         return data
 
+    def drop(self, digest: Digest) -> None:
+        """Forget a content that was taken out of the journal."""
+        data = self._bytes.pop(digest, None)
+        self._documents.pop(digest, None)
+        if data is not None:
+            self._held -= len(data)
+
     def document(self, digest: Digest, data: bytes) -> Document | None:
         """The text of a content, decoded once; None for a binary file."""
         known = self._documents.get(digest, _UNSEEN)
@@ -71,8 +80,18 @@ class Contents:
         """As `get`. Raises VersionNotKept, naming `what`."""
         data = await self.get(digest)
         if data is None:
+            await self._refuse_redacted(digest, what)
             raise VersionNotKept(
                 f"the content of {what} is not in the journal",
                 hint="Contents are kept from the first read or change on; read the file as it is now.",
             )
         return data
+
+    async def _refuse_redacted(self, digest: Digest, what: str) -> None:
+        """Say which redaction took a content out, if one did. Raises VersionNotKept."""
+        async for recorded in self._journal.events(EventFilter(tags=(tag_of(ContentRedacted),))):
+            if isinstance(recorded.event, ContentRedacted) and recorded.event.digest == digest:
+                raise VersionNotKept(
+                    f"the content of {what} was redacted by {recorded.event.by} ({show(recorded.seq)})",
+                    hint="It is gone for good. Read the file as it is now.",
+                )

@@ -57,6 +57,8 @@ from orchestrator.engine.paths import Paths
 from orchestrator.engine.people import DaemonFacts, People
 from orchestrator.engine.reading import Reader
 from orchestrator.engine.recovery import Recovery
+from orchestrator.engine.redacting import Redactor
+from orchestrator.engine.sealing import Sealer
 from orchestrator.engine.searching import Searcher
 from orchestrator.engine.services import Services
 from orchestrator.engine.settling import Settler
@@ -65,7 +67,7 @@ from orchestrator.engine.undoing import Undoer
 from orchestrator.engine.watching import Watching
 from orchestrator.engine.writing import Writer
 from orchestrator.logs import logger
-from orchestrator.ports import Watcher
+from orchestrator.ports import Signer, Watcher
 
 Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
 
@@ -84,6 +86,7 @@ class Engine:
         facts: DaemonFacts,
         read_policy: Callable[[], tuple[str, str]],
         stop: Callable[[], None],
+        signer: Signer,
         watcher: Watcher | None = None,
     ) -> None:
         self._s = services
@@ -98,6 +101,7 @@ class Engine:
         self._granter = Granter(services, observer, effects, answers, gate)
         self._leaser = Leaser(services, paths)
         self._stacks = Stacks(services, answers)
+        self._sealer = Sealer(services, signer)
         reader = Reader(services, observer, paths)
         self._follower = Follower(services, lambda caller, event: Entries(services, caller).plain(event))
         self.people = People(
@@ -127,6 +131,8 @@ class Engine:
             self._stacks,
             self.people,
             Auditor(services, paths),
+            self._sealer,
+            Redactor(services, gate),
         )
         self._rooms = rooms
         self._handlers: dict[str, Handler] = {}
@@ -145,11 +151,14 @@ class Engine:
             await self.baseline.scan()
             await self._granter.resume()
             self._s.in_background(self.baseline.keep)
+            await self._sealer.begin()
             async with anyio.create_task_group() as clocks:
                 clocks.start_soon(self._expire)
                 clocks.start_soon(self._watching.run)
+                clocks.start_soon(self._sealer.duty)
                 yield self
                 clocks.cancel_scope.cancel()
+        await self._sealer.end()
         self._s.tasks = None
 
     async def _expire(self) -> None:

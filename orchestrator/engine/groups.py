@@ -52,6 +52,11 @@ class Group:
             yield self._seq
             self._changes += count
 
+    @property
+    def several(self) -> bool:
+        """Whether it is a group, and not a change by itself."""
+        return self._changes > 1
+
     def met_before(self, seq: Seq) -> None:
         """This change, too, is of the group: a caller met it before its hint came."""
         self._also.append(seq)

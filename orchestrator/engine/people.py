@@ -187,18 +187,6 @@ class People:
 
     # --- do the records agree ---------------------------------------------------------
 
-    async def journal_verify(self, caller: Caller, call: Call, params: p.JournalVerify) -> r.VerifyAnswer:
-        report = await self._s.journal.verify()
-        return r.VerifyAnswer(
-            ok=not report.problems,
-            events=report.events,
-            head=show(report.head),
-            head_hash=report.head_hash,
-            blobs=report.blobs,
-            problems=report.problems,
-            unchecked=report.unchecked,
-        )
-
     async def journal_rebuild(self, caller: Caller, call: Call, params: p.JournalRebuild) -> r.RebuildAnswer:
         await self._baseline.done.wait()
         rebuilt = State()

@@ -24,6 +24,9 @@ from orchestrator.ports import Hints, Watcher
 QUIET_S = 0.05
 """What comes without a pause this long is one burst."""
 
+LULL_S = 0.5
+"""A group of several is closed after this: git pauses in the midst of a branch switch. What came by then is noted."""
+
 PATIENCE_S = 0.25
 """A burst that does not pause is begun with after this."""
 
@@ -152,6 +155,9 @@ class Watching:
                 if anyio.current_time() > until:
                     break
                 await self._pause(PATIENCE_S)
+                if group.several and not self._waiting:
+                    with anyio.move_on_after(LULL_S):
+                        await self._came.wait()
         finally:
             self._observer.group = None
         await group.close()

@@ -108,6 +108,15 @@ class Blobs:
         except (FileNotFoundError, zstd.ZstdError):
             return False
 
+    def remove(self, digest: Digest) -> None:
+        """Unlink a content's file, if it has one, and sync that. Raises OSError."""
+        path = self._place(digest)
+        try:
+            path.unlink()
+        except FileNotFoundError:
+            return
+        sync_directory(path.parent)
+
     def read(self, digest: Digest, size: int, data: bytes | None) -> bytes:
         """The plain bytes, proven by their hash; never more than `size` of them are unpacked.
 

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable
 from itertools import islice
 
-from anyio.lowlevel import checkpoint
+import msgspec
+from anyio.lowlevel import checkpoint as pause
 
+from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.content import digest_of
-from orchestrator.core.errors import JournalCorrupt, WritesStopped
+from orchestrator.core.errors import JournalCorrupt, VersionUnknown, WritesStopped
 from orchestrator.core.events import chain
-from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import encode
-from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.events.keeping import CheckpointSigned, ContentRedacted, PayloadRedacted
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.history import VersionRow, history
+from orchestrator.core.redaction import blanked
 from orchestrator.journal.history import Versions
 from orchestrator.journal.ledger import Ledger, Row
-from orchestrator.journal.rows import link_problem, origin_of
+from orchestrator.journal.ranges import Signed
+from orchestrator.journal.rows import link_problem, origin_of, recorded_of
+from orchestrator.journal.seals import Seals
 from orchestrator.ports import (
     EVERYTHING,
     Clock,
@@ -25,6 +31,8 @@ from orchestrator.ports import (
     EventFilter,
     KnownVersion,
     Mention,
+    NewEvent,
+    Redaction,
     RequestSeen,
     Unit,
     VerifyReport,
@@ -49,6 +57,12 @@ class MemoryJournal:
         self._versions = Versions()
         self._folds: list[Callable[[Recorded], None]] = []
         self._stopped = ""
+        self._entropy = entropy
+        self._id = entropy.bytes(16).hex()
+
+    @property
+    def id(self) -> str:
+        return self._id
 
     @property
     def head(self) -> Seq:
@@ -75,7 +89,7 @@ class MemoryJournal:
             for item in history(event):
                 self._versions.add(item)
             self._fold(event)
-        await checkpoint()
+        await pause()
         if self._stopped:
             raise WritesStopped(self._stopped)
         return recorded
@@ -90,13 +104,13 @@ class MemoryJournal:
     # --- reading ------------------------------------------------------------------------
 
     async def request(self, agent: str, request_id: str) -> RequestSeen | None:
-        await checkpoint()
+        await pause()
         return self._requests.get((agent, request_id))
 
     async def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
         after = wanted.after
         while True:
-            await checkpoint()
+            await pause()
             found = list(islice(_fitting(self._recorded[after:], wanted), batch))
             for recorded in found:
                 yield recorded
@@ -105,44 +119,44 @@ class MemoryJournal:
             after = found[-1].seq
 
     async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int) -> list[Recorded]:
-        await checkpoint()
+        await pause()
         return list(islice(_fitting(reversed(self._recorded[wanted.after :]), wanted), limit))
 
     async def event(self, seq: int) -> Recorded | None:
-        await checkpoint()
+        await pause()
         return self._recorded[seq - 1] if 0 < seq <= len(self._recorded) else None
 
     async def blob(self, digest: Digest) -> bytes | None:
-        await checkpoint()
+        await pause()
         data = self._blobs.get(digest)
         if data is not None and digest_of(data) != digest:
             raise JournalCorrupt(f"the content {digest} is not what its name says")
         return data
 
     async def has_blob(self, digest: Digest) -> bool:
-        await checkpoint()
+        await pause()
         return digest in self._blobs
 
     async def versions(self, path: WorkspacePath, *, limit: int, before: int | None = None) -> list[VersionRow]:
-        await checkpoint()
+        await pause()
         rows = (row for row in self._of(path) if before is None or row.seq < before)
         return sorted(rows, key=lambda row: -row.seq)[:limit]
 
     async def version_at(self, path: WorkspacePath, at: int) -> VersionRow | None:
-        await checkpoint()
+        await pause()
         rows = (row for row in self._of(path) if row.effective <= at)
         return max(rows, key=lambda row: (row.effective, row.seq), default=None)
 
     async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
-        await checkpoint()
+        await pause()
         return max((row for row in self._of(path) if row.digest == digest), key=lambda row: row.seq, default=None)
 
     async def moved_away(self, path: WorkspacePath) -> list[VersionRow]:
-        await checkpoint()
+        await pause()
         return sorted((row for row in self._all_versions() if row.moved_from == path), key=lambda row: row.seq)
 
     async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
-        await checkpoint()
+        await pause()
         found = {row.change: row.reverts for row in self._all_versions() if row.reverts and row.change is not None}
         return sorted(found.items(), reverse=True)
 
@@ -150,22 +164,48 @@ class MemoryJournal:
         return (row for rows in self._versions.by_path.values() for row in rows.values())
 
     async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
-        await checkpoint()
+        await pause()
         rows = sorted((row for row in self._of(path) if after < row.seq <= until), key=lambda row: row.seq)
         return [KnownVersion(row, self._recorded[row.seq - 1]) for row in rows]
 
     def _of(self, path: WorkspacePath) -> Iterable[VersionRow]:
         return self._versions.by_path.get(path, {}).values()
 
-    async def verify(self) -> VerifyReport:
-        await checkpoint()
+    async def redact(self, event: PayloadRedacted, origin: Origin) -> Redaction:
+        if not 0 < event.target <= self.head:
+            raise VersionUnknown(f"the journal has no event {show(event.target)}")
+        old = self._rows[event.target - 1]
+        rest, salt = blanked(old[13], event.fields), self._entropy.bytes(chain.REDACTED_SALT_BYTES)
+        event = msgspec.structs.replace(event, rest_hash=chain.payload_hash(salt, rest).hex())
+        (recorded,) = await self.append(Unit((NewEvent("journal", event),), origin))
+        row = self._rows[event.target - 1] = (*old[:13], rest, salt, *old[15:])
+        self._recorded[event.target - 1] = recorded_of(row)
+        return Redaction(recorded=recorded, scrubbed=True)
+
+    async def forget(self, event: ContentRedacted, origin: Origin) -> Redaction:
+        (recorded,) = await self.append(Unit((NewEvent("journal", event),), origin))
+        self._blobs.pop(event.digest, None)
+        return Redaction(recorded=recorded, scrubbed=True)
+
+    async def holding(self, text: str, *, limit: int) -> tuple[Seq, ...]:
+        await pause()
+        inside = msgspec.json.encode(text)[1:-1]
+        return tuple(Seq(row[0]) for row in self._rows if inside in row[13])[:limit]
+
+    async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
+        await pause()
+        seals = Seals(self._id, checkpoint)
         problems: list[str] = []
         end = (0, chain.GENESIS)
-        for row in self._rows:
+        signed: list[Signed] = []
+        for row, recorded in zip(self._rows, self._recorded, strict=True):
             problem = link_problem(row, origin_of(row), end)
             if problem is not None:
                 problems.append(problem)
             end = (row[0], row[17])
+            if isinstance(recorded.event, CheckpointSigned):
+                signed.append(Signed(recorded.seq, recorded.event, self._hash_of(recorded.event.head)))
+        problems += seals.problems(signed, end, self._hash_of)
         problems += [f"the content {digest} is not what its name says" for digest, data in self._blobs.items()
                      if digest_of(data) != digest]  # fmt: skip
         return VerifyReport(
@@ -174,12 +214,16 @@ class MemoryJournal:
             head_hash=end[1].hex(),
             blobs=len(self._blobs),
             problems=tuple(problems),
-            unchecked=("nothing of this outlives the process",),
+            unchecked=("nothing of this outlives the process", *seals.unchecked(self.head)),
+            proven=seals.proven(whole=not problems),
         )
+
+    def _hash_of(self, seq: int) -> str | None:
+        return self._rows[seq - 1][17].hex() if 0 < seq <= len(self._rows) else None
 
     async def close(self) -> None:
         self._stopped = "the journal is not open for writing"
-        await checkpoint()
+        await pause()
 
 
 def _fitting(events: Iterable[Recorded], wanted: EventFilter) -> Iterable[Recorded]:

@@ -16,6 +16,17 @@ SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, 
        trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash, details, details_hash
 FROM events ORDER BY seq;
 
+-- name: events_between
+SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
+       trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash, details, details_hash
+FROM events WHERE seq > ? AND seq <= ? ORDER BY seq;
+
+-- name: event_hash
+SELECT hash FROM events WHERE seq = ?;
+
+-- name: end_of_range
+SELECT seq, hash FROM events WHERE seq <= ? ORDER BY seq DESC LIMIT 1;
+
 -- name: tail
 SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
        trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash, details, details_hash
@@ -94,6 +105,24 @@ SELECT DISTINCT change, reverts FROM file_versions WHERE reverts <> '[]' AND cha
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
        reverts, moved_from
 FROM file_versions;
+
+-- name: journal_id
+SELECT value FROM meta WHERE key = 'journal';
+
+-- name: stored_payload
+SELECT payload, salt FROM events WHERE seq = ?;
+
+-- name: redact_event
+UPDATE events SET payload = ?, salt = ?, details = NULL WHERE seq = ? AND salt = ?;
+
+-- name: holding
+SELECT seq FROM events WHERE instr(payload, ?1) OR instr(details, ?1) ORDER BY seq LIMIT ?2;
+
+-- name: forget_blob
+DELETE FROM blobs WHERE digest = ?;
+
+-- name: payloads_with_tag
+SELECT seq, payload FROM events WHERE tag = ? ORDER BY seq;
 
 -- name: epoch
 SELECT value FROM meta WHERE key = 'epoch';

@@ -12,6 +12,7 @@ import aiosqlite
 import msgspec
 from anyio import to_thread
 
+from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
@@ -46,6 +47,7 @@ class Reading:
         self._blobs = Blobs(state_dir)
         self._reads = AsyncExitStack()
         self._head = 0
+        self._id = ""
 
     async def _open_readers(self) -> None:
         self._events = await self._reader()
@@ -56,6 +58,10 @@ class Reading:
         reader = await aiosqlite.Connection(partial(open_reader, self._path), iter_chunk_size=1000)
         self._reads.push_async_callback(reader.close)
         return reader
+
+    @property
+    def id(self) -> str:
+        return self._id
 
     @property
     def head(self) -> Seq:
@@ -128,8 +134,12 @@ class Reading:
             found.append(KnownVersion(row, event))
         return found
 
-    async def verify(self) -> VerifyReport:
-        return await to_thread.run_sync(verify, self._path, self._blobs)
+    async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
+        return await to_thread.run_sync(verify, self._path, self._blobs, checkpoint)
+
+    async def holding(self, text: str, *, limit: int) -> tuple[Seq, ...]:
+        inside = msgspec.json.encode(text)[1:-1]  # as it stands in a payload
+        return tuple(Seq(seq) for (seq,) in await self._all(self._events, sql("holding"), (inside, limit)))
 
     # --- queries ------------------------------------------------------------------------
 

@@ -61,7 +61,8 @@ def event_of(row: Any) -> Event:
 def link_problem(row: Any, origin: Origin, before: tuple[int, bytes] | None) -> str | None:
     """What is wrong with an event's place in the chain; `before` is the position and hash it must follow.
 
-    With None only the event itself is checked, not what it hangs on.
+    With None only the event itself is checked, not what it hangs on. Of a redacted payload
+    nothing is checked here: the redaction's event says what was left of it.
     """
     seq = row[0]
     if before is not None and seq != before[0] + 1:
@@ -69,7 +70,7 @@ def link_problem(row: Any, origin: Origin, before: tuple[int, bytes] | None) -> 
         return f"missing before event @{seq}: {missing}"
     if before is not None and row[16] != before[1]:
         return f"event @{seq} does not follow @{before[0]}: the chain is broken"
-    if chain.payload_hash(row[14], row[13]) != row[15]:
+    if not chain.is_redacted(row[14]) and chain.payload_hash(row[14], row[13]) != row[15]:
         return f"the payload of event @{seq} was altered"
     trouble = details_problem(row)
     if trouble is not None:
@@ -83,10 +84,11 @@ def link_problem(row: Any, origin: Origin, before: tuple[int, bytes] | None) -> 
 
 
 def details_problem(row: Any) -> str | None:
-    """What is wrong with the details of an event's call; those that were redacted left only their hash, and no salt."""
+    """What is wrong with the details of an event's call; those that were redacted left only their hash."""
     seq, salt, details, digest = row[0], row[14], row[18], row[19]
     if details is None:
-        return f"the details of the call of event @{seq} are gone" if digest is not None and salt else None
+        gone = digest is not None and not chain.is_redacted(salt)
+        return f"the details of the call of event @{seq} are gone" if gone else None
     if digest is None:
         return f"event @{seq} has details of a call that the chain does not cover"
     if chain.payload_hash(salt, details) != digest:

@@ -60,6 +60,7 @@ def open_writer(path: Path, *, factory: type[sqlite3.Connection] = sqlite3.Conne
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA secure_delete = ON")  # what a redaction takes out must not lie in free space
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         _migrate(connection)
     return connection

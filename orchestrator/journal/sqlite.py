@@ -6,24 +6,33 @@ import asyncio
 import errno
 import os
 import sqlite3
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Self
 
+import msgspec
 from anyio import CancelScope, to_thread
 
-from orchestrator.core.errors import DiskFull, JournalCorrupt, WritesStopped
-from orchestrator.core.events.base import Recorded
-from orchestrator.core.ids import Digest
+from orchestrator.core.errors import DiskFull, JournalCorrupt, VersionUnknown, WritesStopped
+from orchestrator.core.events import chain
+from orchestrator.core.events.base import Origin, Recorded
+from orchestrator.core.events.keeping import ContentRedacted, PayloadRedacted
+from orchestrator.core.ids import Digest, show
+from orchestrator.core.redaction import blanked
 from orchestrator.journal.reading import INLINE_BYTES, Reading
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, open_writer, sql
+from orchestrator.journal.scrubbing import finish_forgetting
 from orchestrator.journal.verify import check_pages, check_tail
 from orchestrator.journal.writer import Job, Outcome, Writer
-from orchestrator.ports import Clock, Entropy, Step, Unit
+from orchestrator.ports import Clock, Entropy, NewEvent, Redaction, Step, Unit
 
 KNOWN_BLOBS = 20_000
 KNOWN_STREAMS = 50_000
+REDACTIONS = "journal"
+"""The stream of what is done to the journal itself."""
+
 PACKERS = 2
 """Threads that compress and publish contents."""
 
@@ -37,6 +46,10 @@ class SqliteJournal(Reading):
         self._folds: list[Callable[[Recorded], None]] = []
         self._streams: dict[str, int] = {}
         self._kept: dict[Digest, None] = {}
+        self._forgetting: set[Digest] = set()
+        self._remembered = threading.Event()
+        self._remembered.set()
+        self._packing: set[Future[None]] = set()
         self._packers = ThreadPoolExecutor(PACKERS, "journal-packer")
 
     @classmethod
@@ -65,6 +78,7 @@ class SqliteJournal(Reading):
 
     async def _open(self, clock: Clock, entropy: Entropy, step: Step, *, readonly: bool) -> None:
         self._loop = asyncio.get_running_loop()
+        self._entropy = entropy
         if not readonly:
             await to_thread.run_sync(self._refuse_to_begin_anew)
             connection = await to_thread.run_sync(open_writer, self._path)
@@ -72,7 +86,10 @@ class SqliteJournal(Reading):
                 await to_thread.run_sync(check_pages, connection)
                 await to_thread.run_sync(check_tail, connection)
                 await to_thread.run_sync(self._blobs.sweep)
-                writer = Writer(connection, clock=clock, entropy=entropy, step=step, deliver=self._hand_over)
+                await to_thread.run_sync(finish_forgetting, connection, self._blobs)
+                writer = Writer(
+                    connection, self._blobs, clock=clock, entropy=entropy, step=step, deliver=self._hand_over
+                )
             except BaseException:
                 connection.close()
                 raise
@@ -86,6 +103,7 @@ class SqliteJournal(Reading):
         self._reads.callback(self._lookup.close)
         self._packers_lookup = open_reader(self._path)
         self._reads.callback(self._packers_lookup.close)
+        (self._id,) = self._lookup.execute(sql("journal_id")).fetchone()
         if readonly:
             last = self._lookup.execute(sql("last_event")).fetchone()
             self._head = last[0] if last else 0
@@ -127,30 +145,80 @@ class SqliteJournal(Reading):
         self._folds.append(fold)
 
     async def append(self, unit: Unit) -> tuple[Recorded, ...]:
-        writer = self._writer
-        if writer is None:
-            raise WritesStopped("the journal is not open for writing")
+        writer = self._open_for_writing()
         # Nothing is awaited before the unit is on its way: whoever is cancelled from here on gives up
         # the answer, not the append.
         job = Job(unit, (), self._loop.create_future())
-        new = tuple(blob for blob in unit.blobs if blob[0] not in self._kept) if unit.blobs else ()
+        new = tuple(blob for blob in unit.blobs if not self._known(blob[0])) if unit.blobs else ()
         if not new:
             writer.submit(job)
         elif sum(len(data) for _, data in new) <= INLINE_BYTES:
             job.blobs = self._blobs.prepare(new, kept=lambda digest: False)
             writer.submit(job)
         else:
-            self._packers.submit(self._pack, writer, job, new)
+            packing = self._packers.submit(self._pack, writer, job, new, wait=bool(self._forgetting))
+            self._packing.add(packing)
+            packing.add_done_callback(self._packing.discard)
         return await job.done
 
-    def _pack(self, writer: Writer, job: Job, contents: tuple[tuple[Digest, bytes], ...]) -> None:
-        """On a packer's thread: the contents first, durably, then the unit that names them."""
+    def _known(self, digest: Digest) -> bool:
+        return digest in self._kept and digest not in self._forgetting
+
+    def _pack(
+        self, writer: Writer, job: Job, contents: tuple[tuple[Digest, bytes], ...], *, wait: bool = False
+    ) -> None:
+        """On a packer's thread: the contents first, durably, then the unit that names them.
+
+        `wait`: not while one is being forgotten, whose file would look as if it were kept.
+        """
+        if wait:
+            self._remembered.wait()
         try:
             job.blobs = self._blobs.prepare(contents, kept=self._is_kept)
         except Exception as error:  # noqa: BLE001  # whatever it is, it goes to who awaits the append
             self._loop.call_soon_threadsafe(_resolve, job, _refusal(writer, error))
         else:
             writer.submit(job)
+
+    async def redact(self, event: PayloadRedacted, origin: Origin) -> Redaction:
+        writer = self._open_for_writing()
+        row = await self._one(self._points, sql("stored_payload"), (event.target,))
+        if row is None:
+            raise VersionUnknown(f"the journal has no event {show(event.target)}")
+        payload, old_salt = row
+        rest, salt = blanked(payload, event.fields), self._entropy.bytes(chain.REDACTED_SALT_BYTES)
+        event = msgspec.structs.replace(event, rest_hash=chain.payload_hash(salt, rest).hex())
+        job = Job(
+            Unit((NewEvent(REDACTIONS, event),), origin),
+            (),
+            self._loop.create_future(),
+            redacts=(rest, salt, int(event.target), old_salt),
+        )
+        writer.submit(job)
+        (recorded,) = await job.done
+        return Redaction(recorded=recorded, scrubbed=job.scrubbed)
+
+    async def forget(self, event: ContentRedacted, origin: Origin) -> Redaction:
+        writer = self._open_for_writing()
+        job = Job(Unit((NewEvent(REDACTIONS, event),), origin), (), self._loop.create_future(), forgets=event.digest)
+        self._forgetting.add(event.digest)
+        self._remembered.clear()
+        try:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(wait, tuple(self._packing))  # those that may have met it as kept
+                writer.submit(job)
+                (recorded,) = await job.done
+        finally:
+            self._kept.pop(event.digest, None)
+            self._forgetting.discard(event.digest)
+            if not self._forgetting:
+                self._remembered.set()
+        return Redaction(recorded=recorded, scrubbed=job.scrubbed)
+
+    def _open_for_writing(self) -> Writer:
+        if self._writer is None:
+            raise WritesStopped("the journal is not open for writing")
+        return self._writer
 
     def _is_kept(self, digest: Digest) -> bool:
         return self._packers_lookup.execute(sql("has_blob"), (digest,)).fetchone() is not None

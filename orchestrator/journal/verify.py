@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from orchestrator.core.errors import JournalCorrupt, OrchestratorError
+import msgspec
+
+from orchestrator.core.checkpoint import Checkpoint
+from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
-from orchestrator.core.events.base import Event
-from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
-from orchestrator.core.events.files import (
-    ChangeIntended,
-    FileChangedOutside,
-    FileCreatedOutside,
-    FilesFound,
-    StrayKept,
-)
-from orchestrator.core.ids import Digest, Seq
-from orchestrator.core.projections.history import VersionRow, history
+from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.keeping import PayloadRedacted
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.projections.history import VersionRow
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.history import Versions, version_of
-from orchestrator.journal.rows import event_of, link_problem, origin_of, recorded_with
+from orchestrator.journal.ranges import MOST_PROBLEMS, Part, Pass, Signed
+from orchestrator.journal.rows import link_problem, origin_of
 from orchestrator.journal.schema import naming_trouble, open_reader, sql
+from orchestrator.journal.seals import Seals
 from orchestrator.ports import VerifyReport
 
 TAIL = 1000
 """Events whose chain is checked at every start."""
 
-MOST_PROBLEMS = 50
+WORTH_A_PROCESS = 50_000
+"""Events; fewer are walked in the calling thread. A process takes 0.2 s to start, as long as 20,000 events."""
+
+MOST_PROCESSES = 8
 
 UNCHECKED = (
     "whoever can rewrite all of the journal can rewrite the chain: compare the head with a copy kept elsewhere",
@@ -46,6 +51,29 @@ def check_tail(connection: sqlite3.Connection) -> None:
         _demand(link_problem(rows[0], origin_of(rows[0]), (0, chain.GENESIS)))
     for before, row in pairwise(rows):
         _demand(link_problem(row, origin_of(row), (before[0], before[17])))
+    silenced = {row[0]: chain.payload_hash(row[14], row[13]).hex() for row in rows if chain.is_redacted(row[14])}
+    for problem in silence_problems(silenced, _silencing(rows)):
+        _demand(problem)
+
+
+def _silencing(rows: list[Any]) -> dict[int, tuple[int, str]]:
+    """What the redactions among these rows say; one stands after its target, so those of a tail's events are in it."""
+    told = ((row[0], row[13]) for row in rows if row[4] == tag_of(PayloadRedacted))
+    return {event.target: (seq, event.rest_hash) for seq, event in ((seq, _redaction(raw)) for seq, raw in told)}
+
+
+def _redaction(payload: bytes) -> PayloadRedacted:
+    return msgspec.json.decode(payload, type=PayloadRedacted)
+
+
+def silence_problems(silenced: dict[int, str], silencing: dict[int, tuple[int, str]]) -> Iterator[str]:
+    """Redacted payloads that no event explains, or that are not what it left of them."""
+    for seq, rest_hash in sorted(silenced.items()):
+        by = silencing.get(seq)
+        if by is None:
+            yield f"the payload of event @{seq} was taken out, and no event says that it was redacted"
+        elif by[1] != rest_hash:
+            yield f"the payload of event @{seq} is not what its redaction @{by[0]} left of it"
 
 
 def _demand(problem: str | None) -> None:
@@ -53,16 +81,19 @@ def _demand(problem: str | None) -> None:
         raise JournalCorrupt(problem, hint="`orchestrator journal verify` says more; restore a backup.")
 
 
-def verify(path: Path, blobs: Blobs) -> VerifyReport:
-    """Walk over everything, in one snapshot. Blocking.
+def verify(path: Path, blobs: Blobs, checkpoint: Checkpoint | None = None) -> VerifyReport:
+    """Walk over everything, in one snapshot; with a checkpoint, compare it. Blocking. Raises CheckpointForeign.
 
-    Cost: O(events + contents' bytes) time, O(streams + versions of files) memory.
+    Cost: O(events + contents' bytes) time, O(streams + versions of files) memory. Over 50,000
+    events are walked by a process for each processor, contents and pages by this thread meanwhile.
     """
     connection = open_reader(path)
     try:
         with naming_trouble(path):
             connection.execute("BEGIN")
-            return _Walk(connection, blobs).report()
+            (journal,) = connection.execute(sql("journal_id")).fetchone()
+            seals = Seals(str(journal), checkpoint)
+            return _Walk(connection, path, blobs, seals).report()
     finally:
         connection.close()
 
@@ -75,51 +106,67 @@ def check_pages(connection: sqlite3.Connection) -> None:
         raise JournalCorrupt(f"the journal's file is damaged: {finding}", hint="Restore it from a backup.")
 
 
-def kept_contents(event: Event) -> Iterator[Digest]:
-    """The contents that an event says are in the blob store."""
-    match event:
-        case ChangeIntended(paths=paths) | ApprovalRequested(paths=paths):
-            yield from (item.after for item in paths if item.after is not None)
-        case FilesFound(entries=entries):
-            yield from (found.digest for found in entries if found.kept and found.digest is not None)
-        case FileChangedOutside(after=after, kept=True) | FileCreatedOutside(after=after, kept=True):
-            if after is not None:
-                yield after
-        case ConflictFound(proposed=proposed):
-            if proposed is not None:
-                yield proposed
-        case StrayKept(digest=digest):
-            yield digest
-        case _:
-            return
-
-
 class _Walk:
-    """One pass over a snapshot."""
+    """Every check over one snapshot; the events perhaps by other processes, up to the same head."""
 
-    def __init__(self, connection: sqlite3.Connection, blobs: Blobs) -> None:
-        self._db, self._blobs = connection, blobs
+    def __init__(self, connection: sqlite3.Connection, path: Path, blobs: Blobs, seals: Seals) -> None:
+        self._db, self._path, self._blobs, self._seals = connection, path, blobs, seals
         self._problems: list[str] = []
-        self._streams: dict[str, int] = {}
+        self._more = 0
         self._versions = Versions()
         self._named: dict[Digest, int] = {}
+        self._streams: dict[str, int] = {}
+        self._silenced: dict[int, str] = {}
+        self._silencing: dict[int, tuple[int, str]] = {}
+        self._signed: list[Signed] = []
         self._end: tuple[int, bytes] = (0, chain.GENESIS)
-        self._more = 0
+        self._present: set[Digest] = set()
 
     def report(self) -> VerifyReport:
-        events = self._counted(self._events())
-        contents = self._counted(self._contents())
+        last = self._db.execute(sql("last_event")).fetchone()
+        head = last[0] if last else 0
+        processes = min(MOST_PROCESSES, os.cpu_count() or 1, head // WORTH_A_PROCESS + 1)
+        if processes > 1:
+            with _Workers(self._path, head, processes) as workers:
+                contents = self._counted(self._contents())
+                self._counted(self._page_problems())
+                parts = workers.parts()
+        else:
+            parts = [Pass(self._db).part(0, head)]
+            contents = self._counted(self._contents())
+            self._counted(self._page_problems())
+        events = sum(part.events for part in parts)
+        beside, self._problems = self._problems, []  # the events' problems come first: they explain the others
+        for part in parts:
+            self._take(part)
+        self._silence()
+        for problem in (*beside, *self._seals.problems(self._signed, self._end, self._hash_of)):
+            self._note(problem)
+        self._counted(self._missing_contents())
         self._counted(self._table_problems())
-        self._counted(self._file_problems())
-        unchecked = (*UNCHECKED, f"{self._more} more problems") if self._more else UNCHECKED
+        self._counted(self._request_problems())
         return VerifyReport(
             events=events,
             head=Seq(self._end[0]),
             head_hash=self._end[1].hex(),
             blobs=contents,
             problems=tuple(self._problems),
-            unchecked=unchecked,
+            unchecked=tuple(self._unchecked()),
+            proven=self._seals.proven(whole=not self._problems),
         )
+
+    def _unchecked(self) -> Iterator[str]:
+        yield from UNCHECKED
+        yield from self._seals.unchecked(Seq(self._end[0]))
+        if self._silenced:
+            named = ", ".join(f"@{seq}" for seq in sorted(self._silenced)[:10])
+            more = f" and {len(self._silenced) - 10} more" if len(self._silenced) > 10 else ""
+            yield (
+                f"{len(self._silenced)} events with a redacted payload, which cannot be checked: {named}{more}; "
+                "the rest of each is as its redaction left it"
+            )
+        if self._more:
+            yield f"{self._more} more problems"
 
     def _counted(self, walk: Iterator[None]) -> int:
         """How many steps a walk took; a page that can't be read ends it."""
@@ -137,47 +184,67 @@ class _Walk:
         else:
             self._more += 1
 
-    def _events(self) -> Iterator[None]:
-        for row in self._db.execute(sql("all_events")):
-            self._event(row)
-            yield
+    def _hash_of(self, seq: int) -> str | None:
+        row = self._db.execute(sql("event_hash"), (seq,)).fetchone()
+        return row[0].hex() if row else None
 
-    def _event(self, row: Any) -> None:
-        origin = origin_of(row)
-        problem = link_problem(row, origin, self._end)
-        if problem is not None:
+    def _take(self, part: Part) -> None:
+        """One range more, in the journal's order."""
+        for problem in part.problems:
             self._note(problem)
-        self._end = row[0], row[17]
-        stream, version = row[2], row[3]
-        expected = self._streams.get(stream, 0) + 1
-        self._streams[stream] = version
-        if version != expected:
-            self._note(f"event @{row[0]} is number {version} of {stream}, where {expected} should be")
-        try:
-            recorded = recorded_with(row, event_of(row), origin)
-        except OrchestratorError as error:
-            self._note(error.message)
-            return
-        for item in history(recorded):
-            self._versions.add(item)
-        for digest in kept_contents(recorded.event):
-            self._named.setdefault(digest, row[0])
+        self._more += part.more
+        for stream, (first, last) in part.streams.items():
+            expected = self._streams.get(stream, 0) + 1
+            if first != expected:
+                self._note(f"the first event of {stream} is number {first}, where {expected} should be")
+            self._streams[stream] = last
+        for version in part.versions:
+            self._versions.add(version)
+        for learned in part.learned:
+            self._versions.add(learned)
+        for digest in part.gone:
+            self._named.pop(digest, None)
+        for digest, seq in part.named.items():
+            self._named.setdefault(digest, seq)
+        self._silenced.update(part.silenced)
+        self._silencing.update(part.silencing)
+        self._signed += part.signed
+        if part.events:
+            self._end = part.end
+
+    def _silence(self) -> None:
+        """A redaction may come between the snapshots of two processes: ask once more for what no event explains."""
+        if self._silenced.keys() - self._silencing.keys():
+            later = open_reader(self._path)
+            try:
+                for seq, payload in later.execute(sql("payloads_with_tag"), (tag_of(PayloadRedacted),)):
+                    event = _redaction(payload)
+                    self._silencing[event.target] = seq, event.rest_hash
+            finally:
+                later.close()
+        for problem in silence_problems(self._silenced, self._silencing):
+            self._note(problem)
 
     def _contents(self) -> Iterator[None]:
-        """Every content that is there, then those that events speak of as kept and that are not."""
+        """Every content that is there."""
         for digest, size, data in self._db.execute(sql("all_blobs")):
-            self._named.pop(Digest(digest), None)
+            self._present.add(Digest(digest))
             try:
                 self._blobs.read(Digest(digest), size, data)
             except JournalCorrupt as error:
                 self._note(error.message)
             yield
+
+    def _missing_contents(self) -> Iterator[None]:
+        """Contents that events speak of as kept, that are not there, and that nobody took out."""
         for digest, seq in self._named.items():
-            self._note(f"the content {digest}, which event @{seq} names, is missing")
+            if digest not in self._present:
+                self._note(f"the content {digest}, which event @{seq} names, is missing")
+                yield
 
     def _table_problems(self) -> Iterator[None]:
         """The table of versions against its rebuild from the events."""
-        left: dict[tuple[str, int], VersionRow] = {
+        left: dict[tuple[WorkspacePath, int], VersionRow] = {
             (path, seq): row for path, rows in self._versions.by_path.items() for seq, row in rows.items()
         }
         for row in self._db.execute(sql("all_versions")):
@@ -187,12 +254,68 @@ class _Walk:
         for path, seq in left:
             self._note(f"version @{seq} of {path} is missing in the table")
 
-    def _file_problems(self) -> Iterator[None]:
-        """SQLite's own view: pages, indexes; and requests, which name events."""
+    def _page_problems(self) -> Iterator[None]:
+        """SQLite's own view: pages, indexes."""
         for (finding,) in self._db.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})"):
             if finding != "ok":
                 self._note(f"the database: {finding}")
             yield
+
+    def _request_problems(self) -> Iterator[None]:
+        """Requests, which name events."""
         for request_id, seq in self._db.execute(sql("stray_requests"), (self._end[0],)):
             self._note(f"the requests table says that {request_id!r} led to event @{seq}, which is not there")
             yield
+
+
+class _Workers:
+    """A process for each range. They end with the block, whatever happens in it."""
+
+    def __init__(self, path: Path, head: int, count: int) -> None:
+        bounds = [head * number // count for number in range(count + 1)]
+        self._ranges = list(pairwise(bounds))
+        self._path = path
+        self._stack = ExitStack()
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> _Workers:
+        # -P: what lies in the present folder, which agents may write, is not imported; but our own code is.
+        ours = (str(Path(__file__).parents[2]), *os.environ.get("PYTHONPATH", "").split(os.pathsep))
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, ours))}
+        command = (sys.executable, "-P", "-m", "orchestrator.journal.ranges", str(self._path))
+        with ExitStack() as starting:
+            for after, last in self._ranges:
+                process = subprocess.Popen(
+                    (*command, str(after), str(last)),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    env=environment,
+                )
+                starting.callback(_ended, process)
+                self._processes.append(process)
+            self._stack = starting.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def parts(self) -> list[Part]:
+        """What they found, in the journal's order. Raises JournalCorrupt when one of them failed."""
+        found: list[Part] = []
+        for process, (after, last) in zip(self._processes, self._ranges, strict=True):
+            said, _ = process.communicate()
+            if process.returncode != 0:
+                raise JournalCorrupt(
+                    f"events @{after + 1} to @{last} could not be checked: the process ended with {process.returncode}",
+                    hint="Its message is in the daemon's log. Try again.",
+                )
+            found.append(msgspec.msgpack.decode(said, type=Part))
+        return found
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()
+    if process.stdout is not None:
+        process.stdout.close()
+    process.wait()

@@ -12,12 +12,13 @@ from orchestrator.core.errors import DiskFull, OrchestratorError, RequestIdReuse
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.ids import Seq
+from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.history import DigestLearned, VersionRow, history
-from orchestrator.journal.blobs import StoredBlob
+from orchestrator.journal.blobs import Blobs, StoredBlob
 from orchestrator.journal.history import add_versions
 from orchestrator.journal.ledger import Ledger, Row
 from orchestrator.journal.schema import naming_trouble, sql
+from orchestrator.journal.scrubbing import Scrubber
 from orchestrator.ports import Clock, Entropy, RequestSeen, Step, StreamMoved, Unit
 
 Outcome = tuple[Recorded, ...] | Exception
@@ -28,12 +29,22 @@ MOST_PER_COMMIT = 512
 
 
 class Job:
-    """A unit on its way, and who waits for it."""
+    """A unit on its way, and who waits for it; with it may go a redaction (its statement and values)."""
 
-    __slots__ = ("blobs", "done", "unit")
+    __slots__ = ("blobs", "done", "forgets", "redacts", "scrubbed", "unit")
 
-    def __init__(self, unit: Unit, blobs: tuple[StoredBlob, ...], done: asyncio.Future[tuple[Recorded, ...]]) -> None:
+    def __init__(
+        self,
+        unit: Unit,
+        blobs: tuple[StoredBlob, ...],
+        done: asyncio.Future[tuple[Recorded, ...]],
+        *,
+        redacts: tuple[bytes, bytes, int, bytes] | None = None,
+        forgets: Digest | None = None,
+    ) -> None:
         self.unit, self.blobs, self.done = unit, blobs, done
+        self.redacts, self.forgets = redacts, forgets
+        self.scrubbed = False
 
 
 class Writer:
@@ -47,9 +58,17 @@ class Writer:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, *, clock: Clock, entropy: Entropy, step: Step, deliver: Deliver
+        self,
+        connection: sqlite3.Connection,
+        blobs: Blobs,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        step: Step,
+        deliver: Deliver,
     ) -> None:
-        self._db, self._step, self._deliver = connection, step, deliver
+        self._db, self._blobs, self._step, self._deliver = connection, blobs, step, deliver
+        self._scrubber = Scrubber(connection, blobs)
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._broken: str | None = None
         with naming_trouble("the journal"):
@@ -110,6 +129,7 @@ class Writer:
                 return [error]
             return [outcome for job in jobs for outcome in self._outcomes((job,))]
         self._step_each("txn_committed", outcomes)
+        self._scrubber.after(job for job, outcome in zip(jobs, outcomes, strict=True) if isinstance(outcome, tuple))
         return outcomes
 
     def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
@@ -124,6 +144,9 @@ class Writer:
             for job in jobs:
                 outcomes.append(self._admitted(job, rows, blobs, versions))
             self._write(rows, blobs, versions)
+            self._scrubber.within(
+                job for job, outcome in zip(jobs, outcomes, strict=True) if isinstance(outcome, tuple)
+            )
             self._step_each("txn_open", outcomes)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 from anyio.lowlevel import checkpoint
 
+from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.content import PathChange
-from orchestrator.core.errors import RequestIdReused, WritesStopped
+from orchestrator.core.errors import CheckpointForeign, RequestIdReused, VersionUnknown, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.codec import encode
 from orchestrator.core.events.files import ChangeApplied
+from orchestrator.core.events.keeping import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
@@ -477,3 +481,74 @@ async def test_a_page_is_not_disturbed_by_what_comes_in_between(journal: Journal
         if recorded.seq == 3:
             await journal.append(unit(TASK))
     assert read == [3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 31]
+
+
+# --- redaction --------------------------------------------------------------------------
+
+
+async def test_its_id_is_32_hex_digits_and_stays(journal: Journal) -> None:
+    before = journal.id
+    await journal.append(unit(looked()))
+    assert re.fullmatch(r"[0-9a-f]{32}", before)
+    assert journal.id == before
+
+
+async def test_a_redacted_field_is_blank_and_the_chain_holds(journal: Journal) -> None:
+    recorded, _ = await journal.append(unit(TASK, looked()))
+    done = await journal.redact(
+        PayloadRedacted(target=recorded.seq, fields=("title",), by="ada", reason="private"), by()
+    )
+    now = await journal.event(recorded.seq)
+    assert now is not None
+    assert now.event == TaskBegun(session=SessionId("s"), title="(redacted)")
+    assert (now.hash, now.payload_hash) == (recorded.hash, recorded.payload_hash)
+    assert done.scrubbed
+    assert done.recorded.seq == journal.head == 3
+    assert isinstance(done.recorded.event, PayloadRedacted)
+    assert len(done.recorded.event.rest_hash) == 64
+    await journal.append(unit(looked()))
+
+
+async def test_an_event_is_redacted_twice(journal: Journal) -> None:
+    recorded, _ = await journal.append(unit(TASK, looked()))
+    await journal.redact(PayloadRedacted(target=recorded.seq, fields=("title",), by="ada", reason="wrong"), by())
+    await journal.redact(PayloadRedacted(target=recorded.seq, fields=("title",), by="ada"), by())
+    await journal.redact(PayloadRedacted(target=Seq(3), fields=("reason",), by="ada"), by())
+    now = await journal.event(3)
+    assert now is not None
+    assert isinstance(now.event, PayloadRedacted)
+    assert now.event.reason == "(redacted)"
+
+
+async def test_what_is_not_there_is_not_redacted(journal: Journal) -> None:
+    with pytest.raises(VersionUnknown):
+        await journal.redact(PayloadRedacted(target=Seq(7), fields=("title",), by="ada"), by())
+    assert journal.head == 0
+
+
+@pytest.mark.parametrize("data", [pytest.param(b"small", id="small"), pytest.param(b"large" * 100_000, id="large")])
+async def test_a_forgotten_content_is_gone_until_it_comes_again(journal: Journal, data: bytes) -> None:
+    await journal.append(unit(intended(b"a", data), stream=STREAM, blobs=[data]))
+    await journal.forget(ContentRedacted(digest=digest(data), size=len(data), by="ada"), by())
+    assert not await journal.has_blob(digest(data))
+    assert await journal.blob(digest(data)) is None
+    assert (await journal.verify()).problems == ()
+    await journal.append(unit(intended(b"a", data), stream=STREAM, blobs=[data]))
+    assert await journal.blob(digest(data)) == data
+
+
+async def test_a_text_is_found_in_events(journal: Journal) -> None:
+    await journal.append(unit(looked('say "hä"'), looked("other"), looked('I say "hä"!')))
+    assert await journal.holding('say "hä"', limit=5) == (1, 3)
+    assert await journal.holding('say "hä"', limit=1) == (1,)
+
+
+async def test_a_checkpoint_of_another_journal_is_refused(journal: Journal) -> None:
+    (recorded,) = await journal.append(unit(looked()))
+    other = Checkpoint(
+        journal="00" * 16, seq=recorded.seq, hash=recorded.hash.hex(), key="0b" * 32, signature="0c" * 64
+    )
+    with pytest.raises(CheckpointForeign):
+        await journal.verify(other)
+    unsigned = await journal.verify(msgspec.structs.replace(other, journal=journal.id))
+    assert unsigned.problems == ("the checkpoint file's signature does not hold: the file was altered",)

@@ -29,7 +29,7 @@ MARK = "hunter2-marker"
                 "path": "a",
                 "changes": [{"search": {"bytes": 3}, "replace": {"bytes": 4}}],
                 "base": "@3",
-                "reason": "why",
+                "reason": {"bytes": 3},
             },
             id="an edit",
         ),

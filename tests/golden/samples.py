@@ -168,5 +168,6 @@ GROWN: tuple[Event, ...] = (
         path=PATH, after=C, signature=SIGNATURE, mode=0o644, kept=False, moved_from=OLD, by=AGENT, lease=Seq(36)
     ),
     f.FileRemovedOutside(path=PATH, before=A, moved_to=OLD, by=AGENT, lease=Seq(36)),
+    k.PayloadRedacted(target=Seq(11), fields=("pattern",), by="ada", reason="a password", rest_hash="0e" * 32),
 )
 """Samples of events that got new fields with a default after they were first released; see SAMPLES for the old form."""

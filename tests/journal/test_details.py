@@ -120,5 +120,5 @@ async def test_altered_details_are_found(opened: Open, state_dir: Path, statemen
 
 async def test_redacted_details_are_no_problem(opened: Open, state_dir: Path) -> None:
     await filled(opened)
-    alter(state_dir, "UPDATE events SET details = NULL, salt = x'' WHERE seq = 2")
+    alter(state_dir, "UPDATE events SET details = NULL, salt = zeroblob(24) WHERE seq = 2")
     assert [details_problem(row) for row in rows(state_dir)] == [None] * 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,14 @@ import pytest
 
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.codec import encode
+from orchestrator.core.events.keeping import PayloadRedacted
+from orchestrator.core.ids import Seq
 from orchestrator.journal import verify as verify_module
 from orchestrator.journal.blobs import zstd
-from orchestrator.journal.schema import FILE_NAME
+from orchestrator.journal.ranges import Pass
+from orchestrator.journal.schema import FILE_NAME, open_reader
 from tests.journal.conftest import Open
-from tests.journal.given import STREAM, applied, by, digest, found, intended, looked, unit
+from tests.journal.given import STREAM, TASK, applied, by, digest, found, intended, looked, unit
 
 pytestmark = pytest.mark.anyio
 
@@ -203,3 +207,74 @@ async def test_a_lost_journal_is_not_begun_anew(state_dir: Path, opened: Open) -
     (state_dir / "journal.db").unlink()
     with pytest.raises(JournalCorrupt, match="is gone"):
         await opened()
+
+
+# --- redactions, and ranges ---------------------------------------------------------------
+
+
+async def test_a_payload_that_was_taken_out_without_an_event_is_found(state_dir: Path, opened: Open) -> None:
+    await filled(opened)
+    alter(state_dir, "UPDATE events SET payload = ?, salt = zeroblob(24) WHERE seq = 6", encode(looked("!")))
+    place = "the payload of event @6 was taken out, and no event says that it was redacted"
+    with pytest.raises(JournalCorrupt, match=place):
+        await opened()
+    assert (await (await opened(readonly=True)).verify()).problems == (place,)
+
+
+async def redacted(opened: Open) -> None:
+    await filled(opened)
+    journal = await opened()
+    await journal.append(unit(TASK, stream="t"))
+    await journal.redact(PayloadRedacted(target=Seq(11), fields=("title",), by="ada"), by())
+    await journal.close()
+
+
+async def test_a_redacted_event_is_counted_and_its_rest_is_checked(state_dir: Path, opened: Open) -> None:
+    await redacted(opened)
+    report = await (await opened()).verify()
+    assert report.problems == ()
+    assert any(line.startswith("1 events with a redacted payload") for line in report.unchecked)
+    await (await opened(readonly=True)).close()
+    alter(state_dir, "UPDATE events SET payload = ? WHERE seq = 11", encode(TASK))
+    report = await (await opened(readonly=True)).verify()
+    assert report.problems == ("the payload of event @11 is not what its redaction @12 left of it",)
+
+
+@pytest.fixture
+def many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with a long journal: a process for each few events."""
+    monkeypatch.setattr(verify_module, "WORTH_A_PROCESS", 4)
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+
+
+@pytest.mark.usefixtures("many_processes")
+async def test_several_processes_find_a_whole_journal_whole(opened: Open) -> None:
+    await redacted(opened)
+    report = await (await opened()).verify()
+    assert (report.events, report.head, report.blobs, report.problems) == (12, 12, 2, ())
+
+
+@pytest.mark.usefixtures("many_processes")
+@pytest.mark.parametrize(("statement", "values", "place"), IN_THE_CHAIN)
+async def test_several_processes_find_a_broken_chain(
+    state_dir: Path, opened: Open, statement: str, values: tuple[Any, ...], place: str
+) -> None:
+    await filled(opened)
+    alter(state_dir, statement, *values)
+    report = await (await opened(readonly=True)).verify()
+    numbers = [problem for problem in report.problems if place.partition(" to ")[0].rpartition(": ")[2] in problem]
+    assert numbers, report.problems
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 12])
+async def test_ranges_say_together_what_one_pass_says(state_dir: Path, opened: Open, count: int) -> None:
+    await redacted(opened)
+    connection = open_reader(state_dir / FILE_NAME)
+    whole = Pass(connection).part(0, 12)
+    bounds = [12 * number // count for number in range(count + 1)]
+    parts = [Pass(connection).part(after, last) for after, last in pairwise(bounds)]
+    connection.close()
+    assert [problem for part in parts for problem in part.problems] == whole.problems == []
+    assert sum(part.events for part in parts) == whole.events == 12
+    assert [row for part in parts for row in part.versions] == whole.versions
+    assert parts[-1].end == whole.end

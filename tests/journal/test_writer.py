@@ -12,8 +12,11 @@ import pytest
 
 from orchestrator.core.content import FoundFile
 from orchestrator.core.errors import DiskFull, OrchestratorError, WritesStopped
+from orchestrator.core.events.base import Origin
 from orchestrator.core.events.files import FilesFound
-from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.events.keeping import PayloadRedacted
+from orchestrator.core.events.sessions import TaskBegun
+from orchestrator.core.ids import Seq, SessionId, WorkspacePath
 from orchestrator.journal import sqlite as sqlite_module
 from orchestrator.journal.schema import FILE_NAME, open_reader, open_writer
 from orchestrator.ports import StreamMoved, Unit
@@ -147,3 +150,19 @@ async def test_a_failed_sync_stops_writing_for_good(monkeypatch: pytest.MonkeyPa
     again = await opened()
     await again.append(unit(looked()))
     assert (await again.verify()).problems == ()
+
+
+async def test_a_reader_of_an_older_state_holds_a_redaction_up_until_it_is_gone(state_dir: Path, opened: Open) -> None:
+    journal = await opened()
+    await journal.append(unit(TaskBegun(session=SessionId("s"), title="swordfish")))
+    log = state_dir / "journal.db-wal"
+    reader = open_reader(state_dir / FILE_NAME)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM events").fetchone()
+    done = await journal.redact(PayloadRedacted(target=Seq(1), fields=("title",), by="ada"), Origin())
+    assert not done.scrubbed
+    assert b"swordfish" in log.read_bytes()
+    reader.close()
+    await journal.append(unit(looked()))
+    assert b"swordfish" not in log.read_bytes()
+    assert b"swordfish" not in (state_dir / FILE_NAME).read_bytes()

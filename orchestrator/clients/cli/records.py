@@ -44,14 +44,6 @@ def journal() -> None:
     """The record of everything, and whether it holds."""
 
 
-@journal.command("verify")
-@shared
-@click.pass_obj
-def journal_verify(settings: Settings) -> int:
-    """Check the chain, the payloads and the blobs."""
-    return settings.run("journal_verify", p.JournalVerify(), r.VerifyAnswer)
-
-
 @journal.command("rebuild")
 @click.option("--check", is_flag=True, help="Only compare; changes nothing.")
 @shared

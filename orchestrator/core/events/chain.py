@@ -16,6 +16,8 @@ DETAILED_HEADER_VERSION = 2
 """Of an event that carries the details of its call: version 1's array and the hash of the details, hex."""
 
 SALT_BYTES = 16
+REDACTED_SALT_BYTES = 24
+"""A redacted payload has a salt of this length, made with the redaction; the first one is gone."""
 
 _ENCODER = msgspec.json.Encoder()
 
@@ -23,6 +25,11 @@ _ENCODER = msgspec.json.Encoder()
 def payload_hash(salt: bytes, payload: bytes) -> bytes:
     """Of a payload or of details, 32 bytes; the salt keeps what was redacted from being guessed."""
     return hashlib.sha256(salt + payload).digest()
+
+
+def is_redacted(salt: bytes) -> bool:
+    """Whether a stored payload is what a redaction left, so that `payload_hash` can't be checked any more."""
+    return len(salt) == REDACTED_SALT_BYTES
 
 
 def header(
@@ -54,6 +61,13 @@ def header(
     if details_digest is None:
         return _ENCODER.encode((HEADER_VERSION, *fields))
     return _ENCODER.encode((DETAILED_HEADER_VERSION, *fields, details_digest.hex()))
+
+
+def header_of(columns: tuple[object, ...], details_digest: bytes | None) -> bytes:
+    """As `header`, of the first 13 columns of a stored row, which are in its order."""
+    if details_digest is None:
+        return _ENCODER.encode((HEADER_VERSION, *columns))
+    return _ENCODER.encode((DETAILED_HEADER_VERSION, *columns, details_digest.hex()))
 
 
 def link(prev_hash: bytes, header_bytes: bytes, payload_digest: bytes) -> bytes:

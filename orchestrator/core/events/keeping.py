@@ -19,7 +19,11 @@ class CheckpointSigned(Event, frozen=True, kw_only=True, tag="checkpoint_signed"
 
 
 class PayloadRedacted(Event, frozen=True, kw_only=True, tag="payload_redacted"):
-    """Fields of an earlier event were blanked and its salt forgotten; its hashes stand."""
+    """Fields of an earlier event were blanked and its salt forgotten; its hashes stand.
+
+    `rest_hash` is of what was left of the payload, with a salt made for it, so that the rest
+    can still be checked. Of several redactions of one event the last holds.
+    """
 
     redactable: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -27,6 +31,7 @@ class PayloadRedacted(Event, frozen=True, kw_only=True, tag="payload_redacted"):
     fields: tuple[str, ...]
     by: str
     reason: str = ""
+    rest_hash: str = ""  # hex
 
 
 class ContentRedacted(Event, frozen=True, kw_only=True, tag="content_redacted"):

@@ -17,6 +17,7 @@ from orchestrator.core.events.files import (
     FileRemovedOutside,
     FilesFound,
 )
+from orchestrator.core.events.keeping import ContentRedacted
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 
 
@@ -37,7 +38,7 @@ class Registry:
     """Every tracked path; a removed file leaves a tombstone with the version that removed it."""
 
     name: ClassVar[str] = "registry"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self) -> None:
         self._files: dict[WorkspacePath, FileEntry] = {}
@@ -78,6 +79,10 @@ class Registry:
                 self._put(FileEntry(event.path, recorded.seq, event.after, event.signature, event.mode, event.kept))
             case FileRemovedOutside(path=path):
                 self._remove(path, recorded.seq)
+            case ContentRedacted(digest=digest):
+                for entry in tuple(self._files.values()):
+                    if entry.digest == digest and entry.kept:
+                        self._files[entry.path] = msgspec.structs.replace(entry, kept=False)
             case _:
                 return
 

@@ -1,0 +1,211 @@
+"""One pass over a range of events: what `verify` must know of them, found without a fold.
+
+Ranges hang together by one hash each, so several processes may take one each; run as a module
+this is such a process. What it found goes to stdout.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.events import chain
+from orchestrator.core.events.base import Event
+from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
+from orchestrator.core.events.files import (
+    ChangeApplied,
+    ChangeIntended,
+    FileChangedOutside,
+    FileCreatedOutside,
+    FileRemovedOutside,
+    FilesFound,
+    StrayKept,
+)
+from orchestrator.core.events.keeping import CheckpointSigned, ContentRedacted, ContentsCollected, PayloadRedacted
+from orchestrator.core.ids import Digest, Seq
+from orchestrator.core.projections.history import DigestLearned, VersionRow, history
+from orchestrator.journal.rows import event_of, link_problem, origin_of, recorded_with
+from orchestrator.journal.schema import naming_trouble, open_reader, sql
+
+MOST_PROBLEMS = 50
+
+TELLING = frozenset(
+    tag_of(kind)
+    for kind in (
+        ChangeIntended,
+        ChangeApplied,
+        ApprovalRequested,
+        FilesFound,
+        FileChangedOutside,
+        FileCreatedOutside,
+        FileRemovedOutside,
+        ConflictFound,
+        StrayKept,
+        CheckpointSigned,
+        PayloadRedacted,
+        ContentRedacted,
+        ContentsCollected,
+    )
+)
+"""The kinds that say anything of contents, versions, redactions or checkpoints."""
+
+
+class Signed(msgspec.Struct, frozen=True):
+    """A CheckpointSigned, and the hash that its event really has; None: it is not there."""
+
+    seq: Seq
+    event: CheckpointSigned
+    found: str | None
+
+
+class Part(msgspec.Struct, kw_only=True):
+    """What one range holds."""
+
+    events: int = 0
+    end: tuple[int, bytes] = (0, chain.GENESIS)
+    problems: list[str] = []
+    more: int = 0  # problems that are not listed
+    streams: dict[str, tuple[int, int]] = {}  # the numbers of a stream's first and last event here
+    versions: list[VersionRow] = []
+    learned: list[DigestLearned] = []
+    named: dict[Digest, int] = {}  # contents that must be kept, and who says so
+    gone: list[Digest] = []  # contents that were taken out, of those named earlier
+    silenced: dict[int, str] = {}  # redacted events, and the hash of what is left of each
+    silencing: dict[int, tuple[int, str]] = {}  # their number → by which event, and which hash it says
+    signed: list[Signed] = []
+
+    def note(self, problem: str) -> None:
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(problem)
+        else:
+            self.more += 1
+
+
+def kept_contents(event: Event) -> Iterator[Digest]:
+    """The contents that an event says are in the blob store."""
+    match event:
+        case ChangeIntended(paths=paths) | ApprovalRequested(paths=paths):
+            yield from (item.after for item in paths if item.after is not None)
+        case FilesFound(entries=entries):
+            yield from (found.digest for found in entries if found.kept and found.digest is not None)
+        case FileChangedOutside(after=after, kept=True) | FileCreatedOutside(after=after, kept=True):
+            if after is not None:
+                yield after
+        case ConflictFound(proposed=proposed):
+            if proposed is not None:
+                yield proposed
+        case StrayKept(digest=digest):
+            yield digest
+        case _:
+            return
+
+
+class Pass:
+    """One walk over `after` < seq <= `last`, within one snapshot of the connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+
+    def part(self, after: int, last: int) -> Part:
+        """Walk. A page that can't be read ends it, and is a problem. Cost: 8 µs for an event."""
+        part = Part()
+        try:
+            part.end = self._db.execute(sql("end_of_range"), (after,)).fetchone() or (0, chain.GENESIS)
+            if part.end[0] != after:
+                part.end = after, b""  # whoever has the range before this one says what is missing there
+            self._walk(part, after, last)
+        except sqlite3.DatabaseError as error:
+            part.note(f"the database can't be read further: {error}")
+        return part
+
+    def _walk(self, part: Part, after: int, last: int) -> None:
+        """Most events of a sound journal leave nothing but their hashes: that way must be short."""
+        end, streams, header, link = part.end, part.streams, chain.header_of, chain.link
+        for row in self._db.execute(sql("events_between"), (after, last)):
+            seq, salt, digest, version = row[0], row[14], row[15], row[3]
+            if (
+                seq != end[0] + 1
+                or row[16] != end[1]
+                or sha256(salt + row[13]).digest() != digest
+                or link(end[1], header(row[:13], row[19]), digest) != row[17]
+                or (row[18] is None) != (row[19] is None)
+                or (row[18] is not None and sha256(salt + row[18]).digest() != row[19])
+            ):
+                self._odd(part, row, end)
+            end = seq, row[17]
+            numbers = streams.get(row[2])
+            if numbers is None:
+                streams[row[2]] = version, version
+            else:
+                if version != numbers[1] + 1:
+                    part.note(f"event @{seq} is number {version} of {row[2]}, where {numbers[1] + 1} should be")
+                streams[row[2]] = numbers[0], version
+            try:
+                event = event_of(row)
+                if row[4] in TELLING:
+                    self._told(part, row, event)
+            except OrchestratorError as error:
+                part.note(error.message)
+            part.events += 1
+            part.end = end
+        if end[0] != last:
+            part.note(
+                f"missing before event @{last + 1}: @{end[0] + 1}" + (f" to @{last}" if last > end[0] + 1 else "")
+            )
+
+    def _odd(self, part: Part, row: Any, end: tuple[int, bytes]) -> None:
+        """An event that the short way does not let through: it is redacted, or something is wrong."""
+        if chain.is_redacted(row[14]):
+            part.silenced[row[0]] = chain.payload_hash(row[14], row[13]).hex()
+        problem = link_problem(row, origin_of(row), end if end[1] or end[0] + 1 != row[0] else None)
+        if problem is not None:
+            part.note(problem)
+
+    def _told(self, part: Part, row: Any, event: Event) -> None:
+        match event:
+            case PayloadRedacted(target=target, rest_hash=rest_hash):
+                part.silencing[target] = row[0], rest_hash
+            case ContentRedacted(digest=digest):
+                self._gone(part, digest)
+            case ContentsCollected(digests=digests):
+                for digest in digests:
+                    self._gone(part, digest)
+            case CheckpointSigned(head=head):
+                found = self._db.execute(sql("event_hash"), (head,)).fetchone()
+                part.signed.append(Signed(row[0], event, found[0].hex() if found else None))
+            case _:
+                for digest in kept_contents(event):
+                    part.named.setdefault(digest, row[0])
+                for item in history(recorded_with(row, event, origin_of(row))):
+                    if isinstance(item, VersionRow):
+                        part.versions.append(item)
+                    else:
+                        part.learned.append(item)
+
+    @staticmethod
+    def _gone(part: Part, digest: Digest) -> None:
+        part.named.pop(digest, None)
+        part.gone.append(digest)
+
+
+def main(argv: list[str]) -> None:
+    """`python -m orchestrator.journal.ranges JOURNAL AFTER LAST`: the part to stdout, as MessagePack."""
+    path, after, last = Path(argv[0]), int(argv[1]), int(argv[2])
+    connection = open_reader(path)
+    with naming_trouble(path):
+        connection.execute("BEGIN")
+        part = Pass(connection).part(after, last)
+    connection.close()
+    sys.stdout.buffer.write(msgspec.msgpack.encode(part))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,80 @@
+"""The signed bytes never change, a checkpoint file is read as it was written, and what is blanked stays readable."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.core.checkpoint import Checkpoint, message, parse_checkpoint
+from orchestrator.core.errors import CheckpointInvalid, NotRedactable
+from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.codec import decode, encode
+from orchestrator.core.ids import Seq
+from orchestrator.core.redaction import REDACTED, blanked, fields_to_blank
+from tests.golden.samples import SAMPLES
+
+JOURNAL, HASH, KEY, SIGNATURE = "1f" * 16, "0a" * 32, "0b" * 32, "0c" * 64
+
+
+def test_the_signed_bytes() -> None:
+    expected = b"orchestrator-checkpoint 1\njournal " + b"1f" * 16 + b"\nseq 42\nhash " + b"0a" * 32 + b"\n"
+    assert message(JOURNAL, 42, HASH) == expected
+
+
+@given(seq=st.integers(1, 2**62), at=st.integers(0, 2**50), key=st.binary(min_size=32, max_size=32))
+def test_a_file_is_read_as_it_was_written(seq: int, at: int, key: bytes) -> None:
+    made = Checkpoint(journal=JOURNAL, seq=Seq(seq), hash=HASH, key=key.hex(), signature=SIGNATURE, signed_at=at)
+    assert parse_checkpoint(made.text()) == made
+
+
+GOOD = {"format": "orchestrator-checkpoint", "version": 1, "journal": JOURNAL, "seq": 3, "hash": HASH, "key": KEY,
+        "signature": SIGNATURE, "signed_at": 5}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param({"format": "x"}, "its format is 'x'", id="format"),
+        pytest.param({"version": 2}, "version is 2", id="version"),
+        pytest.param({"journal": "no"}, "its journal", id="journal"),
+        pytest.param({"hash": HASH.upper()}, "its hash", id="hash"),
+        pytest.param({"key": KEY + "00"}, "its key", id="key"),
+        pytest.param({"signature": SIGNATURE + "\n"}, "its signature", id="signature"),
+        pytest.param({"seq": 0}, "its seq is 0", id="seq"),
+        pytest.param({"seq": "3"}, "no checkpoint file", id="seq is text"),
+        pytest.param({"hash": None}, "no checkpoint file", id="hash is null"),
+    ],
+)
+def test_another_file_is_refused(change: dict[str, Any], said: str) -> None:
+    assert parse_checkpoint(json.dumps(GOOD)).seq == 3
+    with pytest.raises(CheckpointInvalid, match=said):
+        parse_checkpoint(json.dumps({**GOOD, **change}))
+
+
+def test_no_json() -> None:
+    with pytest.raises(CheckpointInvalid):
+        parse_checkpoint("hello")
+
+
+@pytest.mark.parametrize("event", [event for event in SAMPLES if event.redactable], ids=tag_of)
+def test_every_redactable_event_can_be_read_without_its_texts(event: Any) -> None:
+    fields = fields_to_blank(Seq(1), event, ())
+    assert fields == event.redactable, "the sample has a value in every field"
+    rest = blanked(encode(event), fields)
+    read = decode(rest, tag=tag_of(event), seq=1)
+    for name in event.__struct_fields__:
+        expected = REDACTED if name in fields else getattr(event, name)
+        assert getattr(read, name) == expected
+    assert encode(read) == rest
+    with pytest.raises(NotRedactable):
+        fields_to_blank(Seq(1), read, ())
+
+
+@pytest.mark.parametrize("event", [event for event in SAMPLES if not event.redactable], ids=tag_of)
+def test_the_others_have_none(event: Any) -> None:
+    with pytest.raises(NotRedactable):
+        fields_to_blank(Seq(1), event, ())
