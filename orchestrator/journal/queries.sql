@@ -77,6 +77,25 @@ SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, c
        reverts, moved_from
 FROM file_versions WHERE path = ? AND effective <= ? ORDER BY effective DESC, seq DESC LIMIT 1;
 
+-- name: tree_at
+-- From one path to the next by the index, so that a file's many versions cost nothing. One row is in the
+-- recursion at a time, so its order is that of the paths, and the outer LIMIT ends it.
+WITH RECURSIVE paths (path) AS (
+    SELECT min(path) FROM file_versions WHERE path > ?
+    UNION ALL
+    SELECT (SELECT min(path) FROM file_versions WHERE path > paths.path) FROM paths WHERE paths.path IS NOT NULL
+)
+SELECT v.path, v.seq, v.effective, v.at, v.kind, v.operation, v.digest, v.present, v.size, v.mode, v.change, v.agent, v.session,
+       v.task, v.approval, v.reverts, v.moved_from
+FROM paths CROSS JOIN file_versions AS v
+WHERE v.path = paths.path AND v.present
+  AND v.seq = (SELECT seq FROM file_versions WHERE path = paths.path AND effective <= ?
+               ORDER BY effective DESC, seq DESC LIMIT 1)
+LIMIT ?;
+
+-- name: lacking
+SELECT value FROM json_each(?) WHERE value NOT IN (SELECT digest FROM blobs);
+
 -- name: version_with
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
        reverts, moved_from
