@@ -10,7 +10,7 @@ from typing import Literal
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api import tracing, undoing
+from orchestrator.api import tracing, travel, undoing
 from orchestrator.api.operation import CHANGES, PATHS, READS, Operation, Shape
 from orchestrator.core import errors as e
 
@@ -152,9 +152,8 @@ OPERATIONS: tuple[Operation, ...] = (
         result=r.Diff,
         shape="text",
         core=True,
-        summary="The difference between two versions of a file, whole.",
+        summary="The difference between two versions of a file, whole; without path, of all files, paged.",
         raises=(*READS, e.VersionNotKept, e.VersionUnknown),
-        planned=("path=none",),
     ),
     Operation(
         name="revert",
@@ -221,6 +220,7 @@ OPERATIONS: tuple[Operation, ...] = (
         planned=("task", "since", "until", "outcome"),
     ),
     *tracing.OPERATIONS,
+    *travel.OPERATIONS,
     *(
         Operation(name=name, params=params, result=result, summary=summary, people=True, writes=writes)
         for name, params, result, summary, writes in (

@@ -26,6 +26,7 @@ from orchestrator.clients.connection import Asked, Caller, RemoteError, asked, s
 from orchestrator.clients.following import Answered, FollowingCalls
 from orchestrator.clients.people import PeopleCalls
 from orchestrator.clients.tracing import TracingCalls
+from orchestrator.clients.travel import TravelCalls
 from orchestrator.core.errors import DaemonUnreachable
 
 __all__ = ["FileAccess", "RemoteError", "Replacement"]
@@ -39,7 +40,7 @@ MAX_REPLY_BYTES = 64 * 1024 * 1024
 _NAMES = {operation.params: operation.name for operation in OPERATIONS}
 
 
-class FileAccess(AgentCalls, PeopleCalls, TracingCalls, FollowingCalls):
+class FileAccess(AgentCalls, PeopleCalls, TracingCalls, TravelCalls, FollowingCalls):
     """A session with the daemon of a workspace. Calls may run side by side; each gets its own answer.
 
     Calls raise RemoteError with the daemon's refusal, DaemonRestarted where the daemon ends

@@ -55,6 +55,7 @@ from orchestrator.engine.searching import Searcher
 from orchestrator.engine.services import Services
 from orchestrator.engine.settling import Settler
 from orchestrator.engine.stacks import Stacks
+from orchestrator.engine.travelling import Traveller
 from orchestrator.engine.undoing import Undoer
 from orchestrator.engine.writing import Writer
 from orchestrator.logs import logger
@@ -106,6 +107,7 @@ class Engine:
             historian,
             Blamer(services, observer, paths),
             Chronicler(services),
+            Traveller(services, paths, self.baseline),
             Writer(services, changer, effects, answers, paths),
             Undoer(services, changer, answers),
             Settler(services, changer, answers, gate),
