@@ -151,7 +151,8 @@ class Journal(Protocol):
     async def tree_at(self, at: int, *, after: str = "", limit: int) -> list[VersionRow]:
         """Every file that was there at `at`, by the version that it had: the tree, in the order of its paths.
 
-        For each path as `version_at`; absent ones are left out. Pages of `limit` (at least 1); `after` is the
+        For each path as `version_at`, with the mode that it had at `at`, which may change while the version stays;
+        absent ones are left out. Pages of `limit` (at least 1); `after` is the
         last path of the page before. A position's tree is final once its changes have their outcomes.
         Cost: O(paths × log versions), whatever each path has behind it.
         """

@@ -52,9 +52,8 @@ def gone_and_come(old: Tree, new: Tree) -> tuple[list[WorkspacePath], list[Works
 
 
 def _same(old: VersionRow, new: VersionRow) -> bool:
-    if old.seq == new.seq:
-        return True
-    return old.digest is not None and old.digest == new.digest and old.mode == new.mode
+    alike = old.seq == new.seq or (old.digest is not None and old.digest == new.digest)
+    return alike and old.mode == new.mode
 
 
 def _by_content(

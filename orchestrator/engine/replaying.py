@@ -63,8 +63,8 @@ class Replay:
                 continue
             async with self._s.locks.shared(path):
                 await self._read_on()
-                mine, row = self._files.get(path), await self._s.journal.version_at(path, self._at)
-            there = row if row is not None and row.present else None
+                mine, stored = self._files.get(path), await tree(self._s, self._at)
+            there = stored.get(path)
             if mine != there:
                 self._differs(path, "history", show(mine.seq) if mine else None, show(there.seq) if there else None)
 

@@ -259,7 +259,7 @@ def _named(item: Difference, left_out: r.LeftOut | None) -> r.FileDiff:
         status = "added" if old is None else "deleted"
     elif old.path != new.path:
         status = "renamed"
-    elif old.digest is not None and old.digest == new.digest:
+    elif old.seq == new.seq or (old.digest is not None and old.digest == new.digest):
         status = "mode"
     moved = old is not None and new is not None and old.mode != new.mode
     return r.FileDiff(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from itertools import islice
 
+import msgspec
 from anyio.lowlevel import checkpoint
 
 from orchestrator.core.content import digest_of
@@ -129,7 +130,7 @@ class MemoryJournal:
             rows = (row for row in self._of(path) if row.effective <= at)
             newest = max(rows, key=lambda row: (row.effective, row.seq), default=None)
             if newest is not None and newest.present:
-                tree.append(newest)
+                tree.append(msgspec.structs.replace(newest, mode=self._versions.mode_at(newest, at)))
         return tree[:limit]
 
     async def lacking(self, digests: Collection[Digest]) -> set[Digest]:

@@ -415,6 +415,17 @@ async def test_a_tree_has_a_change_from_its_intent_on(journal: Journal) -> None:
     assert row == await journal.version_at(PATH, 3)
 
 
+async def test_a_tree_has_the_modes_of_its_time(journal: Journal) -> None:
+    await journal.append(unit(found(b"one"), stream="workspace", blobs=[b"one"]))  # @1
+    for mode in (0o755, 0o755, 0o600):  # @2, @3, @4: the version stays
+        entry = FoundFile(PATH, Signature(5, 2, 2, 2), mode, digest(b"one"), version=1)
+        await journal.append(unit(FilesFound(entries=(entry,)), stream=STREAM))
+    (intent,) = await journal.append(unit(intended(b"one", b"two"), stream=STREAM, blobs=[b"two"]))  # @5
+    await journal.append(unit(applied(intent.seq, b"one", b"two"), stream=STREAM))  # @6, 0644
+    modes = [[(row.seq, row.mode) for row in await journal.tree_at(at, limit=9)] for at in range(1, 7)]
+    assert modes == [[(1, 0o644)], [(1, 0o755)], [(1, 0o755)], [(1, 0o600)], [(6, 0o644)], [(6, 0o644)]]
+
+
 async def test_a_tree_comes_in_pages_in_the_order_of_its_paths(journal: Journal) -> None:
     names = ["z", "a b", "a/b", "a-b", "ä", "\U0001f600", "Z", "\uffff"]
     for name in names:

@@ -20,8 +20,10 @@ class Trees:
         if isinstance(item, VersionRow):
             if known is None or (item.effective, item.seq) >= (known.effective, known.seq):
                 self._rows[item.path] = item
-        elif known is not None and known.seq == item.version and known.present and known.digest is None:
-            self._rows[item.path] = msgspec.structs.replace(known, digest=item.digest, size=item.size)
+        elif known is not None and known.seq == item.version and known.present:
+            if known.digest is None:
+                known = msgspec.structs.replace(known, digest=item.digest, size=item.size)
+            self._rows[item.path] = msgspec.structs.replace(known, mode=item.mode)
 
     def get(self, path: WorkspacePath) -> VersionRow | None:
         """The version of a file that is there."""

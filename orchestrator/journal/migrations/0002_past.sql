@@ -60,3 +60,11 @@ ALTER TABLE file_versions_new RENAME TO file_versions;
 CREATE INDEX file_versions_by_effect ON file_versions (path, effective);
 CREATE INDEX file_versions_moved ON file_versions (moved_from) WHERE moved_from IS NOT NULL;
 CREATE INDEX file_versions_undoing ON file_versions (change) WHERE reverts <> '[]';
+
+-- Permission bits that changed while the version stayed: its content is the same.
+CREATE TABLE file_modes (
+    path TEXT    NOT NULL,
+    seq  INTEGER NOT NULL,
+    mode INTEGER NOT NULL,
+    PRIMARY KEY (path, seq)
+) STRICT, WITHOUT ROWID;
