@@ -14,6 +14,9 @@ from orchestrator.core import errors as e
 CHUNK_BYTES = 4 * 1024 * 1024
 """Of content in one answer at most; base64 makes a third more of it."""
 
+SMALL_BYTES = 64 * 1024
+"""A file up to this comes along with its tree."""
+
 LeftOut = Literal["policy", "not_kept"]
 
 
@@ -22,6 +25,7 @@ DifferenceKind = Literal["content", "mode", "missing", "extra", "kind", "unreada
 
 class TreeAt(Params, frozen=True, kw_only=True):
     at: Annotated[Version, Meta(description="'@N', or 'current'.")] = "current"
+    contents: Annotated[bool, Meta(description="Also the bytes of small files; a page is shorter then.")] = False
     limit: Limit = 5000
     cursor: Cursor = None
 
@@ -46,6 +50,7 @@ class TreeEntry(Result, frozen=True, kw_only=True, omit_defaults=True):
     mode: str | None = None  # octal, e.g. "0644"
     size: int | None = None
     left_out: LeftOut | None = None
+    data: bytes | None = None  # base64 on the wire; with `contents`, of a small file
 
 
 class Tree(Result, frozen=True, kw_only=True):

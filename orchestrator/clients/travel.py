@@ -21,9 +21,11 @@ class TravelCalls:
     @abstractmethod
     async def _call(self, result: type[R], params: p.Params) -> R: ...
 
-    async def tree_at(self, *, at: str | int = "current", limit: int = 5000, cursor: str | None = None) -> t.Tree:
+    async def tree_at(
+        self, *, at: str | int = "current", contents: bool = False, limit: int = 5000, cursor: str | None = None
+    ) -> t.Tree:
         """The tracked files at any point: path, version, hash, mode, size."""
-        return await self._call(t.Tree, t.TreeAt(at=at, limit=limit, cursor=cursor))
+        return await self._call(t.Tree, t.TreeAt(at=at, contents=contents, limit=limit, cursor=cursor))
 
     async def content_at(self, path: str, at: str | int, *, offset: int = 0, limit: int = t.CHUNK_BYTES) -> t.Content:
         """The bytes that a file had at any point, in pieces."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from orchestrator.api import travel as t
-from orchestrator.core.errors import ApprovalRequired, FileNotFound, ParameterInvalid, VersionNotKept
+from orchestrator.core.errors import ApprovalRequired, FileNotFound, JournalCorrupt, ParameterInvalid, VersionNotKept
 from orchestrator.core.events.files import DirectoryListed, FileInspected
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Deny, NeedApproval
@@ -30,18 +32,37 @@ class Traveller:
         rows = await self._s.journal.tree_at(at, after=after, limit=params.limit + 1)
         more, rows = len(rows) > params.limit, rows[: params.limit]
         lacking = await self._s.journal.lacking([row.digest for row in rows if row.digest is not None])
-        listed = [row for row in rows if not isinstance(self._s.verdict(caller, "list", row.path), Deny)]
-        entries = tuple(
-            self._entry(caller, row, kept=row.digest is not None and row.digest not in lacking) for row in listed
-        )
+        entries: list[t.TreeEntry] = []
+        unlisted = held = 0
+        for number, row in enumerate(rows, 1):
+            if isinstance(self._s.verdict(caller, "list", row.path), Deny):
+                unlisted += 1
+                continue
+            entry = self._entry(caller, row, kept=row.digest is not None and row.digest not in lacking)
+            if params.contents and entry.left_out is None:
+                entry = msgspec.structs.replace(entry, data=await self._small(row))
+                held += len(entry.data or b"")
+            entries.append(entry)
+            if held > t.CHUNK_BYTES:
+                more, rows = more or number < len(rows), rows[:number]
+                break
         event = DirectoryListed(operation=call.operation.name, path=_ROOT, entries=len(entries))
         await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
         return t.Tree(
             at=show(at),
-            entries=entries,
-            unlisted=len(rows) - len(listed),
+            entries=tuple(entries),
+            unlisted=unlisted,
             cursor=f"{show(at)}:{rows[-1].path}" if more else None,
         )
+
+    async def _small(self, row: VersionRow) -> bytes | None:
+        """The content that comes with the tree; one that can't be read is left to `content_at`, which says why."""
+        if row.digest is None or row.size is None or row.size > t.SMALL_BYTES:
+            return None
+        try:
+            return await self._s.contents.get(row.digest)
+        except JournalCorrupt:
+            return None
 
     def _where(self, params: t.TreeAt) -> tuple[Seq, str]:
         if params.cursor is not None:

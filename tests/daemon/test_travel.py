@@ -274,9 +274,10 @@ async def test_a_tree_diff_without_from_begins_with_the_session(daemon: RunningD
 # --- replay ----------------------------------------------------------------------------------
 
 
-async def test_replay_gives_every_state_that_was(free: RunningDaemon) -> None:
+@pytest.mark.parametrize("seed", [20, 21])
+async def test_replay_gives_every_state_that_was(free: RunningDaemon, seed: int) -> None:
     """The main property: a random history; after each step a copy of the tree; replay gives each copy."""
-    choose = random.Random(20)
+    choose = random.Random(seed)
     work = free.workspace
     (work / "deep").mkdir()
     (work / "first.txt").write_text("first\n")
@@ -284,7 +285,7 @@ async def test_replay_gives_every_state_that_was(free: RunningDaemon) -> None:
     copies: list[tuple[int, dict[str, tuple[bytes, int]]]] = []
     with running(free.base):
         async with free.client("alice") as alice, free.client() as person:
-            for step in range(40):
+            for step in range(30):
                 present = sorted(files_in(work))
                 name = choose.choice(present) if present else "first.txt"
                 fresh = choose.choice(["", "deep/", "x/y/", "with blank/ü/"]) + f"{step}.txt"
@@ -354,6 +355,8 @@ async def test_replay_names_what_is_missing_and_goes_on(free: RunningDaemon) -> 
             lost = await alice.write_file("a.txt", "lost\n", mode="create")
             await alice.write_file("b.txt", "kept\n", mode="create")
             await alice.write_file("big/c.txt", big, mode="create")
+            for number in range(90):  # more than one page of small contents
+                (free.workspace / f"s{number:02}").write_bytes(random.Random(number).randbytes(60_000))
             (free.workspace / "d.key").write_text("secret\n")
             info = await alice.file_info("a.txt")
             await person.get_diff(to="working")
@@ -369,8 +372,9 @@ async def test_replay_names_what_is_missing_and_goes_on(free: RunningDaemon) -> 
             ("a.txt", "not_kept"),
             ("d.key", "policy"),
         ]
-        assert (told["files"], told["complete"]) == (2, False)
+        assert (told["files"], told["complete"]) == (92, False)
         out = files_in(free.base / "out")
+        assert out == {name: file for name, file in files_in(free.workspace).items() if name not in ("a.txt", "d.key")}
         assert (out["b.txt"][0], out["big/c.txt"][0]) == (b"kept\n", big.encode())
         spoken = cli(free, "replay", "--to", "current", "--into", "out2")
         assert b"a.txt" in spoken.stdout
@@ -447,6 +451,8 @@ async def test_trees_and_contents_for_programs(free: RunningDaemon) -> None:
             past = await person.tree_at(at=made.change or "")
             assert [(entry.path, entry.size, entry.mode) for entry in past.entries] == [("a.txt", 10, "0644")]
 
+            carried = await person.tree_at(at=first.at, contents=True)
+            assert [entry.data for entry in carried.entries] == [b"0123456789", b"b", None]
             piece = await person.content_at("a.txt", first.at, offset=3, limit=4)
             assert (piece.data, piece.next, piece.size) == (b"3456", 7, 10)
             last = await person.content_at("a.txt", first.at, offset=7)

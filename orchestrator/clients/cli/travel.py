@@ -49,60 +49,64 @@ def replay(settings: Settings, *, at: str | None, into: Path | None, check: bool
 
 
 def _rebuilt(connection: Connection, at: str, into: Path) -> t.Replayed:
-    tree = _tree(connection, t.TreeAt(at=at))  # before anything is made: a position that is none makes no folder
+    first = connection.call("tree_at", t.TreeAt(at=at, contents=True), t.Tree)  # a wrong position makes no folder
     left_out: list[t.NotWritten] = []
-    files = size = 0
+    files = size = unlisted = 0
     with Target.opened(into, workspace=connection.welcome.workspace) as target:
-        for entry in tree.entries:
-            if entry.left_out is not None:
-                left_out.append(_left_out(entry.path, entry.left_out, _REASONS[entry.left_out]))
-                continue
-            try:
-                size += target.write(entry, _pieces(connection, entry))
-                files += 1
-            except RemoteError as error:
-                left_out.append(_left_out(entry.path, error.code, error.message))
-            except NotWhole as error:
-                left_out.append(_left_out(entry.path, "not_whole", str(error)))
-            except FileExistsError:
-                left_out.append(_left_out(entry.path, "not_portable", "another file of the tree has its name there"))
-            except OSError as error:
-                raise TargetRefused(
-                    f"{entry.path} could not be written into {target.path}: {error.strerror}",
-                    hint=f"{files} files were written before it; empty the folder and start again.",
-                ) from error
+        for page in _pages(connection, first):
+            unlisted += page.unlisted
+            for entry in page.entries:
+                try:
+                    missed, written = _written(connection, target, entry)
+                except OSError as error:
+                    raise TargetRefused(
+                        f"{entry.path} could not be written into {target.path}: {error.strerror}",
+                        hint=f"{files} files were written before it; empty the folder and start again.",
+                    ) from error
+                size += written
+                files += missed is None
+                left_out += [missed] if missed is not None else []
         return t.Replayed(
-            at=tree.at,
+            at=first.at,
             into=str(target.path),
             files=files,
             bytes=size,
-            complete=not left_out and not tree.unlisted,
+            complete=not left_out and not unlisted,
             left_out=tuple(left_out),
-            unlisted=tree.unlisted,
+            unlisted=unlisted,
         )
 
 
-def _left_out(path: str, reason: str, message: str) -> t.NotWritten:
-    return t.NotWritten(path=path, reason=reason, message=message)
+def _written(connection: Connection, target: Target, entry: t.TreeEntry) -> tuple[t.NotWritten | None, int]:
+    """Write one file: why that could not be, or None; and how many bytes. Raises OSError."""
+    if entry.left_out is not None:
+        return t.NotWritten(path=entry.path, reason=entry.left_out, message=_REASONS[entry.left_out]), 0
+    try:
+        return None, target.write(entry, _pieces(connection, entry))
+    except RemoteError as error:
+        return t.NotWritten(path=entry.path, reason=error.code, message=error.message), 0
+    except NotWhole as error:
+        return t.NotWritten(path=entry.path, reason="not_whole", message=str(error)), 0
+    except (FileExistsError, NotADirectoryError, IsADirectoryError):
+        message = "another file of the tree has its name there"
+        return t.NotWritten(path=entry.path, reason="not_portable", message=message), 0
 
 
-def _tree(connection: Connection, params: t.TreeAt) -> t.Tree:
-    """All pages as one."""
-    page = connection.call("tree_at", params, t.Tree)
-    entries, unlisted = list(page.entries), page.unlisted
+def _pages(connection: Connection, page: t.Tree) -> Iterator[t.Tree]:
+    yield page
     while page.cursor is not None:
-        page = connection.call("tree_at", t.TreeAt(cursor=page.cursor), t.Tree)
-        entries += page.entries
-        unlisted += page.unlisted
-    return t.Tree(at=page.at, entries=tuple(entries), unlisted=unlisted)
+        page = connection.call("tree_at", t.TreeAt(contents=True, cursor=page.cursor), t.Tree)
+        yield page
 
 
 def _pieces(connection: Connection, entry: t.TreeEntry) -> Iterator[bytes]:
+    if entry.data is not None:
+        yield entry.data
+        return
     offset: int | None = 0
     while offset is not None:
-        piece = connection.call(
-            "content_at", t.ContentAt(path=entry.path, at=entry.version_id, offset=offset), t.Content
-        )
+        params = t.ContentAt(path=entry.path, at=entry.version_id, offset=offset)
+        piece = connection.call("content_at", params, t.Content)
         yield piece.data
         offset = piece.next
 
