@@ -10,11 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from orchestrator.api import results as r
 from orchestrator.api import travel as t
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from orchestrator.clients.render_trees import tree_diff
+from orchestrator.servers.blocks import text_block
 from tests.daemon.running import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
@@ -475,3 +478,54 @@ async def test_trees_and_contents_for_programs(free: RunningDaemon) -> None:
                 await person.tree_at(cursor="nonsense")
             assert cursor.value.code == "invalid_parameter"
     assert t.CHUNK_BYTES * 4 // 3 < 16 * 1024 * 1024
+
+
+# --- how it is shown -------------------------------------------------------------------------
+
+SHOWN = r.Diff(
+    path=".",
+    from_version="@1",
+    to_version="@9",
+    diff="diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+\x1b[2Jy\n",
+    added=1,
+    removed=1,
+    files=(
+        r.FileDiff(path="a", status="modified", added=1, removed=1),
+        r.FileDiff(path="b\x1b.key", status="added", left_out="policy"),
+        r.FileDiff(path="c", status="modified", left_out="too_large", next='get_diff(path="c", from="@1", to="@9")'),
+        r.FileDiff(path="d", status="mode", mode_before="0644", mode_after="0600"),
+    ),
+    total_files=7,
+    unlisted=2,
+    cursor="@1..@9:d",
+)
+
+
+def test_a_model_reads_what_is_left_out_behind_the_markers() -> None:
+    text = text_block(SHOWN, lambda: "token")
+    assert text is not None
+    head, _, rest = text.partition("\n<content token>\n")
+    body, _, tail = rest.partition("</content token>\n")
+    assert head == "tree @1 → @9: 7 files differ; shown here: 4, +1 -1"
+    assert body == SHOWN.diff
+    assert tail.split("\n") == [
+        "[left out (policy): b\\x1b.key, added]",
+        '[left out (too_large): c, modified: get_diff(path="c", from="@1", to="@9")]',
+        "[mode 0644 → 0600: d]",
+        "[2 more files differ; policy keeps their names]",
+        "[more follows: the same call with cursor='@1..@9:d']",
+    ]
+    same = r.Diff(path=".", from_version="@1", to_version="@1", diff="", added=0, removed=0, total_files=0)
+    assert "(no difference in lines)" in (text_block(same, lambda: "token") or "")
+
+
+def test_a_person_reads_nothing_that_moves_the_terminal() -> None:
+    lines = [click.unstyle(line) for line in tree_diff(SHOWN)]
+    assert not [line for line in lines if "\x1b" in line]
+    assert lines[-5:] == [
+        "b\\x1b.key (added): policy keeps its lines from you",
+        'c (modified): its diff is too large for one answer: get_diff(path="c", from="@1", to="@9")',
+        "d: mode 0644 became 0600",
+        "2 more differ whose names policy keeps from you",
+        "7 files differ: 1 lines added, 1 removed",
+    ]
