@@ -7,6 +7,7 @@ from orchestrator.core.errors import VersionUnknown
 from orchestrator.core.events.files import ChangeIntended
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
+from orchestrator.engine.catching_up import not_beyond
 from orchestrator.engine.services import Services
 
 PAGE = 5000
@@ -18,11 +19,8 @@ def position(services: Services, raw: Version, *, parameter: str, least: int = 0
 
     Raises ParameterInvalid, VersionUnknown (it names the journal's end).
     """
-    at, head = parse_seq(raw, parameter=parameter), services.journal.head
-    if at > head:
-        raise VersionUnknown(
-            f"{show(at)} is ahead of the journal, which ends at {show(head)}", details={"head": show(head)}
-        )
+    head = services.journal.head
+    at = not_beyond(parse_seq(raw, parameter=parameter), head)
     if at < least:
         raise VersionUnknown(
             f"{show(at)} is before the journal's first event, @1; its end is {show(head)}", details={"head": show(head)}
