@@ -68,3 +68,14 @@ CREATE TABLE file_modes (
     mode INTEGER NOT NULL,
     PRIMARY KEY (path, seq)
 ) STRICT, WITHOUT ROWID;
+-- Of the time before this table: the events say it. Each is held against the one before it, the first against the version.
+INSERT INTO file_modes (path, seq, mode)
+SELECT path, seq, mode FROM (
+    SELECT v.path, e.seq, json_extract(f.value, '$.mode') AS mode,
+           coalesce(lag(json_extract(f.value, '$.mode')) OVER (PARTITION BY v.path, v.seq ORDER BY e.seq), v.mode) AS before
+    FROM events AS e
+    JOIN json_each(CAST(e.payload AS TEXT), '$.entries') AS f
+    JOIN file_versions AS v
+      ON v.path = json_extract(f.value, '$.path') AND v.seq = json_extract(f.value, '$.version')
+    WHERE e.tag = 'files_found' AND json_extract(f.value, '$.digest') IS NOT NULL
+) WHERE mode IS NOT before;
