@@ -13,3 +13,4 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     socket: str
     workspace_id: str
     ready_fd: int | None = None  # where to say that the daemon listens, once
+    watch: bool = True  # note what others do to files as it happens

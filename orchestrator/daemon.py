@@ -120,8 +120,9 @@ class Daemon:
         )
         self._notes = workspace.features
         stack.callback(workspace.close)
-        self._watcher = workspace.watcher()
-        stack.callback(self._watcher.close)
+        if config.watch:
+            self._watcher = workspace.watcher()
+            stack.callback(self._watcher.close)
         text, source = read_policy(config)
         policy = parse_policy(text, source=source).guarding(self._own_paths())
         services = Services(
@@ -270,6 +271,7 @@ def parse(argv: list[str]) -> Config:
     parser.add_argument("--state-dir", required=True)
     parser.add_argument("--socket", required=True)
     parser.add_argument("--ready-fd", type=int)
+    parser.add_argument("--no-watch", action="store_true", help="note others' changes only at a start and where met")
     given = parser.parse_args(argv)
     root = os.path.realpath(given.workspace)
     identity = locations.workspace_id(root)
@@ -279,6 +281,7 @@ def parse(argv: list[str]) -> Config:
         socket=given.socket,
         workspace_id=identity,
         ready_fd=given.ready_fd,
+        watch=not given.no_watch,
     )
 
 

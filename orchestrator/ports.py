@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from typing import Literal, Protocol
 
 import msgspec
@@ -208,6 +208,18 @@ class Journal(Protocol):
 
     async def version_at(self, path: WorkspacePath, at: int) -> VersionRow | None:
         """The version whose `effective` is the last at or before `at`; None before the first."""
+
+    async def tree_at(self, at: int, *, after: str = "", limit: int) -> list[VersionRow]:
+        """Every file that was there at `at`, by the version that it had: the tree, in the order of its paths.
+
+        For each path as `version_at`, with the mode that it had at `at`, which may change while the version stays;
+        absent ones are left out. Pages of `limit` (at least 1); `after` is the
+        last path of the page before. A position's tree is final once its changes have their outcomes.
+        Cost: O(paths × log versions), whatever each path has behind it.
+        """
+
+    async def lacking(self, digests: Collection[Digest]) -> set[Digest]:
+        """Those of these contents that are not kept."""
 
     async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
         """The newest version of this path with this content."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from orchestrator.api import audit, leasing, sealing, tracing, undoing
+from orchestrator.api import audit, leasing, sealing, tracing, travel, undoing
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.operation import CHANGES, PATHS, READS, Operation, Shape
@@ -152,9 +152,8 @@ OPERATIONS: tuple[Operation, ...] = (
         result=r.Diff,
         shape="text",
         core=True,
-        summary="The difference between two versions of a file, whole.",
+        summary="The difference between two versions of a file, whole; without path, of all files, paged.",
         raises=(*READS, e.VersionNotKept, e.VersionUnknown),
-        planned=("path=none",),
     ),
     Operation(
         name="revert",
@@ -220,6 +219,7 @@ OPERATIONS: tuple[Operation, ...] = (
         raises=(e.NotPermitted, e.VersionUnknown, *PATHS),
     ),
     *tracing.OPERATIONS,
+    *travel.OPERATIONS,
     *(
         Operation(name=name, params=params, result=result, summary=summary, people=True, writes=writes)
         for name, params, result, summary, writes in (

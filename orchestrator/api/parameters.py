@@ -166,12 +166,18 @@ class FileHistory(Params, frozen=True, kw_only=True):
 
 
 class GetDiff(Params, frozen=True, kw_only=True):
-    path: Annotated[str, Meta(description="The file.")]
-    from_: Annotated[Version, Meta(description="'@N', '@previous' or 'working'.")] = msgspec.field(
-        default="@previous", name="from"
-    )
+    path: Annotated[str | None, Meta(description="The file; without it all files that differ.")] = None
+    from_: Annotated[
+        Version,
+        Meta(description="'@N', '@previous' or 'working'. Without path, '@previous' is when this session began."),
+    ] = msgspec.field(default="@previous", name="from")
     to: Annotated[Version, Meta(description="'@N', 'current' or 'working' (the disk now).")] = "current"
     context_lines: Annotated[int, Meta(description="Unchanged lines around each change.", ge=0, le=1000)] = 3
+    max_tokens: Annotated[
+        Annotated[int, Meta(ge=50, le=2_000_000)] | None,
+        Meta(description="Without path: budget of the answer, estimated; default 20000."),
+    ] = None
+    cursor: Annotated[str | None, Meta(description="Without path: `cursor` of the last answer, to go on.")] = None
 
 
 class Revert(Params, frozen=True, kw_only=True):

@@ -167,13 +167,41 @@ class History(Result, frozen=True, kw_only=True):
     cursor: str | None = None
 
 
+FileStatus = Literal["added", "deleted", "modified", "renamed", "mode"]
+LeftOut = Literal["policy", "not_kept", "too_large"]
+
+
+class FileDiff(Result, frozen=True, kw_only=True, omit_defaults=True):
+    """One file in the diff of a tree. `mode`: only permission bits changed; git's patch knows but the executable bit.
+
+    left_out: why its lines are not in `diff`. With `too_large`, `next` is the call that shows them.
+    """
+
+    path: str
+    status: FileStatus
+    moved_from: str | None = None
+    added: int | None = None  # lines; null where they are left out or it is binary
+    removed: int | None = None
+    binary: bool = False
+    mode_before: str | None = None  # octal, where the mode changed
+    mode_after: str | None = None
+    left_out: LeftOut | None = None
+    next: str | None = None
+
+
 class Diff(Result, frozen=True, kw_only=True):
+    """Of one file, or of the tree: then path is `.`, and `files` says what is in `diff` and what was left out."""
+
     path: str
     from_version: str
     to_version: str
     diff: str
-    added: int
+    added: int  # of what `diff` shows
     removed: int
+    files: tuple[FileDiff, ...] = ()
+    total_files: int | None = None  # of the tree: all that differ, on this page and others
+    unlisted: int = 0  # of those: names that the caller may not see either
+    cursor: str | None = None
 
 
 class RecentRead(Result, frozen=True, kw_only=True):

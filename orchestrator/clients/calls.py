@@ -249,10 +249,20 @@ class AgentCalls:
         return await self._call(r.History, p.FileHistory(path=path, limit=limit, cursor=cursor))
 
     async def get_diff(
-        self, path: str, *, from_: str | int = "@previous", to: str | int = "current", context_lines: int = 3
+        self,
+        path: str | None = None,
+        *,
+        from_: str | int = "@previous",
+        to: str | int = "current",
+        context_lines: int = 3,
+        max_tokens: int | None = None,
+        cursor: str | None = None,
     ) -> r.Diff:
-        """The difference between two versions of a file, whole."""
-        return await self._call(r.Diff, p.GetDiff(path=path, from_=from_, to=to, context_lines=context_lines))
+        """The difference between two versions of a file, whole; without path, of all files, paged."""
+        return await self._call(
+            r.Diff,
+            p.GetDiff(path=path, from_=from_, to=to, context_lines=context_lines, max_tokens=max_tokens, cursor=cursor),
+        )
 
     async def revert(
         self, change: str | int, *, preview: bool = False, reason: str = "", request_id: str | None = None

@@ -29,6 +29,7 @@ from orchestrator.clients.leasing import LeaseCalls
 from orchestrator.clients.people import PeopleCalls
 from orchestrator.clients.sealing import SealingCalls
 from orchestrator.clients.tracing import TracingCalls
+from orchestrator.clients.travel import TravelCalls
 from orchestrator.core.errors import DaemonUnreachable
 
 __all__ = ["FileAccess", "RemoteError", "Replacement"]
@@ -42,7 +43,9 @@ MAX_REPLY_BYTES = 64 * 1024 * 1024
 _NAMES = {operation.params: operation.name for operation in OPERATIONS}
 
 
-class FileAccess(AgentCalls, LeaseCalls, TracingCalls, FollowingCalls, AuditCalls, SealingCalls, PeopleCalls):
+class FileAccess(
+    AgentCalls, LeaseCalls, TracingCalls, TravelCalls, FollowingCalls, AuditCalls, SealingCalls, PeopleCalls
+):
     """A session with the daemon of a workspace. Calls may run side by side; each gets its own answer.
 
     Calls raise RemoteError with the daemon's refusal, DaemonRestarted where the daemon ends

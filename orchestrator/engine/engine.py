@@ -63,6 +63,7 @@ from orchestrator.engine.searching import Searcher
 from orchestrator.engine.services import Services
 from orchestrator.engine.settling import Settler
 from orchestrator.engine.stacks import Stacks
+from orchestrator.engine.travelling import Traveller
 from orchestrator.engine.undoing import Undoer
 from orchestrator.engine.watching import Watching
 from orchestrator.engine.writing import Writer
@@ -123,6 +124,7 @@ class Engine:
             Historian(services, observer, paths),
             Blamer(services, observer, paths),
             Chronicler(services),
+            Traveller(services, paths, self.baseline),
             Writer(services, changer, effects, answers, paths),
             Undoer(services, changer, answers),
             Settler(services, changer, answers, gate),

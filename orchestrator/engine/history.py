@@ -10,8 +10,8 @@ from orchestrator.core.content import LineRange
 from orchestrator.core.errors import (
     BinaryFile,
     FileNotFound,
+    ParameterInvalid,
     VersionNotKept,
-    VersionUnknown,
     escaped,
 )
 from orchestrator.core.events.files import ChangeIntended, DiffShown, FileInspected, SeenLines
@@ -23,7 +23,9 @@ from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.observing import Observer, required
 from orchestrator.engine.paths import Paths
+from orchestrator.engine.positions import position
 from orchestrator.engine.services import Services
+from orchestrator.engine.tree_diffs import TreeDiffs
 
 _EMPTY = Document((), ())
 
@@ -40,6 +42,7 @@ class Historian:
 
     def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
         self._s, self._observer, self._paths = services, observer, paths
+        self._trees = TreeDiffs(services, observer)
 
     async def file_history(self, caller: Caller, call: Call, params: p.FileHistory) -> r.History:
         path = self._paths.file(params.path)
@@ -89,6 +92,11 @@ class Historian:
         )
 
     async def get_diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
+        if params.path is None:
+            return await self._trees.diff(caller, call, params)
+        for name in ("cursor", "max_tokens"):
+            if getattr(params, name) is not None:
+                raise ParameterInvalid(name, "it goes with the diff of all files, without path")
         path = self._paths.file(params.path)
         self._s.permit(caller, "read", path)
         async with self._s.locks.shared(path):
@@ -137,9 +145,7 @@ class Historian:
     async def _side(self, path: WorkspacePath, raw: p.Version, now: Side, *, parameter: str) -> Side:
         if raw in ("current", "working"):
             return now
-        at = parse_seq(raw, parameter=parameter)
-        if at > self._s.journal.head:
-            raise VersionUnknown(f"{show(at)} is ahead of the journal, which ends at {show(self._s.journal.head)}")
+        at = position(self._s, raw, parameter=parameter)
         row = await self._s.journal.version_at(path, at)
         if row is None:
             return Side(Seq(0), None)

@@ -17,8 +17,9 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import FileInspected, FileRead, SeenLines
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
-from orchestrator.core.policy.rules import NeedApproval
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.policy.rules import Deny, NeedApproval
+from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.projections.tags import tags_of
 from orchestrator.core.text import tokens
 from orchestrator.core.text.encoding import Document
@@ -26,6 +27,7 @@ from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.observing import Observer, Present, required
 from orchestrator.engine.paths import Paths
+from orchestrator.engine.positions import position
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 
 TYPES = {
@@ -37,6 +39,9 @@ TYPES = {
 
 MOST_TOKENS = 1_000_000
 """Of one answer, whatever is asked for: about 4 MB of text."""
+
+FEW = 500
+"""Versions looked through for where a file came from."""
 
 _PLAIN = re.compile(r"[\w./-]+\Z", re.ASCII)
 
@@ -127,7 +132,7 @@ class Reader:
             if at is None:
                 version, digest, data = await self._present(path)
             else:
-                version, digest, data = await self._past(path, parse_seq(at, parameter="at"))
+                version, digest, data = await self._past(caller, path, position(self._s, at, parameter="at", least=1))
             approval = None
             if isinstance(verdict, NeedApproval):
                 approval = await self._granted(caller, call, path, version, digest, verdict)
@@ -153,13 +158,26 @@ class Reader:
         entry, digest, data = required(await self._observer.look(path, content=True))
         return entry.version, digest, data
 
-    async def _past(self, path: WorkspacePath, at: Seq) -> tuple[Seq, Digest, bytes]:
+    async def _past(self, caller: Caller, path: WorkspacePath, at: Seq) -> tuple[Seq, Digest, bytes]:
         row = await self._s.journal.version_at(path, at)
         if row is None or not row.present:
-            raise FileNotFound(path, f"it was not there at {show(at)}", hint="file_history lists its versions.")
+            raise await self._absent(caller, path, at, row)
         if row.digest is None:
             raise VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
         return row.seq, row.digest, await self._s.contents.need(row.digest, f"{path} at {show(at)}")
+
+    async def _absent(self, caller: Caller, path: WorkspacePath, at: Seq, row: VersionRow | None) -> FileNotFound:
+        """Why nothing stood at a path then, and where to look."""
+        hint = "file_history lists its versions."
+        if row is not None:
+            return FileNotFound(path, f"it was not there at {show(at)}: {show(row.seq)} removed it", hint=hint)
+        versions = await self._s.journal.versions(path, limit=FEW)
+        if not versions:
+            return FileNotFound(path, "the journal knows no file of this name")
+        source = versions[-1].moved_from
+        if source is not None and not isinstance(self._s.verdict(caller, "list", source), Deny):
+            hint = f"It came from {source} with {show(versions[-1].seq)}: read that path at {show(at)}."
+        return FileNotFound(path, f"it was not there yet at {show(at)}", hint=hint)
 
     async def _granted(
         self, caller: Caller, call: Call, path: WorkspacePath, version: Seq, digest: Digest, verdict: NeedApproval

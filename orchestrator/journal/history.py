@@ -18,6 +18,8 @@ class Versions:
 
     def __init__(self) -> None:
         self.by_path: dict[WorkspacePath, dict[int, VersionRow]] = {}
+        self.modes: dict[WorkspacePath, dict[int, int]] = {}
+        """By path and position: permission bits that changed without a new version."""
 
     def add(self, item: VersionRow | DigestLearned) -> None:
         """One row, or what became known about an earlier one."""
@@ -28,6 +30,13 @@ class Versions:
         known = rows.get(item.version)
         if known is not None and known.present and known.digest is None:
             rows[item.version] = msgspec.structs.replace(known, digest=item.digest, size=item.size)
+        if known is not None and self.mode_at(known, item.seq) != item.mode:
+            self.modes.setdefault(item.path, {})[item.seq] = item.mode
+
+    def mode_at(self, row: VersionRow, at: int) -> int | None:
+        """The permission bits of a version at a position from which it holds."""
+        later = [seq for seq in self.modes.get(row.path, {}) if row.seq < seq <= at]
+        return self.modes[row.path][max(later)] if later else row.mode
 
 
 def add_versions(connection: sqlite3.Connection, items: Iterable[VersionRow | DigestLearned]) -> None:
@@ -40,6 +49,7 @@ def add_versions(connection: sqlite3.Connection, items: Iterable[VersionRow | Di
         connection.executemany(sql("add_version"), waiting)
         waiting.clear()
         connection.execute(sql("learn_digest"), (item.digest, item.size, item.path, item.version))
+        connection.execute(sql("learn_mode"), (item.path, item.seq, item.mode, item.version))
     if waiting:
         connection.executemany(sql("add_version"), waiting)
 

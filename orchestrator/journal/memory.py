@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from itertools import islice
 
 import msgspec
@@ -146,6 +146,20 @@ class MemoryJournal:
         await pause()
         rows = (row for row in self._of(path) if row.effective <= at)
         return max(rows, key=lambda row: (row.effective, row.seq), default=None)
+
+    async def tree_at(self, at: int, *, after: str = "", limit: int) -> list[VersionRow]:
+        await pause()
+        tree: list[VersionRow] = []
+        for path in sorted(path for path in self._versions.by_path if path > after):
+            rows = (row for row in self._of(path) if row.effective <= at)
+            newest = max(rows, key=lambda row: (row.effective, row.seq), default=None)
+            if newest is not None and newest.present:
+                tree.append(msgspec.structs.replace(newest, mode=self._versions.mode_at(newest, at)))
+        return tree[:limit]
+
+    async def lacking(self, digests: Collection[Digest]) -> set[Digest]:
+        await pause()
+        return {digest for digest in digests if digest not in self._blobs}
 
     async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
         await pause()

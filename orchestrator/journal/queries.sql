@@ -68,6 +68,14 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- name: learn_digest
 UPDATE file_versions SET digest = ?, size = ? WHERE path = ? AND seq = ? AND present AND digest IS NULL;
 
+-- name: learn_mode
+INSERT OR REPLACE INTO file_modes (path, seq, mode) SELECT v.path, ?2, ?3 FROM file_versions AS v
+WHERE v.path = ?1 AND v.seq = ?4
+  AND ?3 IS NOT coalesce((SELECT mode FROM file_modes WHERE path = ?1 AND seq > ?4 ORDER BY seq DESC LIMIT 1), v.mode);
+
+-- name: all_modes
+SELECT path, seq, mode FROM file_modes;
+
 -- name: versions
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
        reverts, moved_from
@@ -87,6 +95,27 @@ FROM events WHERE seq IN (SELECT seq FROM file_versions WHERE path = ? AND seq >
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
        reverts, moved_from
 FROM file_versions WHERE path = ? AND effective <= ? ORDER BY effective DESC, seq DESC LIMIT 1;
+
+-- name: tree_at
+-- From one path to the next by the index, so that a file's many versions cost nothing. One row is in the
+-- recursion at a time, so its order is that of the paths, and the outer LIMIT ends it.
+WITH RECURSIVE paths (path) AS (
+    SELECT min(path) FROM file_versions WHERE path > ?1
+    UNION ALL
+    SELECT (SELECT min(path) FROM file_versions WHERE path > paths.path) FROM paths WHERE paths.path IS NOT NULL
+)
+SELECT v.path, v.seq, v.effective, v.at, v.kind, v.operation, v.digest, v.present, v.size,
+       coalesce((SELECT mode FROM file_modes WHERE path = v.path AND seq > v.seq AND seq <= ?2
+                 ORDER BY seq DESC LIMIT 1), v.mode),
+       v.change, v.agent, v.session, v.task, v.approval, v.reverts, v.moved_from
+FROM paths CROSS JOIN file_versions AS v
+WHERE v.path = paths.path AND v.present
+  AND v.seq = (SELECT seq FROM file_versions WHERE path = paths.path AND effective <= ?2
+               ORDER BY effective DESC, seq DESC LIMIT 1)
+LIMIT ?3;
+
+-- name: lacking
+SELECT value FROM json_each(?) WHERE value NOT IN (SELECT digest FROM blobs);
 
 -- name: version_with
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -109,6 +109,14 @@ class Reading:
     async def version_at(self, path: WorkspacePath, at: int) -> VersionRow | None:
         row = await self._one(self._points, sql("version_at"), (path, at))
         return version_of(row) if row else None
+
+    async def tree_at(self, at: int, *, after: str = "", limit: int) -> list[VersionRow]:
+        rows = await self._all(self._events, sql("tree_at"), (after, at, limit))
+        return [version_of(row) for row in rows]
+
+    async def lacking(self, digests: Collection[Digest]) -> set[Digest]:
+        asked = msgspec.json.encode(sorted(set(digests))).decode()
+        return {Digest(row[0]) for row in await self._all(self._points, sql("lacking"), (asked,))}
 
     async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
         row = await self._one(self._points, sql("version_with"), (path, digest))

@@ -253,6 +253,10 @@ class _Walk:
             yield
         for path, seq in left:
             self._note(f"version @{seq} of {path} is missing in the table")
+        modes = {(path, seq, mode) for path, known in self._versions.modes.items() for seq, mode in known.items()}
+        for path, seq, _ in modes.symmetric_difference(map(tuple, self._db.execute(sql("all_modes")))):
+            self._note(f"the mode of {path} at @{seq} in the table is not what the events say")
+            yield
 
     def _page_problems(self) -> Iterator[None]:
         """SQLite's own view: pages, indexes."""

@@ -29,6 +29,8 @@ def text_block(result: r.Result, mark: Mark) -> str | None:
             return history(result)
         case t.Blamed():
             return blamed(result)
+        case r.Diff(total_files=int()):
+            return tree_diff(result, mark())
         case r.Diff():
             head = (
                 f"{escaped(result.path)} {result.from_version} → {result.to_version}: +{result.added} -{result.removed}"
@@ -55,6 +57,26 @@ def file_text(result: r.FileText, token: str) -> str:
     if result.truncated and not result.next:
         tail = "[some long lines were shortened]"
     return fenced(head, result.text, token, tail)
+
+
+def tree_diff(result: r.Diff, token: str) -> str:
+    """The patch; behind it, outside of the markers, what was left out and how to go on."""
+    head = (
+        f"tree {result.from_version} → {result.to_version}: {result.total_files} files differ; "
+        f"shown here: {len(result.files)}, +{result.added} -{result.removed}"
+    )
+    rows = []
+    for file in result.files:
+        if file.left_out is not None:
+            more = f": {escaped(file.next)}" if file.next else ""
+            rows.append(f"[left out ({file.left_out}): {escaped(file.path)}, {file.status}{more}]")
+        elif file.mode_before and file.mode_after:
+            rows.append(f"[mode {file.mode_before} → {file.mode_after}: {escaped(file.path)}]")
+    if result.unlisted:
+        rows.append(f"[{result.unlisted} more files differ; policy keeps their names]")
+    if result.cursor:
+        rows.append(f"[more follows: the same call with cursor={result.cursor!r}]")
+    return fenced(head, result.diff or "(no difference in lines)\n", token, "\n".join(rows))
 
 
 def search_result(result: r.SearchResult, token: str) -> str:

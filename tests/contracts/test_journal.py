@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,16 +11,18 @@ import anyio
 import msgspec
 import pytest
 from anyio.lowlevel import checkpoint
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from orchestrator.core.checkpoint import Checkpoint
-from orchestrator.core.content import PathChange
+from orchestrator.core.content import FoundFile, PathChange, Signature
 from orchestrator.core.errors import CheckpointForeign, RequestIdReused, VersionUnknown, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.codec import encode
-from orchestrator.core.events.files import ChangeApplied
+from orchestrator.core.events.files import ChangeApplied, FileRemovedOutside, FilesFound
 from orchestrator.core.events.keeping import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.sessions import TaskBegun
-from orchestrator.core.ids import Seq, SessionId, WorkspacePath
+from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.journal.sqlite import SqliteJournal
@@ -378,6 +381,101 @@ async def test_where_a_file_was_moved_and_what_was_undone(journal: Journal) -> N
     assert [(row.path, row.seq) for row in await journal.moved_away(old)] == [("new", 1), ("new", 3)]
     assert await journal.moved_away(new) == []
     assert await journal.reverters() == [(3, (1, 2)), (2, (1,))]
+
+
+# --- trees ------------------------------------------------------------------------------
+
+
+def seen_at(path: str, data: bytes | None) -> FilesFound:
+    known = digest(data) if data is not None else None
+    return FilesFound(entries=(FoundFile(WorkspacePath(path), Signature(1, 1, 1, 1), 0o644, known),))
+
+
+def removed(path: str) -> FileRemovedOutside:
+    return FileRemovedOutside(path=WorkspacePath(path), before=None)
+
+
+async def tree(journal: Journal, at: int) -> dict[str, Digest | None]:
+    return {row.path: row.digest for row in await journal.tree_at(at, limit=100)}
+
+
+async def test_a_tree_holds_what_was_there(journal: Journal) -> None:
+    one, two = digest(b"one"), digest(b"two")
+    await journal.append(unit(seen_at("b", b"one"), stream="workspace"))  # @1
+    await journal.append(unit(seen_at("a", None), stream="workspace"))  # @2
+    await journal.append(unit(removed("b"), stream="file:b"))  # @3
+    await journal.append(unit(seen_at("b", b"two"), stream="workspace"))  # @4
+    trees = [await tree(journal, at) for at in range(6)]
+    assert trees == [{}, {"b": one}, {"a": None, "b": one}, {"a": None}, {"a": None, "b": two}, {"a": None, "b": two}]
+
+
+async def test_a_tree_has_a_change_from_its_intent_on(journal: Journal) -> None:
+    await journal.append(unit(found(b"one"), stream="workspace"))  # @1
+    (intent,) = await journal.append(unit(intended(b"one", b"two"), stream=STREAM, blobs=[b"two"]))  # @2
+    await journal.append(unit(looked()))  # @3
+    assert await tree(journal, 3) == {PATH: digest(b"one")}
+    await journal.append(unit(applied(intent.seq, b"one", b"two"), stream=STREAM))  # @4
+    assert [(await tree(journal, at))[PATH] for at in (1, 2, 3, 4)] == [digest(b"one"), *[digest(b"two")] * 3]
+    (row,) = await journal.tree_at(3, limit=9)
+    assert row == await journal.version_at(PATH, 3)
+
+
+async def test_a_tree_has_the_modes_of_its_time(journal: Journal) -> None:
+    await journal.append(unit(found(b"one"), stream="workspace", blobs=[b"one"]))  # @1
+    for mode in (0o755, 0o755, 0o600):  # @2, @3, @4: the version stays
+        entry = FoundFile(PATH, Signature(5, 2, 2, 2), mode, digest(b"one"), version=1)
+        await journal.append(unit(FilesFound(entries=(entry,)), stream=STREAM))
+    (intent,) = await journal.append(unit(intended(b"one", b"two"), stream=STREAM, blobs=[b"two"]))  # @5
+    await journal.append(unit(applied(intent.seq, b"one", b"two"), stream=STREAM))  # @6, 0644
+    modes = [[(row.seq, row.mode) for row in await journal.tree_at(at, limit=9)] for at in range(1, 7)]
+    assert modes == [[(1, 0o644)], [(1, 0o755)], [(1, 0o755)], [(1, 0o600)], [(6, 0o644)], [(6, 0o644)]]
+
+
+async def test_a_tree_comes_in_pages_in_the_order_of_its_paths(journal: Journal) -> None:
+    names = ["z", "a b", "a/b", "a-b", "ä", "\U0001f600", "Z", "\uffff"]
+    for name in names:
+        await journal.append(unit(seen_at(name, b"x"), stream="workspace"))
+    await journal.append(unit(removed("a-b"), stream="file:a-b"))
+    read: list[str] = []
+    for _ in range(len(names)):
+        page = await journal.tree_at(99, after=read[-1] if read else "", limit=3)
+        read += [row.path for row in page]
+        if len(page) < 3:
+            break
+    assert read == sorted({*names} - {"a-b"})
+
+
+@given(
+    steps=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([None, b"1", b"2"])), max_size=30),
+    limit=st.integers(1, 4),
+)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_a_tree_is_every_path_by_itself(
+    tmp_path: Path, steps: list[tuple[str, bytes | None]], limit: int
+) -> None:
+    clock, entropy = SteppingClock(), SeededEntropy()
+    with tempfile.TemporaryDirectory(dir=tmp_path) as state:
+        real = await SqliteJournal.open(state, clock=clock, entropy=entropy)
+        twin = MemoryJournal(clock=clock, entropy=entropy)
+        both: tuple[Journal, Journal] = (real, twin)
+        for name, data in steps:
+            event: Event = removed(name) if data is None else seen_at(name, data)
+            for journal in both:
+                await journal.append(unit(event, stream=f"file:{name}"))
+        for at in range(len(steps) + 1):
+            for journal in both:
+                alone = [await journal.version_at(WorkspacePath(name), at) for name in "abc"]
+                paged: list[VersionRow] = []
+                while page := await journal.tree_at(at, after=paged[-1].path if paged else "", limit=limit):
+                    paged += page
+                assert [row.seq for row in paged] == [row.seq for row in alone if row is not None and row.present]
+        await real.close()
+
+
+async def test_what_is_lacking(journal: Journal) -> None:
+    await journal.append(unit(looked(), blobs=[b"kept"]))
+    assert await journal.lacking([digest(b"kept"), digest(b"not"), digest(b"not")]) == {digest(b"not")}
+    assert await journal.lacking([]) == set()
 
 
 # --- reading events ---------------------------------------------------------------------

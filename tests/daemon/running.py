@@ -118,10 +118,10 @@ class RunningDaemon:
 
 
 @contextmanager
-def running(base: Path) -> Iterator[RunningDaemon]:
+def running(base: Path, *options: str) -> Iterator[RunningDaemon]:
     """A daemon that is started now and stopped after; its log is shown when it failed inside."""
     daemon = RunningDaemon(base)
-    said = daemon.start()
+    said = daemon.start(*options)
     assert said.get("ok") is True, said
     try:
         yield daemon

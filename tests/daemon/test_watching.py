@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from orchestrator.clients.python import Replacement
-from tests.daemon.outside import CLOSED, OPENED, entries, git, outside, seen, settled
+from tests.daemon.outside import CLOSED, KINDS, OPENED, entries, git, outside, seen, settled
 from tests.daemon.running import RunningDaemon, running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.uname().sysname != "Linux", reason="needs inotify")]
@@ -93,7 +93,11 @@ async def test_a_branch_switch_is_one_group(base: Path, work: Path) -> None:
             # on a machine that pauses it for long, git's work may fall into two acts; nothing of it stands alone
             opened, closed = await entries(person, OPENED), await entries(person, CLOSED)
             assert [entry.event["group"] for entry in closed] == [int(entry.seq[1:]) for entry in opened]
-            assert sum(entry.event["changes"] for entry in closed) == len(told)
+            lone = [e for kind in KINDS for e in await entries(person, kind) if e.cause is None]
+            also = {seq for entry in closed for seq in entry.event.get("also", ())}
+            first = int(opened[0].seq[1:])
+            assert all(int(e.seq[1:]) < first for e in lone if int(e.seq[1:]) not in also), "met before the burst"
+            assert sum(entry.event["changes"] for entry in closed) + len(lone) - len(also) >= len(told)
 
 
 async def test_renames_are_recognised(base: Path, work: Path) -> None:

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.core.content import FoundFile
 from orchestrator.core.errors import JournalCorrupt, JournalTooNew, WorkspaceHeld, WritesStopped
+from orchestrator.core.events.files import FilesFound
 from orchestrator.journal.reading import select
 from orchestrator.journal.schema import APPLICATION_ID, FILE_NAME, migrations, open_reader, open_writer
 from orchestrator.ports import EventFilter
 from tests.journal.conftest import Open
-from tests.journal.given import STREAM, applied, by, digest, found, intended, looked, seqs, unit
+from tests.journal.given import PATH, STREAM, applied, by, digest, found, intended, looked, seqs, signature, unit
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +45,9 @@ def test_every_table_is_strict(state_dir: Path) -> None:
     connection = open_writer(state_dir / FILE_NAME)
     tables = {row[1]: row[5] for row in connection.execute("PRAGMA table_list") if not row[1].startswith("sqlite_")}
     connection.close()
-    assert tables == dict.fromkeys(("meta", "events", "requests", "blobs", "file_versions", "snapshots", "segments"), 1)
+    assert tables == dict.fromkeys(
+        ("meta", "events", "requests", "blobs", "file_versions", "snapshots", "segments", "file_modes"), 1
+    )
 
 
 def test_a_reader_can_neither_write_nor_checkpoint(state_dir: Path) -> None:
@@ -141,6 +145,38 @@ async def test_reading_creates_nothing(state_dir: Path, opened: Open) -> None:
 
 
 # --- what is refused --------------------------------------------------------------------
+
+
+async def test_the_first_schema_is_brought_up_to_date(state_dir: Path, opened: Open) -> None:
+    """Its events are read again for what the first schema had no table for."""
+    journal = await opened()
+    await journal.append(unit(having(None, 0o644), having(b"x", 0o644, version=1)))
+    for mode in (0o755, 0o755, 0o600):
+        await journal.append(unit(having(b"x", mode, version=1)))
+    trees = [await journal.tree_at(at, limit=9) for at in range(6)]
+    await journal.close()
+
+    path = state_dir / FILE_NAME
+    path.rename(newer := state_dir / "newer.db")
+    older = sqlite3.connect(path)
+    older.executescript(f"{migrations()[0]}PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 1;")
+    older.execute("ATTACH ? AS newer", (str(newer),))
+    for table in ("meta", "events", "blobs", "requests", "file_versions"):
+        columns = ", ".join(row[1] for row in older.execute(f"PRAGMA main.table_info ({table})"))
+        older.execute(f"INSERT OR REPLACE INTO main.{table} ({columns}) SELECT {columns} FROM newer.{table}")
+    older.commit()
+    older.close()
+
+    journal = await opened()
+    assert [await journal.tree_at(at, limit=9) for at in range(6)] == trees
+    assert [row.mode for tree in trees for row in tree] == [0o644, 0o644, 0o755, 0o755, 0o600]
+    assert (await journal.verify()).problems == ()
+
+
+def having(data: bytes | None, mode: int, *, version: int | None = None) -> FilesFound:
+    """The file as a scan met it; with `version` only what became known of that version."""
+    known = digest(data) if data is not None else None
+    return FilesFound(entries=(FoundFile(PATH, signature(1), mode, known, False, version),))
 
 
 async def test_a_newer_schema_is_refused(state_dir: Path, opened: Open) -> None:

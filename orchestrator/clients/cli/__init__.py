@@ -11,7 +11,7 @@ import sys
 import click
 
 from orchestrator.api.framing import Refusal
-from orchestrator.clients.cli import audit, changes, daemon, files, leasing, people, records, sealing, tracing
+from orchestrator.clients.cli import audit, changes, daemon, files, leasing, people, records, sealing, tracing, travel
 from orchestrator.clients.cli.context import DONE, INTERNAL, USAGE, Settings, refusal_of, shared
 from orchestrator.core.errors import OrchestratorError
 
@@ -37,6 +37,7 @@ for _command in (
     *(files.files, files.open_file, files.search),
     *(changes.patch, changes.edit, changes.write, files.diff, audit.log, changes.revert, changes.rollback),
     *(tracing.blame, tracing.since),
+    travel.replay,
     *(people.approvals, people.conflicts, leasing.lease, records.policy, records.journal, daemon.completion),
 ):
     orchestrator.add_command(_command)

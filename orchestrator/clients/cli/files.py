@@ -9,7 +9,8 @@ import click
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.clients import render
-from orchestrator.clients.cli.context import Settings, echo, shared
+from orchestrator.clients.cli import travel
+from orchestrator.clients.cli.context import Settings, echo, shared, usage
 
 WHOLE_TOKENS = 200_000
 """A person reads past the budget that suits a model; this is the most that the daemon gives at once."""
@@ -103,13 +104,17 @@ def search(
 
 
 @click.command()
-@click.argument("path")
-@click.option("--from", "from_", default="@previous", show_default=True, help="@N, @previous or working.")
+@click.argument("path", required=False)
+@click.option("--from", "from_", help="@N, @previous (the default for a file) or working.")
 @click.option("--to", default="current", show_default=True, help="@N, current or working (the disk now).")
 @click.option("--context", "-C", type=int, default=3, show_default=True)
 @shared
 @click.pass_obj
-def diff(settings: Settings, path: str, from_: str, to: str, context: int) -> int:
-    """The difference between two versions of a file."""
-    params = p.GetDiff(path=settings.path(path), from_=from_, to=to, context_lines=context)
+def diff(settings: Settings, path: str | None, from_: str | None, to: str, context: int) -> int:
+    """The difference between two versions of a file; without PATH, of all files."""
+    if path is None:
+        if from_ is None:
+            usage("without PATH, give --from @N")
+        return travel.tree_diff(settings, from_, to, context)
+    params = p.GetDiff(path=settings.path(path), from_=from_ or "@previous", to=to, context_lines=context)
     return settings.run("get_diff", params, r.Diff)

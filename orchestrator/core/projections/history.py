@@ -45,12 +45,17 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DigestLearned(msgspec.Struct, frozen=True):
-    """The content of an earlier version is known by its hash now; the version stays the same."""
+    """The content of an earlier version is known by its hash now; the version stays the same.
+
+    So it does where only permission bits changed: from `seq` on the file has `mode`.
+    """
 
     path: WorkspacePath
     version: Seq
     digest: Digest
     size: int
+    seq: Seq
+    mode: int
 
 
 def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
@@ -114,7 +119,9 @@ def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
 
 def _found(recorded: Recorded, entry: FoundFile) -> VersionRow | DigestLearned:
     if entry.version is not None and entry.digest is not None:
-        return DigestLearned(entry.path, Seq(entry.version), entry.digest, entry.signature.size)
+        return DigestLearned(
+            entry.path, Seq(entry.version), entry.digest, entry.signature.size, recorded.seq, entry.mode
+        )
     return VersionRow(
         path=entry.path,
         seq=recorded.seq,

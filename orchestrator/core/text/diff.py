@@ -160,13 +160,17 @@ def _span(start: int, length: int) -> str:
     return str(shown) if length == 1 else f"{shown},{length}"
 
 
+def quoted(path: str) -> str:
+    """A path as git writes it in a header with `core.quotePath=false`: in quotes where a character is odd."""
+    escaped = "".join(_quoted(c) for c in path)
+    return path if escaped == path else f'"{escaped}"'
+
+
 def _header(prefix: str, path: str | None) -> str:
     if path is None:
         return "/dev/null"
-    quoted = "".join(_quoted(c) for c in path)
-    if quoted != path:
-        return f'"{prefix}{quoted}"'
-    return f"{prefix}{path}\t" if " " in path else prefix + path
+    name = quoted(prefix + path)
+    return f"{name}\t" if " " in path and not name.startswith('"') else name
 
 
 def _quoted(c: str) -> str:

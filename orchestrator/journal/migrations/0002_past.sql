@@ -60,3 +60,22 @@ ALTER TABLE file_versions_new RENAME TO file_versions;
 CREATE INDEX file_versions_by_effect ON file_versions (path, effective);
 CREATE INDEX file_versions_moved ON file_versions (moved_from) WHERE moved_from IS NOT NULL;
 CREATE INDEX file_versions_undoing ON file_versions (change) WHERE reverts <> '[]';
+
+-- Permission bits that changed while the version stayed: its content is the same.
+CREATE TABLE file_modes (
+    path TEXT    NOT NULL,
+    seq  INTEGER NOT NULL,
+    mode INTEGER NOT NULL,
+    PRIMARY KEY (path, seq)
+) STRICT, WITHOUT ROWID;
+-- Of the time before this table: the events say it. Each is held against the one before it, the first against the version.
+INSERT INTO file_modes (path, seq, mode)
+SELECT path, seq, mode FROM (
+    SELECT v.path, e.seq, json_extract(f.value, '$.mode') AS mode,
+           coalesce(lag(json_extract(f.value, '$.mode')) OVER (PARTITION BY v.path, v.seq ORDER BY e.seq), v.mode) AS before
+    FROM events AS e
+    JOIN json_each(CAST(e.payload AS TEXT), '$.entries') AS f
+    JOIN file_versions AS v
+      ON v.path = json_extract(f.value, '$.path') AND v.seq = json_extract(f.value, '$.version')
+    WHERE e.tag = 'files_found' AND json_extract(f.value, '$.digest') IS NOT NULL
+) WHERE mode IS NOT before;

@@ -1,0 +1,67 @@
+"""A tree is only told when the changes that began before it are over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+from orchestrator.core.errors import VersionUnknown
+from orchestrator.core.ids import Seq
+from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.projections.state import State
+from orchestrator.engine.positions import position, settled, tree
+from orchestrator.engine.services import Services
+from orchestrator.journal.memory import MemoryJournal
+from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.local import LocalWorkspace
+from tests.journal.given import PATH, STREAM, SeededEntropy, SteppingClock, applied, digest, found, intended, unit
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def services(base: Path) -> Services:
+    clock, entropy = SteppingClock(), SeededEntropy()
+    workspace = LocalWorkspace(str(base), disk=KernelDisk())
+    return Services(
+        journal=MemoryJournal(clock=clock, entropy=entropy),
+        workspace=workspace,
+        ignore=workspace.ignore,
+        policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
+        clock=clock,
+        entropy=entropy,
+        state=State(),
+    )
+
+
+async def test_a_tree_waits_for_the_changes_that_began_before_it(services: Services) -> None:
+    journal = services.journal
+    await journal.append(unit(found(b"one"), stream="workspace"))  # @1
+    told: list[str | None] = []
+
+    async def ask() -> None:
+        await settled(services, Seq(2))
+        told.extend(row.digest for row in (await tree(services, Seq(2))).values())
+
+    async with anyio.create_task_group() as tasks:
+        async with services.locks.alone((PATH,)):
+            await journal.append(unit(intended(b"one", b"two"), stream=STREAM))  # @2
+            tasks.start_soon(ask)
+            for _ in range(20):
+                await checkpoint()
+            assert told == []
+            await settled(services, Seq(1))  # nothing began before that
+            await journal.append(unit(applied(Seq(2), b"one", b"two"), stream=STREAM))  # @3
+    assert told == [digest(b"two")]
+
+
+async def test_positions_are_held_against_the_journal(services: Services) -> None:
+    await services.journal.append(unit(found(b"one"), stream="workspace"))
+    assert [position(services, raw, parameter="at") for raw in ("@1", "1", 1, 0)] == [1, 1, 1, 0]
+    for raw, least in ((2, 0), (0, 1)):
+        with pytest.raises(VersionUnknown, match="@1") as refused:
+            position(services, raw, parameter="at", least=least)
+        assert refused.value.details == {"head": "@1"}
