@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import msgspec
-
 from orchestrator.api import results as r
-from orchestrator.core.content import IntendedPath, LineHunk, PathChange
-from orchestrator.core.decisions.decision import Apply, Part
+from orchestrator.core.content import IntendedPath, PathChange
+from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.errors import Aborted, VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
@@ -18,19 +16,15 @@ from orchestrator.core.events.files import (
     ChangeApplied,
     ChangeDiverged,
     ChangeIntended,
-    FileChangedOutside,
-    FileCreatedOutside,
-    FileRemovedOutside,
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
-from orchestrator.core.text.diff import Hunk, cut, unified
-from orchestrator.core.text.encoding import Document, decode, edits_between, splice
+from orchestrator.core.text.encoding import Document, edits_between, splice
 from orchestrator.core.text.merge import merge_favouring_proposed
+from orchestrator.engine.diffs import EMPTY, Diffs, diff_text
 from orchestrator.engine.services import Services
 from orchestrator.ports import EventFilter
 
-_EMPTY = Document((), ())
 _OUTCOMES = (tag_of(ChangeApplied), tag_of(ChangeAborted), tag_of(ChangeDiverged))
 
 
@@ -46,26 +40,12 @@ def everything(path: WorkspacePath) -> bool:
 NAMED_PATHS = 6
 """In a message; `paths` lists all."""
 
-SHOWN_DIFF_LINES = 120
-"""`get_diff` shows the rest."""
-
-
-class Difference(msgspec.Struct, frozen=True):
-    """What became of one path."""
-
-    path: WorkspacePath
-    before: Digest | None
-    after: Digest | None
-    hunks: tuple[LineHunk, ...] = ()
-    moved_from: WorkspacePath | None = None
-    binary: bool = False
-
 
 class Answers:
     """Builds ChangeAnswers."""
 
     def __init__(self, services: Services) -> None:
-        self._s = services
+        self._s, self._diffs = services, Diffs(services.contents)
 
     # --- from the journal -----------------------------------------------------------
 
@@ -134,13 +114,7 @@ class Answers:
         """What a person is asked to say yes to."""
         if approval.request.read_version is not None:
             return None, False
-        return await self._diffs(
-            [
-                Difference(item.path, item.before, item.after, moved_from=item.moved_from)
-                for item in approval.request.paths
-                if not item.directory
-            ]
-        )
+        return await self._diffs.of_request(approval.request.paths)
 
     async def of_conflict(self, conflict: Conflict, *, shows: Shows = everything) -> r.ChangeAnswer:
         """An open conflict with the lines that the next try needs, or what became of it."""
@@ -187,7 +161,7 @@ class Answers:
         proposed = await self.proposed(conflict)
         if current is None or (proposed is None and found.proposed is not None):
             return None, False
-        return diff_text(found.path, current, proposed or _EMPTY, gone=found.proposed is None)
+        return diff_text(found.path, current, proposed or EMPTY, gone=found.proposed is None)
 
     async def proposed(self, conflict: Conflict) -> Document | None:
         """The file with the proposed side of each clash, and the current side of everything else."""
@@ -261,7 +235,7 @@ class Answers:
         """The answer of a change that is on disk; its intent is read from the journal unless it is given."""
         diff, truncated = (None, False)
         if all(shows(changed.path) for changed in event.paths):
-            diff, truncated = await self._diff_of_change(event.paths)
+            diff, truncated = await self._diffs.of_change(event.paths)
         if intended is None:
             recorded_intent = await self._s.journal.event(event.change)
             if recorded_intent is not None and isinstance(recorded_intent.event, ChangeIntended):
@@ -283,70 +257,12 @@ class Answers:
             warnings=warnings or (intended.warnings if intended else ()),
         )
 
-    async def _diff_of_change(self, paths: Sequence[PathChange]) -> tuple[str | None, bool]:
-        return await self._diffs(
-            [
-                Difference(item.path, item.before, item.after, item.hunks, item.moved_from, item.binary)
-                for item in paths
-                if not item.directory
-            ]
-        )
-
-    async def _diffs(self, items: Sequence[Difference]) -> tuple[str | None, bool]:
-        """One diff of all of them, cut to 120 lines; None for one created or binary file."""
-        sources = {item.path: item for item in items}
-        left = {item.moved_from for item in items if item.moved_from is not None}
-        touched = [item for item in items if item.path not in left]
-        texts: list[str] = []
-        for item in touched:
-            before = item.before
-            if item.moved_from is not None:
-                texts.append(f"rename from {item.moved_from}\nrename to {item.path}\n")
-                source = sources.get(item.moved_from)
-                before = source.before if source is not None else None
-                if before in (None, item.after):
-                    continue
-            text: str | None = None
-            if not item.binary:
-                text, _ = await self.diff_of(item.path, before, item.after, hunks=item.hunks)
-            if text is not None:
-                texts.append(text)
-            elif len(touched) > 1:
-                kind = "binary" if item.binary else "new" if before is None else "changed"
-                texts.append(f"{kind} file {item.path}\n")
-            if sum(text.count("\n") for text in texts) > SHOWN_DIFF_LINES:
-                break
-        if not texts:
-            return None, False
-        return cut("".join(texts), SHOWN_DIFF_LINES)
-
-    async def diff_of(
-        self,
-        path: WorkspacePath,
-        before: Digest | None,
-        after: Digest | None,
-        *,
-        hunks: tuple[LineHunk, ...] = (),
-    ) -> tuple[str | None, bool]:
-        """A unified diff of two kept contents, cut to 120 lines; None for a created or binary file."""
-        if before is None:
-            return None, False
-        old_data = await self._s.contents.get(before)
-        new_data = await self._s.contents.get(after) if after is not None else b""
-        if old_data is None or new_data is None:
-            return None, False
-        old = self._s.contents.document(before, old_data)
-        new = self._s.contents.document(after, new_data) if after is not None else _EMPTY
-        if old is None or new is None:
-            return None, False
-        return diff_text(path, old, new, gone=after is None, hunks=hunks)
-
     # --- from a decision ------------------------------------------------------------
 
     async def of_plan(self, plan: Apply, *, would_be: str, shows: Shows) -> r.ChangeAnswer:
         """A preview."""
         shown = all(shows(part.path) for part in plan.parts)
-        diff, truncated = await self._diff_of_parts(plan.parts) if shown else (None, False)
+        diff, truncated = await self._diffs.of_parts(plan.parts) if shown else (None, False)
         return r.ChangeAnswer(
             status="preview",
             success=True,
@@ -360,44 +276,6 @@ class Answers:
             base=show(plan.base) if plan.base else None,
             warnings=plan.warnings,
         )
-
-    async def _diff_of_parts(self, parts: Sequence[Part]) -> tuple[str | None, bool]:
-        touched = [part for part in parts if part.path not in {item.moved_from for item in parts}]
-        if len(touched) == 1:
-            return await self.diff_of_part(touched[0])
-        texts = [(await self.diff_of_part(part))[0] or f"file {part.path}\n" for part in touched]
-        return cut("".join(texts), SHOWN_DIFF_LINES)
-
-    async def diff_of_part(self, part: Part) -> tuple[str | None, bool]:
-        """What one path of a plan would look like."""
-        if part.moved_from is not None:
-            return f"rename from {part.moved_from}\nrename to {part.path}\n", False
-        if part.before is None or part.binary or part.directory:
-            return (f"rename from {part.renamed_from}\nrename to {part.path}\n" if part.renamed_from else None), False
-        old_data = await self._s.contents.get(part.before)
-        old = self._s.contents.document(part.before, old_data) if old_data is not None else None
-        new = (part.document or decode(part.data)) if part.data is not None else _EMPTY
-        if old is None or new is None:
-            return None, False
-        return diff_text(part.path, old, new, gone=part.after is None, hunks=part.hunks)
-
-
-def diff_text(
-    path: WorkspacePath, old: Document, new: Document, *, gone: bool = False, hunks: tuple[LineHunk, ...] = ()
-) -> tuple[str, bool]:
-    """A unified diff with three lines of context, at most 120 lines of it; `hunks` if they are known already."""
-    known = [Hunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in hunks]
-    return cut(
-        unified(
-            old.lines,
-            new.lines,
-            path_before=path,
-            path_after=None if gone else path,
-            final_newline_before=old.final_newline or not old.lines,
-            final_newline_after=new.final_newline or not new.lines,
-            hunks=known or None,
-        )
-    )
 
 
 def regions(clashes: tuple[ClashRegion, ...]) -> tuple[r.ClashText, ...]:
@@ -413,19 +291,6 @@ def regions(clashes: tuple[ClashRegion, ...]) -> tuple[r.ClashText, ...]:
         )
         for c in clashes
     )
-
-
-def changed_outside(recorded: Recorded) -> PathChange | None:
-    """What an outside change did, as a change that can be reverted; None for other events."""
-    match recorded.event:
-        case FileChangedOutside(path=path, before=before, after=after) if before is not None and after is not None:
-            return PathChange(path=path, before=before, after=after)
-        case FileCreatedOutside(path=path, after=after) if after is not None:
-            return PathChange(path=path, before=None, after=after)
-        case FileRemovedOutside(path=path, before=before) if before is not None:
-            return PathChange(path=path, before=before, after=None)
-        case _:
-            return None
 
 
 def _path_of(changed: PathChange, version: Seq) -> r.ChangedPath:

@@ -10,12 +10,13 @@ from orchestrator.api import undoing as u
 from orchestrator.core.decisions.commands import HistoryMoved, Undo, Wish
 from orchestrator.core.decisions.decision import Apply, Part
 from orchestrator.core.errors import ParameterInvalid
-from orchestrator.core.ids import WorkspacePath, parse_seq, show
+from orchestrator.core.ids import Digest, WorkspacePath, parse_seq, show
 from orchestrator.core.moments import Moment, parse_moment
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changing import CallerBusy, Carried, Changer, Wanted
 from orchestrator.engine.choosing import OUTSIDE, Chooser, Chosen, Span
+from orchestrator.engine.diffs import Diffs
 from orchestrator.engine.services import Services
 
 TRIES = 5
@@ -27,8 +28,8 @@ class Undoer:
     """Finds what is to be undone, and has its inverse made."""
 
     def __init__(self, services: Services, changer: Changer, answers: Answers) -> None:
-        self._s, self._changer, self._answers = services, changer, answers
-        self._chooser = Chooser(services, answers)
+        self._s, self._changer = services, changer
+        self._chooser, self._diffs = Chooser(services, answers), Diffs(services.contents)
 
     async def revert(self, caller: Caller, call: Call, params: p.Revert) -> r.ChangeAnswer:
         chosen = await self._chooser.one(parse_seq(params.change, parameter="change"))
@@ -118,12 +119,13 @@ class Undoer:
 
     async def _files(self, caller: Caller, plan: Apply, conflicts: tuple[str, ...]) -> tuple[u.UndoneFile, ...]:
         files: list[u.UndoneFile] = []
-        left = {part.moved_from or part.renamed_from for part in plan.parts}
+        left = {_source(part) for part in plan.parts}
+        held = {part.path: part.before for part in plan.parts}
         room = SHOWN_DIFF_LINES
         for part in plan.parts:
             if part.path in left:
                 continue
-            shown = await self._diff(caller, part, room)
+            shown = await self._diff(caller, part, held.get(_source(part) or part.path), room)
             room -= shown.count("\n") if shown else 0
             files.append(
                 u.UndoneFile(
@@ -132,7 +134,7 @@ class Undoer:
                     added=sum(hunk.new_len for hunk in part.hunks),
                     removed=sum(hunk.old_len for hunk in part.hunks),
                     diff=shown,
-                    moved_from=part.moved_from or part.renamed_from,
+                    moved_from=_source(part),
                 )
             )
         for number, clash in enumerate(plan.clashes):
@@ -140,14 +142,19 @@ class Undoer:
             files.append(u.UndoneFile(path=clash.path, status="conflict", conflict=conflict))
         return tuple(sorted(files, key=lambda item: item.path))
 
-    async def _diff(self, caller: Caller, part: Part, room: int) -> str | None:
+    async def _diff(self, caller: Caller, part: Part, before: Digest | None, room: int) -> str | None:
         if room <= 0 or part.binary or not self._s.readable(caller, WorkspacePath(part.path)):
             return None
-        return (await self._answers.diff_of_part(part))[0]
+        return (await self._diffs.of_part(part, before))[0]
+
+
+def _source(part: Part) -> WorkspacePath | None:
+    """Where the file of a part stands now, if that is elsewhere."""
+    return part.moved_from or part.renamed_from
 
 
 def _status(part: Part) -> Literal["changed", "created", "deleted", "moved"]:
-    if part.moved_from is not None or part.renamed_from is not None:
+    if _source(part) is not None:
         return "moved"
     if part.before is None:
         return "created"

@@ -23,13 +23,18 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     path: WorkspacePath  # where it stood afterwards, or until it was removed
     was: WorkspacePath  # where it stood before
     seq: Seq
-    change: Seq  # names the change: its intent, or the outside event itself
+    changes: tuple[Seq, ...]  # of each row that tells it: its intent, or the outside event itself
     agent: AgentName | None
     before: Digest | None
     after: Digest | None
     mode_before: int | None
     mode_after: int | None
     keys: tuple[Key, ...]  # the rows that tell it: two for a move
+
+    @property
+    def change(self) -> Seq:
+        """Names the change."""
+        return self.changes[0]
 
 
 class Lineage:
@@ -49,7 +54,7 @@ class Lineage:
                 path=row.path,
                 was=last.path if last else row.path,
                 seq=row.seq,
-                change=row.change or row.seq,
+                changes=(row.change or row.seq,),
                 agent=row.agent,
                 before=before,
                 after=after,
@@ -60,10 +65,11 @@ class Lineage:
         )
         self.path = path
 
-    def also(self, key: Key) -> None:
-        """The last step is told by this row too."""
+    def also(self, key: Key, change: Seq) -> None:
+        """The last step is told by this row too; other hands' moves are two events."""
         last = self.steps[-1]
-        self.steps[-1] = msgspec.structs.replace(last, keys=(*last.keys, key))
+        changes = last.changes if change in last.changes else (*last.changes, change)
+        self.steps[-1] = msgspec.structs.replace(last, keys=(*last.keys, key), changes=changes)
 
 
 def lineages(histories: Mapping[WorkspacePath, Iterable[VersionRow]]) -> tuple[Lineage, ...]:
@@ -84,7 +90,7 @@ def lineages(histories: Mapping[WorkspacePath, Iterable[VersionRow]]) -> tuple[L
             lineage.take(row, None)
             left[row.path] = lineage
         elif row.path in left:
-            left[row.path].also((row.path, row.seq))
+            left[row.path].also((row.path, row.seq), row.change or row.seq)
     return tuple(found)
 
 
@@ -101,7 +107,7 @@ def _came(
         gone = lineage.steps.pop()  # the removal was the first half of a move by other hands
         lineage.take(row, row.path)
         for key in gone.keys:
-            lineage.also(key)
+            lineage.also(key, gone.change)
         standing[row.path] = lineage
         return
     elif row.path in standing:

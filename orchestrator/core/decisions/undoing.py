@@ -40,9 +40,10 @@ def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePat
         if notes:
             raise RevertImpossible(notes[0], hint="Revert the later change first.")
         raise NothingToChange("there is nothing left to undo", hint="The changes are undone already.")
-    left = {step.change for course in courses if course.clashed or course.notes for step in course.undone}
+    stuck = [course for course in courses if course.clashed or course.notes]
+    left = {seq for course in stuck for step in course.undone for seq in step.changes}
     left |= {seq for clash in whole.clashes for seq in clash.reverts}
-    undone = sorted({step.change for course in courses for step in course.undone} - left)
+    undone = sorted({seq for course in courses for step in course.undone for seq in step.changes} - left)
     dependencies = tuple(found for course in courses for found in course.dependencies())[:MOST_DEPENDENCIES]
     if len(notes) > MOST_NOTES:
         notes = (*notes[:MOST_NOTES], f"{len(notes) - MOST_NOTES} more files could not be brought back either")
@@ -176,7 +177,7 @@ class _Course:
                 base_version=newest.seq,
                 proposed=proposed,
                 regions=found.regions if found is not None and self._held is self.result.now else (),
-                reverts=tuple(sorted({step.change for step in run})),
+                reverts=tuple(sorted({seq for step in run for seq in step.changes})),
             ),
         )
 

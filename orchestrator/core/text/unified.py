@@ -65,7 +65,11 @@ class _Reader:
     def read(self) -> FilePatch:
         """The patch of the next file."""
         git = self._preamble()
+        top = self.at
         names = self._names() or git
+        if git is not None and names != git:  # git's header says all of its file; these lines are the next one's
+            self.at = top
+            return FilePatch(git[0], git[1], ())
         hunks: list[PatchHunk] = []
         while self.at < len(self.rows):
             row = self.rows[self.at]

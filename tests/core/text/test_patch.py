@@ -126,6 +126,11 @@ def test_parse_several() -> None:
     ]
 
 
+def test_a_rename_without_hunks_may_be_followed_by_a_plain_patch() -> None:
+    text = f"diff --git a/x b/y\nrename from x\nrename to y\n--- a/z\n+++ b/z\n{HUNK}"
+    assert [(patch.old_path, patch.new_path) for patch in parse_patches(text)] == [("x", "y"), ("z", "z")]
+
+
 @pytest.mark.parametrize(("text", "why"), [
     pytest.param(f"--- a/x\n+++ b/x\n{HUNK}--- a/x\n+++ b/x\n{HUNK}", "twice", id="one file twice"),
     pytest.param(f"--- a/x\n+++ b/y\n{HUNK}--- a/y\n+++ b/y\n{HUNK}", "twice", id="renamed onto another"),

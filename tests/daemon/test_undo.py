@@ -1,0 +1,318 @@
+"""rollback, and revert of changes of several files: what is chosen goes, what others did stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from tests.crash.given import POLICY
+from tests.daemon.outside import git, settled
+from tests.daemon.running import RunningDaemon, running
+
+pytestmark = pytest.mark.anyio
+
+TEXT = "".join(f"line {n}\n" for n in range(1, 21))
+
+
+@pytest.fixture
+def free(base: Path) -> RunningDaemon:
+    """A daemon that is not started yet, under a policy that lets everything through."""
+    daemon = RunningDaemon(base)
+    (daemon.state_dir / "policy.toml").write_text(POLICY)
+    work = daemon.workspace
+    for name in ("a.txt", "b.txt", "src/c.txt"):
+        (work / name).parent.mkdir(exist_ok=True)
+        (work / name).write_text(TEXT)
+    return daemon
+
+
+def tree(root: Path) -> dict[str, str]:
+    """Every file but those that git and the daemon keep for themselves; a swapped-out content goes after the answer."""
+    found = (path for path in root.rglob("*") if not path.name.startswith(".orchestrator-"))
+    files = (path for path in found if ".git" not in path.parts and path.is_file())
+    return {str(path.relative_to(root)): path.read_text() for path in files}
+
+
+async def edit(files: FileAccess, path: str, line: int, text: str) -> str:
+    answer = await files.edit_file(path, [Replacement(search=f"line {line}\n", replace=f"{text}\n")])
+    assert answer.status == "applied", answer
+    return answer.change or ""
+
+
+def without(**changed: dict[int, str]) -> dict[str, str]:
+    """The tree with these lines, by file."""
+    found = dict.fromkeys(("a.txt", "b.txt", "src/c.txt"), TEXT)
+    for name, lines in changed.items():
+        path = name.replace("_", ".")
+        path = f"src/{path}" if path == "c.txt" else path
+        for line, text in lines.items():
+            found[path] = found[path].replace(f"line {line}\n", f"{text}\n")
+    return found
+
+
+async def agrees(daemon: RunningDaemon) -> None:
+    async with daemon.client() as person:
+        assert (await person.replay_check()).differences == ()
+        assert (await person.journal_verify()).problems == ()
+        assert (await person.journal_rebuild()).first_difference is None
+
+
+async def test_an_agents_work_goes_and_the_others_stays(free: RunningDaemon) -> None:
+    with running(free.base):
+        async with free.client("alice") as alice, free.client("bob") as bob:
+            first = await edit(alice, "a.txt", 3, "alice")
+            await edit(alice, "b.txt", 3, "alice")
+            await alice.write_file("new.txt", "alice\n", mode="create")
+            await edit(bob, "a.txt", 15, "bob")
+            await edit(bob, "src/c.txt", 1, "bob")
+            end = tree(free.workspace)
+            preview = await bob.rollback(agent="alice", preview=True)
+            assert (preview.status, preview.would_be) == ("preview", "applied")
+            assert tree(free.workspace) == end
+            assert {(item.path, item.status, item.added, item.removed) for item in preview.files} == {
+                ("a.txt", "changed", 1, 1),
+                ("b.txt", "changed", 1, 1),
+                ("new.txt", "deleted", 0, 1),
+            }
+            assert "+line 3" in (next(item.diff for item in preview.files if item.path == "a.txt") or "")
+            assert [(item.path, item.agent, item.on, item.overlaps) for item in preview.dependencies] == [
+                ("a.txt", "bob", (first,), False)
+            ]
+            done = await bob.rollback(agent="alice", reason="a wrong turn")
+            assert (done.status, done.conflicts, len(done.changes)) == ("applied", (), 3)
+            assert tree(free.workspace) == without(a_txt={15: "bob"}, c_txt={1: "bob"})
+            history = (await bob.file_history("a.txt")).versions[0]
+            assert (history.agent, history.reason, history.reverts) == ("bob", "a wrong turn", done.changes)
+            with pytest.raises(RemoteError) as nothing:
+                await bob.rollback(agent="alice")
+            assert nothing.value.code == "nothing_to_change"
+            back = await alice.revert(done.change or "")
+            assert back.status == "applied"
+            assert tree(free.workspace) == end
+            again = await bob.rollback(agent="alice", globs=["b.txt"])
+            assert again.status == "applied"
+            assert tree(free.workspace) == {**end, "b.txt": TEXT}
+        await agrees(free)
+
+
+async def test_what_overlaps_waits_for_a_person_beside_the_rest(free: RunningDaemon) -> None:
+    with running(free.base):
+        async with free.client("alice") as alice, free.client("bob") as bob, free.client() as person:
+            await edit(alice, "a.txt", 3, "alice")
+            await edit(alice, "b.txt", 3, "alice")
+            await bob.edit_file("a.txt", [Replacement(search="alice\n", replace="bob\n")])
+            preview = await alice.rollback(session=alice.session, preview=True)
+            assert {(item.path, item.status) for item in preview.files} == {("a.txt", "conflict"), ("b.txt", "changed")}
+            done = await alice.rollback(session=alice.session, request_id="once")
+            assert (done.status, len(done.conflicts)) == ("applied", 1)
+            assert tree(free.workspace) == without(a_txt={3: "bob"})
+            same = await alice.rollback(session=alice.session, request_id="once")
+            assert (same.status, same.change) == ("applied", done.change)
+            code = await free.make_approver()
+            settled_ = await person.resolve_conflict(done.conflicts[0], "proposed", approver=code)
+            assert settled_.status == "applied"
+            assert tree(free.workspace) == without()
+        await agrees(free)
+
+
+async def test_nothing_but_overlaps_is_a_conflict(free: RunningDaemon) -> None:
+    with running(free.base):
+        async with free.client("alice") as alice, free.client("bob") as bob:
+            for path in ("a.txt", "b.txt"):
+                await edit(alice, path, 3, "alice")
+                await bob.edit_file(path, [Replacement(search="alice\n", replace="bob\n")])
+            done = await bob.rollback(agent="alice")
+            assert (done.status, len(done.conflicts)) == ("conflict", 2)
+            assert tree(free.workspace) == without(a_txt={3: "bob"}, b_txt={3: "bob"})
+
+
+async def test_a_task_and_spans_of_the_journal(free: RunningDaemon) -> None:
+    with running(free.base):
+        async with free.client("alice") as alice:
+            await edit(alice, "a.txt", 1, "before")
+            task = await alice.begin_task("a task")
+            await edit(alice, "a.txt", 5, "in the task")
+            middle = (await alice.session_status()).head
+            await edit(alice, "b.txt", 5, "in the task too")
+            await alice.end_task(task.task)
+            await edit(alice, "b.txt", 9, "after")
+            assert (await alice.rollback(since=middle, preview=True)).paths[0].path == "b.txt"
+            until = await alice.rollback(until=middle, preview=True)
+            assert {item.path for item in until.files} == {"a.txt"}
+            assert (await alice.rollback(task=task.task)).status == "applied"
+            assert tree(free.workspace) == without(a_txt={1: "before"}, b_txt={9: "after"})
+        await agrees(free)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        pytest.param({}, "invalid_parameter", id="nothing said"),
+        pytest.param({"agent": "nobody"}, "invalid_parameter", id="an agent that never called"),
+        pytest.param({"since": "@9999"}, "invalid_parameter", id="ahead of the journal"),
+        pytest.param({"since": "yesterday"}, "invalid_parameter", id="no moment"),
+        pytest.param({"globs": ["*.nothing"]}, "nothing_to_change", id="nothing fits"),
+        pytest.param({"until": "2001-01-01"}, "nothing_to_change", id="long ago"),
+        pytest.param({"task": "@1"}, "nothing_to_change", id="no such task"),
+    ],
+)
+async def test_what_selects_nothing_says_so(free: RunningDaemon, wanted: dict[str, object], code: str) -> None:
+    with running(free.base):
+        async with free.client("alice") as alice:
+            await edit(alice, "a.txt", 1, "one")
+            before = tree(free.workspace)
+            with pytest.raises(RemoteError) as refused:
+                await alice.rollback(**wanted)  # type: ignore[arg-type]  # a table of calls
+            assert refused.value.code == code
+            assert refused.value.refusal.hint
+            assert tree(free.workspace) == before
+
+
+async def test_others_work_asks_a_person_once_for_all(daemon: RunningDaemon) -> None:
+    """The default policy: own work is undone at once, another agent's waits for a yes, which covers all files."""
+    for name in ("a.txt", "b.txt"):
+        (daemon.workspace / name).write_text(TEXT)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+        await edit(alice, "a.txt", 3, "alice")
+        await edit(alice, "b.txt", 3, "alice")
+        waiting = await bob.rollback(agent="alice")
+        assert waiting.status == "waiting"
+        shown = await person.approvals_show(waiting.approval or "")
+        assert set(shown.paths) == {"a.txt", "b.txt"}
+        assert (shown.diff or "").count("+line 3") == 2
+        done = await person.approve(waiting.approval or "", approver=await daemon.make_approver())
+        assert done.status == "applied"
+        assert tree(daemon.workspace) == {"a.txt": TEXT, "b.txt": TEXT}
+        await edit(alice, "a.txt", 3, "alice")
+        assert (await alice.rollback(agent="alice")).status == "applied"
+
+
+async def test_a_branch_switch_is_undone_as_one(free: RunningDaemon) -> None:
+    work = free.workspace
+    git(work, "init", "-q", "-b", "main")
+    git(work, "add", ".")
+    git(work, "commit", "-qm", "main")
+    git(work, "checkout", "-qb", "other")
+    (work / "a.txt").write_text("other\n")
+    (work / "new.txt").write_text("only here\n")
+    git(work, "mv", "b.txt", "renamed.txt")
+    git(work, "commit", "-qam", "other")
+    git(work, "add", ".")
+    git(work, "commit", "-qm", "more")
+    git(work, "checkout", "-q", "main")
+    with running(free.base):
+        async with free.client("alice") as alice, free.client() as person:
+            for path in ("a.txt", "b.txt", "src/c.txt"):
+                await alice.read_file(path)  # so that every content is kept
+            git(work, "checkout", "-q", "other")
+            group = await settled(person, 4)
+            assert (await alice.revert(f"@{group.event['group']}")).status == "applied"
+            assert tree(work) == without()
+            await edit(alice, "a.txt", 2, "alice")
+            with pytest.raises(RemoteError) as nothing:  # both halves of a rename by other hands are undone
+                await alice.rollback(agent="outside", preview=True)
+            assert nothing.value.code == "nothing_to_change"
+        await agrees(free)
+
+
+async def test_a_folder_is_moved_edited_and_moved_back(free: RunningDaemon) -> None:
+    (free.workspace / ".gitignore").write_text("*.pyc\n")
+    (free.workspace / "src" / "deep").mkdir()
+    (free.workspace / "src" / "deep" / "d.txt").write_text(TEXT)
+    (free.workspace / "src" / "x.pyc").write_text("ignored")
+    with running(free.base):
+        async with free.client("alice") as alice, free.client("bob") as bob:
+            moved = await alice.move_file("src", "lib")
+            assert moved.status == "applied"
+            assert not (free.workspace / "src" / "deep").exists(), "what is empty goes"
+            assert (free.workspace / "src" / "x.pyc").read_text() == "ignored", "what is ignored stays"
+            await edit(bob, "lib/c.txt", 4, "bob")
+            assert (await alice.revert(moved.change or "")).status == "applied"
+            assert (free.workspace / "src/c.txt").read_text() == TEXT.replace("line 4", "bob")
+            assert (free.workspace / "src/deep/d.txt").read_text() == TEXT
+            gone = await alice.delete_file("src")
+            assert gone.status == "applied"
+            assert not (free.workspace / "src/c.txt").exists()
+            assert (await alice.revert(gone.change or "")).status == "applied"
+            assert (free.workspace / "src/deep/d.txt").read_text() == TEXT
+            for source, target, code in (
+                ("src", "src/inside", "invalid_parameter"),
+                ("src", "a.txt", "already_exists"),
+                ("src", "lib/../x", "path_not_canonical"),
+            ):
+                with pytest.raises(RemoteError) as refused:
+                    await alice.move_file(source, target)
+                assert refused.value.code == code
+        await agrees(free)
+
+
+async def test_one_protected_file_makes_a_whole_folder_ask(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "pkg").mkdir()
+    (daemon.workspace / "pkg" / "a.txt").write_text("a\n")
+    async with daemon.client("alice") as alice:
+        waiting = await alice.move_file("pkg", ".vscode")
+        assert waiting.status == "waiting"
+        assert (daemon.workspace / "pkg" / "a.txt").exists()
+        with pytest.raises(RemoteError) as denied:
+            await alice.move_file("pkg", ".git/hooks")
+        assert denied.value.code == "denied"
+
+
+async def test_a_patch_of_several_files_is_whole_or_not_there(free: RunningDaemon) -> None:
+    patch = """--- a/a.txt
++++ b/a.txt
+@@ -1,2 +1,2 @@
+-line 1
++alice
+ line 2
+diff --git a/b.txt b/moved/b.txt
+rename from b.txt
+rename to moved/b.txt
+--- /dev/null
++++ b/made.txt
+@@ -0,0 +1 @@
++made
+"""
+    with running(free.base):
+        async with free.client("alice") as alice, free.client("bob") as bob:
+            await alice.read_file("a.txt")
+            await alice.read_file("b.txt")
+            preview = await alice.apply_patch(patch, preview=True)
+            assert preview.would_be == "applied"
+            assert "rename to moved/b.txt" in (preview.diff or "")
+            await bob.write_file("made.txt", "bob was first\n", mode="create")
+            before = tree(free.workspace)
+            with pytest.raises(RemoteError) as refused:
+                await alice.apply_patch(patch)
+            assert refused.value.code in ("already_exists", "changes_clash")
+            assert tree(free.workspace) == before
+            await bob.delete_file("made.txt")
+            done = await alice.apply_patch(patch, base=preview.base)
+            assert done.status == "applied"
+            expected = without(a_txt={1: "alice"})
+            expected["moved/b.txt"] = expected.pop("b.txt")
+            assert tree(free.workspace) == {**expected, "made.txt": "made\n"}
+            lines = (await bob.blame("moved/b.txt")).ranges
+            assert {item.agent for item in lines} == {None}
+            undone = await bob.revert(done.change or "")
+            assert undone.status == "applied"
+            assert tree(free.workspace) == without()
+        await agrees(free)
+
+
+async def test_a_file_that_changed_under_a_patch_of_several_is_named(free: RunningDaemon) -> None:
+    patch = "".join(
+        f"--- a/{name}\n+++ b/{name}\n@@ -1,2 +1,2 @@\n-line 1\n+alice\n line 2\n" for name in ("a.txt", "b.txt")
+    )
+    with running(free.base):
+        async with free.client("alice") as alice, free.client("bob") as bob:
+            await alice.read_file("a.txt")
+            await alice.read_file("b.txt")
+            await edit(bob, "b.txt", 1, "bob")
+            with pytest.raises(RemoteError) as refused:
+                await alice.apply_patch(patch)
+            assert refused.value.code == "changes_clash"
+            assert [item["path"] for item in refused.value.refusal.details["files"]] == ["b.txt"]
+            assert tree(free.workspace) == without(b_txt={1: "bob"})
