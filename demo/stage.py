@@ -62,9 +62,9 @@ class Stage:
             raise DemoFailed(f"orchestrator {' '.join(arguments)}: exit code {done.returncode}\n{done.stdout[:2000]}")
         return Ran(done.returncode, json.loads(done.stdout))
 
-    def up(self) -> dict[str, Any]:
+    def up(self, *options: str) -> dict[str, Any]:
         """Start the daemon, or find it."""
-        facts: dict[str, Any] = self.person("up").answer
+        facts: dict[str, Any] = self.person("up", *options).answer
         self.approver = facts["approver_code"] or self.approver
         return facts
 

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,9 +47,12 @@ class DaemonRefused(OrchestratorError):
         self.code = str(told.get("code", "internal"))  # type: ignore[misc]  # the daemon's code, not one of ours
 
 
-def ensure(root: str, state_dir: str | None = None, *, timeout_s: float = READY_TIMEOUT_S) -> tuple[Location, bool]:
+def ensure(
+    root: str, state_dir: str | None = None, *, options: Sequence[str] = (), timeout_s: float = READY_TIMEOUT_S
+) -> tuple[Location, bool]:
     """The location of the workspace's daemon, started if none answers; and whether this call started it.
 
+    `options` are for a daemon that this call starts; one that runs already stays as it is.
     Raises DaemonRefused with the daemon's own words, DaemonUnreachable, StateDirectoryInUse,
     and what `locations.socket_path` raises.
     """
@@ -63,7 +66,7 @@ def ensure(root: str, state_dir: str | None = None, *, timeout_s: float = READY_
         if found is not None:
             return found, False
         let_end(identity, wanted)
-        return _start(root, wanted, locations.socket_path(identity), timeout_s), True
+        return _start([*command(root, wanted, locations.socket_path(identity)), *options], wanted, timeout_s), True
 
 
 def command(root: str, state_dir: str, socket: str) -> list[str]:
@@ -127,7 +130,7 @@ def let_end(identity: str, state_dir: str) -> None:
         os.close(process)
 
 
-def _start(root: str, state_dir: str, socket: str, timeout_s: float) -> Location:
+def _start(daemon_command: Sequence[str], state_dir: str, timeout_s: float) -> Location:
     import subprocess
     import threading
 
@@ -137,7 +140,7 @@ def _start(root: str, state_dir: str, socket: str, timeout_s: float) -> Location
     try:
         with open(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "ab") as output:
             daemon = subprocess.Popen(
-                [*command(root, state_dir, socket), "--ready-fd", str(told)],
+                [*daemon_command, "--ready-fd", str(told)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -86,7 +86,7 @@ def test_a_difference_is_told(base: Path, capsys: pytest.CaptureFixture[str]) ->
     folder.mkdir()
     (folder / "a.txt").write_text("as it was\n")
     with stage(folder) as made:
-        made.up()
+        made.up("--no-watch")  # else the journal would soon know of it
         before = checks.snapshot(made.workspace)
         made.person("journal", "compare")
         (made.workspace / "a.txt").write_text("not by the daemon\n")

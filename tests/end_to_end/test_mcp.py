@@ -138,7 +138,7 @@ async def test_refusals_are_tool_results(place: Place, mode: Mode, revision: str
         told = refused(ambiguous, "search_ambiguous")
         assert "same" not in json.dumps(told["details"])
         refused(await call("no_such_tool", {}), "unknown_operation")
-        refused(await call("rollback", {"agent": "bob"}), "not_available")
+        refused(await call("read_symbol", {"path": "a.py", "symbol": "f"}), "not_available")
 
 
 async def test_what_people_do_is_no_tool(place: Place) -> None:

@@ -103,7 +103,7 @@ def test_preambles(fort: Fort, first: bytes, code: str) -> None:
         pytest.param("__class__", {}, "unknown_operation", id="a name of the language"),
         pytest.param("", {}, "unknown_operation", id="no name"),
         pytest.param("\x1b[2J" * 500, {}, "unknown_operation", id="a name that paints"),
-        pytest.param("blame", {"path": "a.txt"}, "not_available", id="planned"),
+        pytest.param("get_overview", {"path": "a.txt"}, "not_available", id="planned"),
         pytest.param("read_file", {"path": 5}, "invalid_parameter", id="wrong type"),
         pytest.param("read_file", {}, "invalid_parameter", id="left out"),
         pytest.param("read_file", {"path": "a.txt", "start": 0}, "invalid_parameter", id="out of range"),

@@ -42,14 +42,18 @@ class UpFacts(r.Result, frozen=True, kw_only=True):
 
 @click.command()
 @click.option("--foreground", is_flag=True, help="Be the daemon, for supervisors, instead of starting it.")
+@click.option("--no-watch", is_flag=True, help="Note others' changes only at a start and where they are met.")
 @shared
 @click.pass_obj
-def up(settings: Settings, foreground: bool) -> int:
+def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     """Start the daemon, or find it; say how to connect."""
     root = locations.find_workspace(settings.workspace)
+    options = ("--no-watch",) if no_watch else ()
     if foreground:
-        _become_daemon(root, settings.state_dir)
-    location, started = starting.ensure(root, settings.state_dir)
+        _become_daemon(root, settings.state_dir, options)
+    location, started = starting.ensure(root, settings.state_dir, options=options)
+    if no_watch and not started:
+        click.echo("The daemon runs already, as it was started: --no-watch has no effect. Stop it first.", err=True)
     with Connection(location.socket, Caller(client="orchestrator up")) as connection:
         code = _new_approver_code(connection, may_show=settings.json or terminal.there_is_one())
         status = connection.call("status", p.Status(), r.StatusInfo)
@@ -117,10 +121,10 @@ def completion(context: click.Context, shell: str) -> int:
     return 0
 
 
-def _become_daemon(root: str, state_dir: str | None) -> NoReturn:
+def _become_daemon(root: str, state_dir: str | None, options: tuple[str, ...]) -> NoReturn:
     identity = locations.workspace_id(root)
     state = locations.state_directory(identity, state_dir)
-    command = starting.command(root, state, locations.socket_path(identity))
+    command = [*starting.command(root, state, locations.socket_path(identity)), *options]
     os.chdir("/")
     os.execve(command[0], command, starting.environment())
 
