@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -34,7 +35,7 @@ class NotEncodable(ValueError):
         self.character, self.line, self.encoding = character, line, encoding
 
 
-class Document(msgspec.Struct, frozen=True):
+class Document(msgspec.Struct, frozen=True, dict=True):
     """A text file: its lines, what ends each, and how they become bytes.
 
     `ends` is as long as `lines`; each is a newline, a carriage return, or both, and only the last
@@ -50,9 +51,9 @@ class Document(msgspec.Struct, frozen=True):
         """The text as callers see it: every ending is a newline. Built anew on each use."""
         return "\n".join(self.lines) + "\n" if self.final_newline else "\n".join(self.lines)
 
-    @property
+    @cached_property
     def eol(self) -> Eol:
-        """The one ending that all lines have, `mixed`, or `none` where no line has any."""
+        """The one ending that all lines have, `mixed`, or `none` where no line has any. Found out on the first use."""
         kinds = {*self.ends} - {""}
         if len(kinds) > 1:
             return "mixed"
