@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 
-from tests.benchmarks import appends, blame, calls, edits, limits, reads, rollbacks, starts
+from tests.benchmarks import appends, blame, calls, edits, growth, limits, reads, rollbacks, starts, watching
 from tests.benchmarks.measuring import table
 from tests.benchmarks.setting import Rows, Setting, setting
 
@@ -28,6 +28,8 @@ GROUPS: dict[str, Callable[[Setting], Awaitable[Rows]]] = {
     "blame": blame.rows,
     "appends": appends.rows,
     "rollbacks": rollbacks.rows,
+    "growth": growth.rows,
+    "watching": watching.rows,
 }
 
 LEGEND = """\

@@ -13,7 +13,7 @@ Work = Callable[[], Awaitable[object]]
 
 
 class Samples(msgspec.Struct):
-    """What one contender took; milliseconds, or calls a second."""
+    """What one contender took: milliseconds, calls a second, or a size."""
 
     values: list[float]
     why_none: str = ""  # why there are no values
@@ -41,7 +41,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, kw_only=True):
-    """One line of the table. `unit`: "ms", where less is better, or "calls/s", where more is."""
+    """One line of the table. `unit`: "ms", "bytes" or "MB", where less is better, or "calls/s", where more is."""
 
     work: str
     ours: Samples
@@ -56,7 +56,7 @@ class Row(msgspec.Struct, kw_only=True):
         if not self.ours.values or self.theirs is None or not self.theirs.values:
             return None
         ours, theirs = self.ours.median, self.theirs.median
-        return theirs / ours if self.unit == "ms" else ours / theirs
+        return ours / theirs if self.unit == "calls/s" else theirs / ours
 
     @property
     def met(self) -> bool | None:
