@@ -81,9 +81,9 @@ class LineStream:
 
     async def send(self, data: bytes) -> None:
         """Write whole lines; nothing to an end that has gone away: of a call, what it did is in the journal."""
-        async with self._sending:
-            left = self._sent_at_once(data)
-            if left:
+        left = data if self._sending.locked() else self._sent_at_once(data)
+        if left:
+            async with self._sending:  # where it is free it is taken before anybody else has a turn
                 with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                     await self._stream.send(left)
 

@@ -154,20 +154,23 @@ class SocketServer:
                 if request.method in METHODS:
                     await feed.answer(request, self._dispatcher.failed)
                 elif request.method in INLINE and not lines.more_waiting:
-                    with self._dispatcher.open_call():
-                        await lines.send(await self._dispatcher.answer(caller, request))
+                    await self._reply(lines, caller, request)
                 else:
                     await room.acquire()
                     calls.start_soon(partial(self._answer, lines, caller, request, room))
 
     async def _answer(self, lines: LineStream, caller: Caller, request: Request, room: anyio.Semaphore) -> None:
         try:
-            with self._dispatcher.open_call():
-                await lines.send(await self._dispatcher.answer(caller, request))
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return  # the caller went away; what it did is in the journal
+            await self._reply(lines, caller, request)
         finally:
             room.release()
+
+    async def _reply(self, lines: LineStream, caller: Caller, request: Request) -> None:
+        self._dispatcher.begin()
+        try:
+            await lines.send(await self._dispatcher.answer(caller, request))
+        finally:
+            self._dispatcher.end()
 
 
 def _peer_uid(raw: sockets.socket) -> int:
