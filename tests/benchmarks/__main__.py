@@ -33,7 +33,7 @@ GROUPS: dict[str, Callable[[Setting], Awaitable[Rows]]] = {
 }
 
 LEGEND = """\
-Medians in turns (A B A B) of n calls; ratio = how many times better ours is than the peer's.
+Medians in turns (A B C, B C A) of n calls; ratio = how many times better ours is than the peer's.
 Ours through the daemon, journalled and synced; the peers' edits are neither. A committed call is one that
 appends an event and is answered after its commit (begin_task: TaskBegun; read_lines: FileRead), measured
 once the journal's log is written from the start again, as in a daemon that has run for a while."""

@@ -82,13 +82,19 @@ class Row(msgspec.Struct, kw_only=True):
 
 
 async def in_turns(contenders: Mapping[str, Work], n: int, *, warm_up: int = 2) -> dict[str, Samples]:
-    """Time each contender `n` times, A B A B, so that the drift of a shared machine meets all alike."""
+    """Time each contender `n` times, in turns, so that the drift of a shared machine meets all alike.
+
+    Each turn begins with the next one (A B C, B C A): who comes after a contender that leaves the
+    caches cold pays for it, and it must not always be the same.
+    """
     for _ in range(warm_up):
         for work in contenders.values():
             await work()
     samples = {name: Samples([]) for name in contenders}
-    for _ in range(n):
-        for name, work in contenders.items():
+    order = list(contenders.items())
+    for turn in range(n):
+        first = turn % len(order)
+        for name, work in order[first:] + order[:first]:
             start = time.perf_counter()
             await work()
             samples[name].values.append((time.perf_counter() - start) * 1e3)
