@@ -405,6 +405,7 @@ class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
     directory: bool = False
     parents: tuple[WorkspacePath, ...] = ()
     signature: Signature | None = None  # of `before`, when it was last hashed
+    known: bytes | None = None  # the bytes of `before`, where they are at hand: what is met is held against them
 
 
 class Displaced(Exception):

@@ -22,7 +22,7 @@ from orchestrator.journal.history import version_of
 from orchestrator.journal.rows import EVENT_COLUMNS, recorded_of
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.verify import verify
-from orchestrator.ports import EVERYTHING, EventFilter, KnownVersion, Mention, RequestSeen, VerifyReport
+from orchestrator.ports import EVERYTHING, EventFilter, KnownVersion, Mention, VerifyReport
 
 INLINE_BYTES = 16 * 1024
 """Contents up to this are packed and unpacked on the event loop (0.1 ms); larger ones in a worker thread."""
@@ -66,10 +66,6 @@ class Reading:
     @property
     def head(self) -> Seq:
         return Seq(self._head)
-
-    async def request(self, agent: str, request_id: str) -> RequestSeen | None:
-        row = await self._one(self._points, sql("request"), (agent, request_id))
-        return RequestSeen(row[0], Seq(row[1])) if row else None
 
     async def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
         after = wanted.after

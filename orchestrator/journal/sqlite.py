@@ -19,14 +19,14 @@ from orchestrator.core.errors import DiskFull, JournalCorrupt, VersionUnknown, W
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.keeping import ContentRedacted, PayloadRedacted
-from orchestrator.core.ids import Digest, show
+from orchestrator.core.ids import Digest, Seq, show
 from orchestrator.core.redaction import blanked
 from orchestrator.journal.reading import INLINE_BYTES, Reading
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, open_writer, sql
 from orchestrator.journal.scrubbing import finish_forgetting
 from orchestrator.journal.verify import check_pages, check_tail
 from orchestrator.journal.writer import Job, Outcome, Writer
-from orchestrator.ports import Clock, Entropy, NewEvent, Redaction, Step, Unit
+from orchestrator.ports import Clock, Entropy, NewEvent, Redaction, RequestSeen, Step, Unit
 
 KNOWN_BLOBS = 20_000
 KNOWN_STREAMS = 50_000
@@ -140,6 +140,12 @@ class SqliteJournal(Reading):
             found = self._streams[stream] = row[0] if row else 0
             self._trim()
         return found
+
+    async def request(self, agent: str, request_id: str) -> RequestSeen | None:
+        # At once, on the loop's thread: every change asks this, and the way to another thread takes ten times as long.
+        with naming_trouble(self._path):
+            row = self._lookup.execute(sql("request"), (agent, request_id)).fetchone()
+        return RequestSeen(row[0], Seq(row[1])) if row else None
 
     def subscribe(self, fold: Callable[[Recorded], None]) -> None:
         self._folds.append(fold)
