@@ -104,7 +104,9 @@ class Daemon:
     async def _services(self, stack: AsyncExitStack) -> Services:
         config = self._config
         clock, entropy, state = SystemClock(), SystemEntropy(), State()
-        journal = await SqliteJournal.open(config.state_dir, clock=clock, entropy=entropy, step=self._step)
+        journal = await SqliteJournal.open(
+            config.state_dir, clock=clock, entropy=entropy, step=self._step, mark=_mark(config)
+        )
         stack.push_async_callback(journal.close)
         async for recorded in journal.events(EventFilter()):
             state.apply(recorded)
@@ -193,6 +195,10 @@ class Daemon:
                 "state_dir": config.state_dir,
             },
         )
+
+
+def _mark(config: Config) -> Path:
+    return Path(locations.mark_file(config.workspace_id))
 
 
 def _identities(path: str) -> frozenset[tuple[int, int]]:

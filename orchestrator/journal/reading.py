@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from functools import partial
@@ -18,6 +19,7 @@ from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.history import version_of
 from orchestrator.journal.rows import EVENT_COLUMNS, recorded_of
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
+from orchestrator.journal.segments import ARCHIVE, Archive, Segment
 from orchestrator.journal.verify import verify
 from orchestrator.ports import EVERYTHING, EventFilter, RequestSeen, VerifyReport
 
@@ -32,7 +34,7 @@ class Reading:
 
     One connection per purpose: events, single rows, contents. Nobody opens a transaction on
     them, so tasks may share them. Events after `head` are committed but not folded yet, and
-    are not shown.
+    are not shown. Events up to the end of the last of `_segments` are read from their files.
     """
 
     def __init__(self, state_dir: Path) -> None:
@@ -41,6 +43,8 @@ class Reading:
         self._blobs = Blobs(state_dir)
         self._reads = AsyncExitStack()
         self._head = 0
+        self._archive = Archive(state_dir / ARCHIVE)
+        self._segments: tuple[Segment, ...] = ()
 
     async def _open_readers(self) -> None:
         self._events = await self._reader()
@@ -63,7 +67,18 @@ class Reading:
     async def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
         after = wanted.after
         while True:
+            segment = self._holding(after + 1)
+            if segment is not None:
+                if wanted.until is not None and wanted.until <= after:
+                    return
+                for recorded in await to_thread.run_sync(self._archive.fitting, segment, wanted, after):
+                    yield recorded
+                after = segment.last
+                continue
+            segments = self._segments
             rows = await self._select(wanted, after=after, limit=batch, newest=False)
+            if self._segments is not segments and self._holding(after + 1) is not None:
+                continue  # archived under the query: it may have missed some
             for row in rows:
                 yield recorded_of(row)
             if len(rows) < batch:
@@ -71,13 +86,30 @@ class Reading:
             after = rows[-1][0]
 
     async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int) -> list[Recorded]:
-        return [recorded_of(row) for row in await self._select(wanted, after=wanted.after, limit=limit, newest=True)]
+        while True:
+            segments = self._segments
+            floor = max(wanted.after, segments[-1].last if segments else 0)
+            rows = await self._select(wanted, after=floor, limit=limit, newest=True)
+            if self._segments is segments:
+                break
+        found = [recorded_of(row) for row in rows]
+        for segment in reversed(segments):
+            if len(found) >= limit or segment.last <= wanted.after:
+                break
+            older = await to_thread.run_sync(self._archive.fitting, segment, wanted, wanted.after)
+            found += older[::-1][: limit - len(found)]
+        return found
 
     async def event(self, seq: int) -> Recorded | None:
         if not 0 < seq <= self._head:
             return None
-        row = await self._one(self._points, sql("event"), (seq,))
-        return recorded_of(row) if row else None
+        segment = self._holding(seq)
+        if segment is None:
+            row = await self._one(self._points, sql("event"), (seq,))
+            if row is not None:
+                return recorded_of(row)
+            segment = self._holding(seq)  # archived under the query
+        return None if segment is None else await to_thread.run_sync(self._archive.event, segment, seq)
 
     async def blob(self, digest: Digest) -> bytes | None:
         row = await self._one(self._contents, sql("blob"), (digest,))
@@ -104,7 +136,12 @@ class Reading:
         return version_of(row) if row else None
 
     async def verify(self) -> VerifyReport:
-        return await to_thread.run_sync(verify, self._path, self._blobs)
+        return await to_thread.run_sync(verify, self._path, self._blobs, self._archive)
+
+    def _holding(self, seq: int) -> Segment | None:
+        """The archived segment that an event is in."""
+        at = bisect_left(self._segments, seq, key=lambda segment: segment.last)
+        return self._segments[at] if at < len(self._segments) else None
 
     # --- queries ------------------------------------------------------------------------
 

@@ -14,12 +14,16 @@ from typing import Self
 from anyio import CancelScope, to_thread
 
 from orchestrator.core.errors import DiskFull, JournalCorrupt, WritesStopped
+from orchestrator.core.events import chain
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Digest
+from orchestrator.journal.mark import EVERY, Mark, MarkFile
 from orchestrator.journal.reading import INLINE_BYTES, Reading
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, open_writer, sql
+from orchestrator.journal.segments import segments_of
 from orchestrator.journal.verify import check_pages, check_tail
-from orchestrator.journal.writer import Job, Outcome, Writer
+from orchestrator.journal.writer import Along, Job, Outcome, Writer
+from orchestrator.logs import logger
 from orchestrator.ports import Clock, Entropy, Step, Unit
 
 KNOWN_BLOBS = 20_000
@@ -31,8 +35,10 @@ PACKERS = 2
 class SqliteJournal(Reading):
     """See `ports.Journal`. Made by `open`."""
 
-    def __init__(self, state_dir: Path) -> None:
+    def __init__(self, state_dir: Path, mark: MarkFile | None = None) -> None:
         super().__init__(state_dir)
+        self._mark = mark
+        self._marked, self._tip, self._identity = 0, chain.GENESIS, ""
         self._writer: Writer | None = None
         self._folds: list[Callable[[Recorded], None]] = []
         self._streams: dict[str, int] = {}
@@ -48,14 +54,16 @@ class SqliteJournal(Reading):
         entropy: Entropy,
         step: Step = lambda name: None,
         readonly: bool = False,
+        mark: Path | None = None,
     ) -> Self:
         """Open or create the journal of a state directory; `readonly`: never create, never append.
 
+        `mark` is a file that remembers how far this journal came; it must have come that far.
         For writing, SQLite's pages, the schema and the chain of the last 1,000 events are
         checked; `verify` checks all. Raises JournalCorrupt,
-        naming the place, JournalTooNew, WorkspaceHeld.
+        naming the place, JournalTooNew, JournalBehind, WorkspaceHeld.
         """
-        journal = cls(Path(state_dir))
+        journal = cls(Path(state_dir), MarkFile(mark) if mark is not None else None)
         try:
             await journal._open(clock, entropy, step, readonly=readonly)
         except BaseException:
@@ -71,8 +79,11 @@ class SqliteJournal(Reading):
             try:
                 await to_thread.run_sync(check_pages, connection)
                 await to_thread.run_sync(check_tail, connection)
-                await to_thread.run_sync(self._blobs.sweep)
-                writer = Writer(connection, clock=clock, entropy=entropy, step=step, deliver=self._hand_over)
+                await to_thread.run_sync(self._vouch, connection)
+                await to_thread.run_sync(self._sweep, connection)
+                writer = Writer(
+                    connection, clock=clock, entropy=entropy, step=step, deliver=self._hand_over, blobs=self._blobs
+                )
             except BaseException:
                 connection.close()
                 raise
@@ -86,22 +97,49 @@ class SqliteJournal(Reading):
         self._reads.callback(self._lookup.close)
         self._packers_lookup = open_reader(self._path)
         self._reads.callback(self._packers_lookup.close)
-        if readonly:
-            last = self._lookup.execute(sql("last_event")).fetchone()
-            self._head = last[0] if last else 0
+        with naming_trouble(self._path):
+            last = self._lookup.execute(sql("last_event")).fetchone() or (0, chain.GENESIS)
+            self._head, self._tip = last
+            (self._identity,) = self._lookup.execute(sql("journal_id")).fetchone()
+            self._segments = segments_of(self._lookup)
         await self._open_readers()
         if self._writer is not None:
             self._writer.start()
+            await to_thread.run_sync(self._set_mark, self._here())
 
     def _refuse_to_begin_anew(self) -> None:
         """Contents without a journal: it was lost, and a new one would forget all that it said."""
         blobs = self._state_dir / "blobs"
         lost = not self._path.exists() or self._path.stat().st_size == 0
+        if lost and self._mark is not None:
+            self._mark.refuse_a_lost_journal(self._state_dir)
         if lost and blobs.is_dir() and any(item.name != "incoming" for item in blobs.iterdir()):
             raise JournalCorrupt(
                 f"{self._path} is gone, but the contents it names are there",
                 hint=f"Restore it from a backup, or move {self._state_dir} away to begin anew.",
             )
+
+    def _vouch(self, connection: sqlite3.Connection) -> None:
+        if self._mark is not None:
+            self._mark.check(connection, self._archive)
+
+    def _sweep(self, connection: sqlite3.Connection) -> None:
+        """Remove what a crash left: files half written, and such as no row names, or none any more."""
+        self._blobs.sweep()
+        named = {Digest(row[0]) for row in connection.execute(sql("filed_blobs"))}
+        for file in self._blobs.unnamed(named):
+            file.unlink()
+
+    def _here(self) -> Mark:
+        return Mark(self._identity, self._head, self._tip.hex())
+
+    def _set_mark(self, mark: Mark) -> None:
+        if self._mark is None:
+            return
+        try:
+            self._mark.write(mark)
+        except OSError as error:
+            logger("journal").error("the mark can't be written; an old backup may go unnoticed", error=str(error))
 
     async def close(self) -> None:
         """Finish what is under way, then close; later appends are refused."""
@@ -111,6 +149,7 @@ class SqliteJournal(Reading):
             await self._reads.aclose()
             if writer is not None:
                 await to_thread.run_sync(writer.close)  # last, so that SQLite folds the log into the database
+                await to_thread.run_sync(self._set_mark, self._here())
 
     # --- appending ----------------------------------------------------------------------
 
@@ -126,13 +165,13 @@ class SqliteJournal(Reading):
     def subscribe(self, fold: Callable[[Recorded], None]) -> None:
         self._folds.append(fold)
 
-    async def append(self, unit: Unit) -> tuple[Recorded, ...]:
+    async def append(self, unit: Unit, along: Along | None = None) -> tuple[Recorded, ...]:
         writer = self._writer
         if writer is None:
             raise WritesStopped("the journal is not open for writing")
         # Nothing is awaited before the unit is on its way: whoever is cancelled from here on gives up
         # the answer, not the append.
-        job = Job(unit, (), self._loop.create_future())
+        job = Job(unit, (), self._loop.create_future(), along)
         new = tuple(blob for blob in unit.blobs if blob[0] not in self._kept) if unit.blobs else ()
         if not new:
             writer.submit(job)
@@ -173,7 +212,7 @@ class SqliteJournal(Reading):
             for blob in job.blobs:
                 self._kept[blob.digest] = None
             for recorded in outcome:
-                self._head = recorded.seq
+                self._head, self._tip = recorded.seq, recorded.hash
                 streams[recorded.stream] = recorded.stream_version
                 try:
                     for fold in folds:
@@ -181,6 +220,9 @@ class SqliteJournal(Reading):
                 except Exception as error:  # noqa: BLE001  # the event is committed; what can't follow it may not decide
                     trouble = trouble or self._fold_failed(recorded, error)
         self._trim()
+        if self._mark is not None and self._head >= self._marked + EVERY and self._writer is not None:
+            self._marked = self._head
+            self._packers.submit(self._set_mark, self._here())
         for job, outcome in batch:
             _resolve(job, trouble or outcome)
 

@@ -19,12 +19,14 @@ from orchestrator.core.events.files import (
     FilesFound,
     StrayKept,
 )
+from orchestrator.core.events.keeping import ContentsCollected
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.history import VersionRow, history
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.history import Versions, version_of
 from orchestrator.journal.rows import event_of, link_problem, origin_of, recorded_with
 from orchestrator.journal.schema import naming_trouble, open_reader, sql
+from orchestrator.journal.segments import Archive, ArchiveMissing, archived_end, segments_of
 from orchestrator.ports import VerifyReport
 
 TAIL = 1000
@@ -41,9 +43,10 @@ def check_tail(connection: sqlite3.Connection) -> None:
     """Check the last events' chain. Raises JournalCorrupt, naming the first position that does not hold."""
     with naming_trouble("the journal"):
         rows = connection.execute(sql("tail"), (TAIL + 1,)).fetchall()[::-1]
+        archived = archived_end(connection)
     whole = len(rows) <= TAIL
     if rows and whole:
-        _demand(link_problem(rows[0], origin_of(rows[0]), (0, chain.GENESIS)))
+        _demand(link_problem(rows[0], origin_of(rows[0]), archived or (0, chain.GENESIS)))
     for before, row in pairwise(rows):
         _demand(link_problem(row, origin_of(row), (before[0], before[17])))
 
@@ -53,8 +56,8 @@ def _demand(problem: str | None) -> None:
         raise JournalCorrupt(problem, hint="`orchestrator journal verify` says more; restore a backup.")
 
 
-def verify(path: Path, blobs: Blobs) -> VerifyReport:
-    """Walk over everything, in one snapshot. Blocking.
+def verify(path: Path, blobs: Blobs, archive: Archive) -> VerifyReport:
+    """Walk over everything, archived events included, in one snapshot. Blocking.
 
     Cost: O(events + contents' bytes) time, O(streams + versions of files) memory.
     """
@@ -62,7 +65,7 @@ def verify(path: Path, blobs: Blobs) -> VerifyReport:
     try:
         with naming_trouble(path):
             connection.execute("BEGIN")
-            return _Walk(connection, blobs).report()
+            return _Walk(connection, blobs, archive).report()
     finally:
         connection.close()
 
@@ -97,8 +100,10 @@ def kept_contents(event: Event) -> Iterator[Digest]:
 class _Walk:
     """One pass over a snapshot."""
 
-    def __init__(self, connection: sqlite3.Connection, blobs: Blobs) -> None:
-        self._db, self._blobs = connection, blobs
+    def __init__(self, connection: sqlite3.Connection, blobs: Blobs, archive: Archive) -> None:
+        self._db, self._blobs, self._archive = connection, blobs, archive
+        self._unread = 0
+        self._absent: list[str] = []
         self._problems: list[str] = []
         self._streams: dict[str, int] = {}
         self._versions = Versions()
@@ -111,7 +116,7 @@ class _Walk:
         contents = self._counted(self._contents())
         self._counted(self._table_problems())
         self._counted(self._file_problems())
-        unchecked = (*UNCHECKED, f"{self._more} more problems") if self._more else UNCHECKED
+        unchecked = (*UNCHECKED, *self._absent, *((f"{self._more} more problems",) if self._more else ()))
         return VerifyReport(
             events=events,
             head=Seq(self._end[0]),
@@ -138,9 +143,28 @@ class _Walk:
             self._more += 1
 
     def _events(self) -> Iterator[None]:
+        yield from self._archived()
         for row in self._db.execute(sql("all_events")):
             self._event(row)
             yield
+
+    def _archived(self) -> Iterator[None]:
+        """The files' events; of a file that is not there the chain is taken up again at its end."""
+        for segment in segments_of(self._db):
+            if (segment.first - 1, segment.prev_hash) != self._end:
+                self._note(f"the archived events @{segment.first} to @{segment.last} do not follow @{self._end[0]}")
+            try:
+                rows = self._archive.rows(segment)
+            except ArchiveMissing as error:
+                self._absent.append(error.message)
+                self._unread, rows = segment.last, ()
+            except JournalCorrupt as error:
+                self._note(error.message)
+                self._unread, rows = segment.last, ()
+            for row in rows:
+                self._event(row)
+                yield
+            self._end = segment.last, segment.last_hash
 
     def _event(self, row: Any) -> None:
         origin = origin_of(row)
@@ -150,8 +174,9 @@ class _Walk:
         self._end = row[0], row[17]
         stream, version = row[2], row[3]
         expected = self._streams.get(stream, 0) + 1
+        known = stream in self._streams or not self._unread  # some of its events may be in a file that is gone
         self._streams[stream] = version
-        if version != expected:
+        if version != expected and known:
             self._note(f"event @{row[0]} is number {version} of {stream}, where {expected} should be")
         try:
             recorded = recorded_with(row, event_of(row), origin)
@@ -162,6 +187,9 @@ class _Walk:
             self._versions.add(item)
         for digest in kept_contents(recorded.event):
             self._named.setdefault(digest, row[0])
+        if isinstance(recorded.event, ContentsCollected):
+            for digest in recorded.event.digests:
+                self._named.pop(digest, None)
 
     def _contents(self) -> Iterator[None]:
         """Every content that is there, then those that events speak of as kept and that are not."""
@@ -181,11 +209,13 @@ class _Walk:
             (path, seq): row for path, rows in self._versions.by_path.items() for seq, row in rows.items()
         }
         for row in self._db.execute(sql("all_versions")):
-            if left.pop((row[0], row[1]), None) != version_of(row):
+            expected = left.pop((row[0], row[1]), None)
+            if row[1] > self._unread and expected != version_of(row):
                 self._note(f"version @{row[1]} of {row[0]} in the table is not what the events say")
             yield
         for path, seq in left:
-            self._note(f"version @{seq} of {path} is missing in the table")
+            if seq > self._unread:
+                self._note(f"version @{seq} of {path} is missing in the table")
 
     def _file_problems(self) -> Iterator[None]:
         """SQLite's own view: pages, indexes; and requests, which name events."""

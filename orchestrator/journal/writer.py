@@ -7,14 +7,15 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from orchestrator.core.errors import DiskFull, OrchestratorError, RequestIdReused, WorkspaceHeld, WritesStopped
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.ids import Seq
+from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.history import DigestLearned, VersionRow, history
-from orchestrator.journal.blobs import StoredBlob
+from orchestrator.journal.blobs import Blobs, StoredBlob
 from orchestrator.journal.history import add_versions
 from orchestrator.journal.ledger import Ledger, Row
 from orchestrator.journal.schema import naming_trouble, sql
@@ -27,13 +28,29 @@ MOST_PER_COMMIT = 512
 """Units; a longer queue waits for the next commit."""
 
 
+class Along(Protocol):
+    """Work on the journal itself that happens together with a unit, in a transaction of their own."""
+
+    def inside(self, connection: sqlite3.Connection) -> None:
+        """When the unit's rows are in and nothing is committed; what it raises undoes all."""
+
+    def after(self) -> frozenset[Digest]:
+        """Right after the commit; the contents that are kept no more."""
+
+
 class Job:
-    """A unit on its way, and who waits for it."""
+    """A unit on its way, who waits for it, and what happens along with it."""
 
-    __slots__ = ("blobs", "done", "unit")
+    __slots__ = ("along", "blobs", "done", "unit")
 
-    def __init__(self, unit: Unit, blobs: tuple[StoredBlob, ...], done: asyncio.Future[tuple[Recorded, ...]]) -> None:
-        self.unit, self.blobs, self.done = unit, blobs, done
+    def __init__(
+        self,
+        unit: Unit,
+        blobs: tuple[StoredBlob, ...],
+        done: asyncio.Future[tuple[Recorded, ...]],
+        along: Along | None = None,
+    ) -> None:
+        self.unit, self.blobs, self.done, self.along = unit, blobs, done, along
 
 
 class Writer:
@@ -47,9 +64,17 @@ class Writer:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, *, clock: Clock, entropy: Entropy, step: Step, deliver: Deliver
+        self,
+        connection: sqlite3.Connection,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        step: Step,
+        deliver: Deliver,
+        blobs: Blobs,
     ) -> None:
-        self._db, self._step, self._deliver = connection, step, deliver
+        self._db, self._step, self._deliver, self._blobs = connection, step, deliver, blobs
+        self._gone: set[Digest] = set()
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._broken: str | None = None
         with naming_trouble("the journal"):
@@ -101,6 +126,8 @@ class Writer:
     def _outcomes(self, jobs: Sequence[Job]) -> list[Outcome]:
         if self._broken is not None:
             return [WritesStopped(self._broken) for _ in jobs]
+        if len(jobs) > 1 and any(job.along for job in jobs):
+            return [outcome for job in jobs for outcome in self._outcomes((job,))]
         try:
             outcomes = self._commit(jobs)
         except OrchestratorError as error:
@@ -110,6 +137,9 @@ class Writer:
                 return [error]
             return [outcome for job in jobs for outcome in self._outcomes((job,))]
         self._step_each("txn_committed", outcomes)
+        for job in jobs:
+            if job.along is not None:
+                self._gone |= job.along.after()
         return outcomes
 
     def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
@@ -124,6 +154,9 @@ class Writer:
             for job in jobs:
                 outcomes.append(self._admitted(job, rows, blobs, versions))
             self._write(rows, blobs, versions)
+            for job in jobs:
+                if job.along is not None:
+                    job.along.inside(self._db)
             self._step_each("txn_open", outcomes)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
@@ -133,6 +166,7 @@ class Writer:
             self._undo()
             raise
         self._ledger.keep()
+        self._gone.difference_update(blob.digest for blob in blobs)
         return outcomes
 
     def _admitted(
@@ -144,6 +178,10 @@ class Writer:
             return error
         rows += new_rows
         blobs += job.blobs
+        if self._gone:
+            # Whoever prepared it may have met these before they were collected, and left them out.
+            lost = [blob for blob in job.unit.blobs if blob[0] in self._gone]
+            blobs += self._blobs.prepare(lost, kept=lambda digest: False)
         for event in recorded:
             versions += history(event)
         return recorded

@@ -43,7 +43,9 @@ def test_every_table_is_strict(state_dir: Path) -> None:
     connection = open_writer(state_dir / FILE_NAME)
     tables = {row[1]: row[5] for row in connection.execute("PRAGMA table_list") if not row[1].startswith("sqlite_")}
     connection.close()
-    assert tables == dict.fromkeys(("meta", "events", "requests", "blobs", "file_versions", "snapshots", "segments"), 1)
+    assert tables == dict.fromkeys(
+        ("meta", "events", "requests", "blobs", "file_versions", "snapshots", "segments", "archived_streams"), 1
+    )
 
 
 def test_a_reader_can_neither_write_nor_checkpoint(state_dir: Path) -> None:
