@@ -28,6 +28,7 @@ from orchestrator.core.projections.state import State
 from orchestrator.engine.engine import Engine
 from orchestrator.engine.people import DaemonFacts
 from orchestrator.engine.services import Services
+from orchestrator.journal.keeping import SqliteKeeper
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
@@ -108,6 +109,7 @@ class Daemon:
             config.state_dir, clock=clock, entropy=entropy, step=self._step, mark=_mark(config)
         )
         stack.push_async_callback(journal.close)
+        self._keeper = SqliteKeeper(journal, clock=clock)
         async for recorded in journal.events(EventFilter()):
             state.apply(recorded)
         disk = KernelDisk()
@@ -160,7 +162,14 @@ class Daemon:
             notes=self._notes,
         )
         roots = (config.workspace,)
-        return Engine(services, roots=roots, facts=facts, read_policy=lambda: read_policy(config), stop=self.stop)
+        return Engine(
+            services,
+            roots=roots,
+            facts=facts,
+            read_policy=lambda: read_policy(config),
+            stop=self.stop,
+            keeper=self._keeper,
+        )
 
     # --- the outside --------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from orchestrator.api import keeping
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.operation import CHANGES, PATHS, READS, Operation, Shape
@@ -239,6 +240,7 @@ OPERATIONS: tuple[Operation, ...] = (
             ("stop", p.Stop, r.Done, "End the daemon.", True),
         )
     ),
+    *keeping.OPERATIONS,
 )
 
 BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}

@@ -23,6 +23,7 @@ from orchestrator.api.parameters import Params, Replacement
 from orchestrator.api.results import Result
 from orchestrator.clients.calls import AgentCalls
 from orchestrator.clients.connection import Asked, Caller, RemoteError, asked, socket_of, welcomed
+from orchestrator.clients.keeping import KeepingCalls
 from orchestrator.clients.people import PeopleCalls
 from orchestrator.core.errors import DaemonUnreachable
 
@@ -37,7 +38,7 @@ MAX_REPLY_BYTES = 64 * 1024 * 1024
 _NAMES = {operation.params: operation.name for operation in OPERATIONS}
 
 
-class FileAccess(AgentCalls, PeopleCalls):
+class FileAccess(AgentCalls, PeopleCalls, KeepingCalls):
     """A session with the daemon of a workspace. Calls may run side by side; each gets its own answer.
 
     Calls raise RemoteError with the daemon's refusal, DaemonRestarted where the daemon ends

@@ -41,6 +41,7 @@ from orchestrator.engine.changing import Changer
 from orchestrator.engine.effects import Effects
 from orchestrator.engine.granting import Granter
 from orchestrator.engine.history import Historian
+from orchestrator.engine.keeping import Keeping
 from orchestrator.engine.listing import Lister
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.paths import Paths
@@ -54,6 +55,7 @@ from orchestrator.engine.settling import Settler
 from orchestrator.engine.stacks import Stacks
 from orchestrator.engine.writing import Writer
 from orchestrator.logs import logger
+from orchestrator.ports import JournalKeeper
 
 Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
 
@@ -72,6 +74,7 @@ class Engine:
         facts: DaemonFacts,
         read_policy: Callable[[], tuple[str, str]],
         stop: Callable[[], None],
+        keeper: JournalKeeper,
     ) -> None:
         self._s = services
         observer, effects = Observer(services), Effects(services)
@@ -105,6 +108,7 @@ class Engine:
             self._granter,
             self._stacks,
             self.people,
+            Keeping(services, gate, keeper, state_dir=facts.state_dir),
         )
         self._rooms = rooms
         self._handlers: dict[str, Handler] = {}

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import msgspec
 
-from orchestrator.core.errors import DiskFull, JournalCorrupt, OperatorError
+from orchestrator.core.errors import DiskFull, JournalCorrupt
 from orchestrator.core.events import chain
+from orchestrator.core.keeping import BackupInvalid, BackupRefused
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql, sync_directory
 from orchestrator.journal.segments import ARCHIVE, Archive, segments_of
@@ -27,19 +28,6 @@ PAGES = 512
 """Copied in one step; writers go on between and during them."""
 
 BLOCK_BYTES = 1024 * 1024
-
-
-class BackupRefused(OperatorError):
-    """The place for a backup can't be used."""
-
-    code = "backup_refused"
-
-
-class BackupInvalid(OperatorError):
-    """What is to be restored is no whole backup."""
-
-    code = "backup_invalid"
-    hint = "Use another backup; this one was not finished, or was changed since."
 
 
 class Copied(msgspec.Struct, frozen=True):

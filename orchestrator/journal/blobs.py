@@ -6,6 +6,7 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -69,9 +70,10 @@ class Blobs:
                         yield file
 
     def remove(self, digests: Iterable[Digest]) -> None:
-        """Unlink the files of contents that no row names any more. Raises OSError."""
+        """Unlink the files of contents that no row names any more; what can't be now, the next start sweeps."""
         for digest in digests:
-            self._place(digest).unlink(missing_ok=True)
+            with suppress(OSError):
+                self._place(digest).unlink()
 
     def name_of(self, digest: Digest) -> str:
         """Where the file of a content lies, relative to the state directory."""

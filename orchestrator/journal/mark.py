@@ -47,6 +47,13 @@ class MarkFile:
                 hint="`orchestrator journal adopt` goes on with the journal as it is.",
             ) from error
 
+    def read_if_readable(self) -> Mark | None:
+        """For whoever goes on with the journal as it is."""
+        try:
+            return self.read()
+        except JournalBehind:
+            return None
+
     def write(self, mark: Mark) -> None:
         """Put it in place, whole and synced; one that was overtaken meanwhile is left out. Raises OSError."""
         with self._one_at_a_time:
@@ -78,22 +85,24 @@ class MarkFile:
     def check(self, connection: sqlite3.Connection, archive: Archive) -> None:
         """Raises JournalBehind unless the journal came as far as the mark, by the same events."""
         mark = self.read()
-        if mark is None:
-            return
-        with naming_trouble("the journal"):
-            (journal,) = connection.execute(sql("journal_id")).fetchone()
-            last = connection.execute(sql("last_event")).fetchone()
-        head = last[0] if last else 0
-        if journal != mark.journal:
-            why = (
-                f"this journal ({journal[:8]}…, at @{head}) is not the one that the workspace had ({mark.journal[:8]}…"
-            )
-            raise _behind(f"{why}, at @{mark.head})", head, mark)
-        if head < mark.head:
-            raise _behind(f"the journal ends at @{head}, but it had come to @{mark.head}", head, mark)
-        if mark.head and hash_at(connection, archive, mark.head) != mark.head_hash:
-            why = f"the journal's event @{mark.head} is not the one that was there; its head is @{head}"
-            raise _behind(f"{why}, it had come to @{mark.head}", head, mark)
+        if mark is not None:
+            demand(mark, connection, archive)
+
+
+def demand(mark: Mark, connection: sqlite3.Connection, archive: Archive) -> None:
+    """Raises JournalBehind unless the journal came as far as a mark, by the same events. Blocking."""
+    with naming_trouble("the journal"):
+        (journal,) = connection.execute(sql("journal_id")).fetchone()
+        last = connection.execute(sql("last_event")).fetchone()
+    head = last[0] if last else 0
+    if journal != mark.journal:
+        why = f"this journal ({journal[:8]}…, at @{head}) is not the one that the workspace had ({mark.journal[:8]}…"
+        raise _behind(f"{why}, at @{mark.head})", head, mark)
+    if head < mark.head:
+        raise _behind(f"the journal ends at @{head}, but it had come to @{mark.head}", head, mark)
+    if mark.head and hash_at(connection, archive, mark.head) != mark.head_hash:
+        why = f"the journal's event @{mark.head} is not the one that was there; its head is @{head}"
+        raise _behind(f"{why}, it had come to @{mark.head}", head, mark)
 
 
 def hash_at(connection: sqlite3.Connection, archive: Archive, seq: int) -> str | None:

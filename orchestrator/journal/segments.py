@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
-from orchestrator.core.errors import JournalCorrupt, OperatorError
+from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Digest
+from orchestrator.core.keeping import ArchiveMissing
 from orchestrator.journal.blobs import zstd
 from orchestrator.journal.rows import EVENT_COLUMNS, link_problem, origin_of, recorded_of
 from orchestrator.journal.schema import sql, sync_directory
@@ -32,12 +33,6 @@ OPEN_SEGMENTS = 2
 
 _BLOBS = ("payload", "salt", "payload_hash", "prev_hash", "hash", "details", "details_hash")
 _ORDER = tuple(name.strip() for name in EVENT_COLUMNS.split(","))
-
-
-class ArchiveMissing(OperatorError):
-    """Events were archived, and the file that holds them is not in its place."""
-
-    code = "archive_missing"
 
 
 class Segment(msgspec.Struct, frozen=True):
@@ -148,22 +143,6 @@ def read_segment(folder: Path, segment: Segment) -> SegmentRows:
     if (found.header.first, found.header.last, found.header.prev_hash, found.header.last_hash) != ends:
         raise JournalCorrupt(f"{path} holds @{found.header.first} to @{found.header.last}, which is another segment")
     return found
-
-
-def described(path: Path) -> tuple[SegmentRows, Segment]:
-    """A file that no table names yet, by what it says of itself. Raises ArchiveMissing, JournalCorrupt."""
-    data = _data(path, "a segment")
-    found = parse_segment(data, path)
-    header = found.header
-    return found, Segment(
-        header.first,
-        header.last,
-        bytes.fromhex(header.prev_hash),
-        bytes.fromhex(header.last_hash),
-        path.name,
-        _digest(data),
-        len(data),
-    )
 
 
 def parse_segment(data: bytes, path: Path) -> SegmentRows:

@@ -6,21 +6,21 @@ import asyncio
 import errno
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
 from anyio import CancelScope, to_thread
 
-from orchestrator.core.errors import DiskFull, JournalCorrupt, WritesStopped
+from orchestrator.core.errors import DiskFull, JournalBehind, JournalCorrupt, WritesStopped
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Digest
-from orchestrator.journal.mark import EVERY, Mark, MarkFile
+from orchestrator.journal.mark import EVERY, Mark, MarkFile, demand
 from orchestrator.journal.reading import INLINE_BYTES, Reading
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, open_writer, sql
-from orchestrator.journal.segments import segments_of
+from orchestrator.journal.segments import Segment, segments_of
 from orchestrator.journal.verify import check_pages, check_tail
 from orchestrator.journal.writer import Along, Job, Outcome, Writer
 from orchestrator.logs import logger
@@ -105,7 +105,7 @@ class SqliteJournal(Reading):
         await self._open_readers()
         if self._writer is not None:
             self._writer.start()
-            await to_thread.run_sync(self._set_mark, self._here())
+            await to_thread.run_sync(self._set_mark, self.here)
 
     def _refuse_to_begin_anew(self) -> None:
         """Contents without a journal: it was lost, and a new one would forget all that it said."""
@@ -119,6 +119,36 @@ class SqliteJournal(Reading):
                 hint=f"Restore it from a backup, or move {self._state_dir} away to begin anew.",
             )
 
+    # --- for its keeper -----------------------------------------------------------------
+
+    @property
+    def state_dir(self) -> Path:
+        return self._state_dir
+
+    def is_at(self, mark: Mark) -> bool:
+        """Whether the journal came as far as a mark, by the same events. Blocking."""
+        try:
+            demand(mark, self._lookup, self._archive)
+        except JournalBehind:
+            return False
+        return True
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The files that are read for the events that they hold."""
+        return self._segments
+
+    @segments.setter
+    def segments(self, segments: tuple[Segment, ...]) -> None:
+        self._segments = segments
+
+    def forget(self, digests: Iterable[Digest]) -> None:
+        """These contents are kept no more."""
+        for digest in digests:
+            self._kept.pop(digest, None)
+
+    # --- opening and closing ------------------------------------------------------------
+
     def _vouch(self, connection: sqlite3.Connection) -> None:
         if self._mark is not None:
             self._mark.check(connection, self._archive)
@@ -130,7 +160,9 @@ class SqliteJournal(Reading):
         for file in self._blobs.unnamed(named):
             file.unlink()
 
-    def _here(self) -> Mark:
+    @property
+    def here(self) -> Mark:
+        """The head as a mark."""
         return Mark(self._identity, self._head, self._tip.hex())
 
     def _set_mark(self, mark: Mark) -> None:
@@ -149,7 +181,7 @@ class SqliteJournal(Reading):
             await self._reads.aclose()
             if writer is not None:
                 await to_thread.run_sync(writer.close)  # last, so that SQLite folds the log into the database
-                await to_thread.run_sync(self._set_mark, self._here())
+                await to_thread.run_sync(self._set_mark, self.here)
 
     # --- appending ----------------------------------------------------------------------
 
@@ -222,7 +254,7 @@ class SqliteJournal(Reading):
         self._trim()
         if self._mark is not None and self._head >= self._marked + EVERY and self._writer is not None:
             self._marked = self._head
-            self._packers.submit(self._set_mark, self._here())
+            self._packers.submit(self._set_mark, self.here)
         for job, outcome in batch:
             _resolve(job, trouble or outcome)
 

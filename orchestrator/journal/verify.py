@@ -21,12 +21,13 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.events.keeping import ContentsCollected
 from orchestrator.core.ids import Digest, Seq
+from orchestrator.core.keeping import ArchiveMissing
 from orchestrator.core.projections.history import VersionRow, history
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.history import Versions, version_of
 from orchestrator.journal.rows import event_of, link_problem, origin_of, recorded_with
 from orchestrator.journal.schema import naming_trouble, open_reader, sql
-from orchestrator.journal.segments import Archive, ArchiveMissing, archived_end, segments_of
+from orchestrator.journal.segments import Archive, archived_end, segments_of
 from orchestrator.ports import VerifyReport
 
 TAIL = 1000

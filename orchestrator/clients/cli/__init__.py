@@ -11,7 +11,7 @@ import sys
 import click
 
 from orchestrator.api.framing import Refusal
-from orchestrator.clients.cli import changes, daemon, files, people, records
+from orchestrator.clients.cli import changes, daemon, files, keeping, people, records
 from orchestrator.clients.cli.context import DONE, INTERNAL, USAGE, Settings, refusal_of, shared
 from orchestrator.core.errors import OrchestratorError
 
@@ -39,6 +39,8 @@ for _command in (
     *(people.approvals, people.conflicts, records.policy, records.journal, daemon.completion),
 ):
     orchestrator.add_command(_command)
+for _command in keeping.COMMANDS:
+    records.journal.add_command(_command)
 
 
 def main(argv: list[str]) -> int:
