@@ -41,6 +41,13 @@ class Contents:
             self._documents.pop(old, None)
             self._held -= len(dropped)
 
+    def forget(self, digest: Digest) -> None:
+        """Let a content go that is kept no more."""
+        dropped = self._bytes.pop(digest, None)
+        self._documents.pop(digest, None)
+        if dropped is not None:
+            self._held -= len(dropped)
+
     def cached(self, digest: Digest) -> bytes | None:
         """What is at hand, without asking the journal."""
         data = self._bytes.get(digest)

@@ -107,6 +107,9 @@ class Keeping:
             origin=caller.origin(call),
             dry_run=params.dry_run,
         )
+        if not params.dry_run:
+            for digest in found.digests:
+                self._s.contents.forget(digest)
         done = "would be removed" if params.dry_run else "are removed"
         return k.CollectAnswer(
             message=f"{len(found.digests)} contents {done}",

@@ -136,7 +136,7 @@ class Reading:
         return version_of(row) if row else None
 
     async def verify(self) -> VerifyReport:
-        return await to_thread.run_sync(verify, self._path, self._blobs, self._archive)
+        return await to_thread.run_sync(verify, self._path, self._blobs, Archive(self._archive.folder))
 
     def _holding(self, seq: int) -> Segment | None:
         """The archived segment that an event is in."""
