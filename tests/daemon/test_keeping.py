@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ LARGE = "0123456789\n" * 30_000
 
 async def write(files: FileAccess, path: str, *contents: str) -> list[str]:
     """Give a file these contents, one after the other; the versions."""
-    versions = []
+    versions: list[str] = []
     for content in contents:
         answer = await files.write_file(path, content, mode="truncate" if versions else "create")
         versions.append(answer.version_id or "")
@@ -117,13 +117,14 @@ async def test_a_backup_that_was_touched_is_not_restored(daemon: RunningDaemon) 
         await files_backup(daemon, whole)
     daemon.stop()
     (content,) = [path for path in (whole / "blobs").rglob("*") if path.is_file()]
-    for name, spoil in {
+    spoils: dict[str, Callable[[Path], object]] = {
         "no manifest": lambda folder: (folder / "manifest.json").unlink(),
         "manifest cut": lambda folder: (folder / "manifest.json").write_text("{"),
         "content gone": lambda folder: (folder / content.relative_to(whole)).unlink(),
         "content cut": lambda folder: (folder / content.relative_to(whole)).write_bytes(b"x"),
         "database cut": lambda folder: (folder / "journal.db").write_bytes(b""),
-    }.items():
+    }
+    for name, spoil in spoils.items():
         spoilt = daemon.base / name.replace(" ", "-")
         shutil.copytree(whole, spoilt)
         spoil(spoilt)
