@@ -26,6 +26,7 @@ from tests.journal.given import (
     PATH,
     STREAM,
     TASK,
+    SeededEntropy,
     SteppingClock,
     aborted,
     applied,
@@ -319,3 +320,29 @@ async def test_a_corrupt_journal_makes_no_backup(state_dir: Path, tmp_path: Path
     assert not (tmp_path / "copy").exists()
     with pytest.raises(BackupInvalid, match="manifest"):
         check_backup(state_dir)
+
+
+# --- the clock -------------------------------------------------------------------------
+
+
+async def test_a_clock_that_jumps_back_changes_no_order(state_dir: Path) -> None:
+    clock = SteppingClock()
+    journal = await SqliteJournal.open(state_dir, clock=clock, entropy=SeededEntropy())
+    for number in range(6):
+        clock.ms -= 3_600_000 if number == 3 else 0
+        await journal.append(unit(found(b"%d" % number), stream="workspace", blobs=[b"%d" % number]))
+    events = await read(journal, EventFilter(), 2)
+    assert events[3].at < events[2].at
+    assert seqs(events) == [1, 2, 3, 4, 5, 6]
+    assert [row.digest for row in await journal.versions(PATH, limit=9)] == [
+        digest(b"%d" % n) for n in range(5, -1, -1)
+    ]
+    row = await journal.version_at(PATH, 3)
+    assert row is not None
+    assert row.digest == digest(b"2")
+    await SqliteKeeper(journal, clock=clock).archive(Seq(4), Origin())
+    await journal.close()
+    again = await SqliteJournal.open(state_dir, clock=clock, entropy=SeededEntropy())
+    assert seqs(await read(again, EventFilter(until=6), 2)) == [1, 2, 3, 4, 5, 6]
+    assert (await again.verify()).problems == ()
+    await again.close()
