@@ -151,6 +151,19 @@ async def test_readers_beside_an_archiver_miss_nothing(opened: Open) -> None:
         done.set()
 
 
+async def test_events_archived_under_a_query_are_not_missed(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = await opened()
+    await mixed(journal)
+    select, keeper = journal._select, keeper_of(journal)
+
+    async def late(wanted: EventFilter, *, after: int, limit: int, newest: bool) -> list[object]:
+        await keeper.archive(Seq(10), Origin())
+        return await select(wanted, after=after, limit=limit, newest=newest)
+
+    monkeypatch.setattr(journal, "_select", late)
+    assert seqs(await read(journal, EventFilter(until=30), 100)) == list(range(1, 31))
+
+
 async def test_segments_come_back_newest_first(opened: Open) -> None:
     journal = await opened()
     await mixed(journal)
