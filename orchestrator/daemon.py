@@ -28,6 +28,7 @@ from orchestrator.core.projections.state import State
 from orchestrator.engine.engine import Engine
 from orchestrator.engine.people import DaemonFacts
 from orchestrator.engine.services import Services
+from orchestrator.journal.keeping import SqliteKeeper
 from orchestrator.journal.signing import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.logs import logger, start_logging
@@ -106,8 +107,11 @@ class Daemon:
     async def _services(self, stack: AsyncExitStack) -> Services:
         config = self._config
         clock, entropy, state = SystemClock(), SystemEntropy(), State()
-        journal = await SqliteJournal.open(config.state_dir, clock=clock, entropy=entropy, step=self._step)
+        journal = await SqliteJournal.open(
+            config.state_dir, clock=clock, entropy=entropy, step=self._step, mark=_mark(config)
+        )
         stack.push_async_callback(journal.close)
+        self._keeper = SqliteKeeper(journal, clock=clock)
         async for recorded in journal.events(EventFilter()):
             state.apply(recorded)
         disk = KernelDisk()
@@ -171,6 +175,7 @@ class Daemon:
             stop=self.stop,
             watcher=watcher,
             signer=KeyFile(Path(config.state_dir)),
+            keeper=self._keeper,
         )
 
     # --- the outside --------------------------------------------------------------------
@@ -206,6 +211,10 @@ class Daemon:
                 "state_dir": config.state_dir,
             },
         )
+
+
+def _mark(config: Config) -> Path:
+    return Path(locations.mark_file(config.workspace_id))
 
 
 def _identities(path: str) -> frozenset[tuple[int, int]]:

@@ -50,6 +50,7 @@ from orchestrator.engine.entries import Entries
 from orchestrator.engine.following import Follower
 from orchestrator.engine.granting import Granter
 from orchestrator.engine.history import Historian
+from orchestrator.engine.keeping import Keeping
 from orchestrator.engine.leasing import Leaser
 from orchestrator.engine.listing import Lister
 from orchestrator.engine.observing import Observer
@@ -68,7 +69,7 @@ from orchestrator.engine.undoing import Undoer
 from orchestrator.engine.watching import Watching
 from orchestrator.engine.writing import Writer
 from orchestrator.logs import logger
-from orchestrator.ports import Signer, Watcher
+from orchestrator.ports import JournalKeeper, Signer, Watcher
 
 Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
 
@@ -88,6 +89,7 @@ class Engine:
         read_policy: Callable[[], tuple[str, str]],
         stop: Callable[[], None],
         signer: Signer,
+        keeper: JournalKeeper,
         watcher: Watcher | None = None,
     ) -> None:
         self._s = services
@@ -135,6 +137,7 @@ class Engine:
             Auditor(services, paths),
             self._sealer,
             Redactor(services, gate),
+            Keeping(services, gate, keeper, state_dir=facts.state_dir),
         )
         self._rooms = rooms
         self._handlers: dict[str, Handler] = {}

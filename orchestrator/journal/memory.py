@@ -218,7 +218,7 @@ class MemoryJournal:
                 problems.append(problem)
             end = (row[0], row[17])
             if isinstance(recorded.event, CheckpointSigned):
-                signed.append(Signed(recorded.seq, recorded.event, self._hash_of(recorded.event.head)))
+                signed.append(Signed(recorded.seq, recorded.event))
         problems += seals.problems(signed, end, self._hash_of)
         problems += [f"the content {digest} is not what its name says" for digest, data in self._blobs.items()
                      if digest_of(data) != digest]  # fmt: skip

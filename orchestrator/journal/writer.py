@@ -7,6 +7,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from orchestrator.core.errors import DiskFull, OrchestratorError, RequestIdReused, WorkspaceHeld, WritesStopped
 from orchestrator.core.events import chain
@@ -28,10 +29,20 @@ MOST_PER_COMMIT = 512
 """Units; a longer queue waits for the next commit."""
 
 
-class Job:
-    """A unit on its way, and who waits for it; with it may go a redaction (its statement and values)."""
+class Along(Protocol):
+    """Work on the journal itself that happens together with a unit, in a transaction of their own."""
 
-    __slots__ = ("blobs", "done", "forgets", "redacts", "scrubbed", "unit")
+    def inside(self, connection: sqlite3.Connection) -> None:
+        """When the unit's rows are in and nothing is committed; what it raises undoes all."""
+
+    def after(self) -> frozenset[Digest]:
+        """Right after the commit; the contents that are kept no more."""
+
+
+class Job:
+    """A unit on its way, who waits for it, and what happens along with it."""
+
+    __slots__ = ("along", "blobs", "done", "forgets", "redacts", "scrubbed", "unit")
 
     def __init__(
         self,
@@ -39,11 +50,12 @@ class Job:
         blobs: tuple[StoredBlob, ...],
         done: asyncio.Future[tuple[Recorded, ...]],
         *,
+        along: Along | None = None,
         redacts: tuple[bytes, bytes, int, bytes] | None = None,
         forgets: Digest | None = None,
     ) -> None:
-        self.unit, self.blobs, self.done = unit, blobs, done
-        self.redacts, self.forgets = redacts, forgets
+        self.unit, self.blobs, self.done, self.along = unit, blobs, done, along
+        self.redacts, self.forgets = redacts, forgets  # a redaction's statement and values
         self.scrubbed = False
 
 
@@ -69,6 +81,7 @@ class Writer:
     ) -> None:
         self._db, self._blobs, self._step, self._deliver = connection, blobs, step, deliver
         self._scrubber = Scrubber(connection, blobs)
+        self._gone: set[Digest] = set()
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._broken: str | None = None
         with naming_trouble("the journal"):
@@ -120,6 +133,8 @@ class Writer:
     def _outcomes(self, jobs: Sequence[Job]) -> list[Outcome]:
         if self._broken is not None:
             return [WritesStopped(self._broken) for _ in jobs]
+        if len(jobs) > 1 and any(job.along for job in jobs):
+            return [outcome for job in jobs for outcome in self._outcomes((job,))]
         try:
             outcomes = self._commit(jobs)
         except OrchestratorError as error:
@@ -130,6 +145,9 @@ class Writer:
             return [outcome for job in jobs for outcome in self._outcomes((job,))]
         self._step_each("txn_committed", outcomes)
         self._scrubber.after(job for job, outcome in zip(jobs, outcomes, strict=True) if isinstance(outcome, tuple))
+        for job in jobs:
+            if job.along is not None:
+                self._gone |= job.along.after()
         return outcomes
 
     def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
@@ -147,6 +165,9 @@ class Writer:
             self._scrubber.within(
                 job for job, outcome in zip(jobs, outcomes, strict=True) if isinstance(outcome, tuple)
             )
+            for job in jobs:
+                if job.along is not None:
+                    job.along.inside(self._db)
             self._step_each("txn_open", outcomes)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
@@ -156,6 +177,7 @@ class Writer:
             self._undo()
             raise
         self._ledger.keep()
+        self._gone.difference_update(blob.digest for blob in blobs)
         return outcomes
 
     def _admitted(
@@ -167,6 +189,10 @@ class Writer:
             return error
         rows += new_rows
         blobs += job.blobs
+        if self._gone:
+            # Whoever prepared it may have met these before they were collected, and left them out.
+            lost = [blob for blob in job.unit.blobs if blob[0] in self._gone]
+            blobs += self._blobs.prepare(lost, kept=lambda digest: False)
         for event in recorded:
             versions += history(event)
         return recorded

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.core.content import FoundFile
 from orchestrator.core.errors import JournalCorrupt, JournalTooNew, WorkspaceHeld, WritesStopped
 from orchestrator.core.events.files import FilesFound
-from orchestrator.journal.reading import select
+from orchestrator.journal.selecting import select
 from orchestrator.journal.schema import APPLICATION_ID, FILE_NAME, migrations, open_reader, open_writer
 from orchestrator.ports import EventFilter
 from tests.journal.conftest import Open
@@ -46,7 +46,18 @@ def test_every_table_is_strict(state_dir: Path) -> None:
     tables = {row[1]: row[5] for row in connection.execute("PRAGMA table_list") if not row[1].startswith("sqlite_")}
     connection.close()
     assert tables == dict.fromkeys(
-        ("meta", "events", "requests", "blobs", "file_versions", "snapshots", "segments", "file_modes"), 1
+        (
+            "meta",
+            "events",
+            "requests",
+            "blobs",
+            "file_versions",
+            "snapshots",
+            "segments",
+            "file_modes",
+            "archived_streams",
+        ),
+        1,
     )
 
 

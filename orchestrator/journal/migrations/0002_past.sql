@@ -22,6 +22,12 @@ CREATE TABLE segments (
     size      INTEGER NOT NULL
 ) STRICT;
 
+-- How many events each stream had when events of it were archived last; in the database it may have none left.
+CREATE TABLE archived_streams (
+    stream  TEXT PRIMARY KEY,
+    version INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- The same tables without a foreign key: an event may be in a file.
 CREATE TABLE requests_new (
     agent      TEXT NOT NULL,
