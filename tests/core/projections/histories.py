@@ -14,28 +14,50 @@ from orchestrator.core.events.conflicts import (
     ConflictFound,
     ConflictSettled,
     ConflictSuperseded,
+    PolicyLoaded,
 )
 from orchestrator.core.events.files import (
+    CallRefused,
     ChangeAborted,
     ChangeApplied,
     ChangeDiverged,
     ChangeIntended,
+    ChangeRefused,
+    ContentSearched,
+    DiffShown,
+    DirectoryListed,
     DivergedPath,
     FileChangedOutside,
     FileCreatedOutside,
+    FileInspected,
     FileRead,
     FileRemovedOutside,
     FilesFound,
+    ReadRefused,
     SeenLines,
+    SessionNoted,
+    StrayKept,
 )
+from orchestrator.core.events.keeping import (
+    CheckpointSigned,
+    ContentRedacted,
+    ContentsCollected,
+    JournalAdopted,
+    PayloadRedacted,
+    SegmentArchived,
+    SegmentRestored,
+)
+from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseReleased, LeaseRenewed
 from orchestrator.core.events.sessions import (
     AgentAdded,
     AgentRevoked,
+    ApproverSet,
     SessionClosed,
     SessionOpened,
     TaskBegun,
     TaskEnded,
 )
+from orchestrator.core.events.world import OutsideGroupClosed, OutsideGroupOpened
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 
 PATHS = [WorkspacePath(name) for name in ("a.txt", "b.txt", "src/c.py")]
@@ -88,6 +110,35 @@ events: st.SearchStrategy[Event] = st.one_of(
               current_version=st.none() | seqs, proposed=maybe, approval=st.none() | seqs, reason=st.text(max_size=3)),
     st.builds(ConflictSettled, conflict=seqs, choice=st.just("current"), by=st.just("p"), change=st.none() | seqs),
     st.builds(ConflictSuperseded, conflict=seqs, change=seqs),
+    st.builds(ApproverSet, salt=st.just("01"), scrypt=st.sampled_from(["02", "03"]), by=st.just("first_up")),
+    st.builds(SessionNoted, session=sessions, seen=seen),
+    st.builds(ContentSearched, pattern=st.just("x"), path=st.just("."), globs=st.just(()),
+              seen=st.lists(seen, max_size=2).map(tuple), total=st.just(1), files_searched=st.just(1),
+              left_out=st.just(0), tokens=st.just(1)),
+    st.builds(DiffShown, path=paths, from_version=seqs, to_version=seqs, seen=st.none() | seen),
+    st.builds(LeaseGranted, globs=st.just(("src/**",)), mode=st.sampled_from(["exclusive", "shared"]),
+              expires_at=st.integers(1, 99_000), task=st.none() | seqs, reason=st.text(max_size=3)),
+    st.builds(LeaseRenewed, lease=seqs, expires_at=st.integers(1, 99_000)),
+    st.builds(LeaseReleased, lease=seqs, by=st.just("p")),
+    st.builds(LeaseLapsed, lease=seqs),
+    st.builds(OutsideGroupOpened, trigger=st.just("watch")),
+    st.builds(OutsideGroupClosed, group=seqs, changes=st.just(1)),
+    st.sampled_from([
+        FileInspected(operation="file_info", path="a"),
+        DirectoryListed(operation="list_files", path=PATHS[0], globs=(), entries=1),
+        ReadRefused(operation="read_file", path="a", code="c", message="m"),
+        CallRefused(operation="x", code="c", message="m"),
+        ChangeRefused(operation="x", paths=(), code="c", message="m"),
+        StrayKept(path=PATHS[0], digest=DIGESTS[0], size=1, change=Seq(1)),
+        PolicyLoaded(digest="d", source="s", rules=1),
+        CheckpointSigned(journal="1f", head=Seq(1), head_hash="0a", key="0b", signature="0c"),
+        PayloadRedacted(target=Seq(1), fields=("reason",), by="p"),
+        ContentRedacted(digest=DIGESTS[0], size=1, by="p"),
+        ContentsCollected(digests=(DIGESTS[0],), bytes=1),
+        SegmentArchived(first=Seq(1), last=Seq(2), last_hash="0d", file="f", digest=DIGESTS[0], size=1),
+        SegmentRestored(first=Seq(1), last=Seq(2), file="f"),
+        JournalAdopted(by="p", head=Seq(1), known_head=Seq(2)),
+    ]),
 )  # fmt: skip
 
 
@@ -102,7 +153,7 @@ def record(seq: int, event: Event, session: SessionId | None, agent: AgentName |
         event=event,
         payload_hash=b"",
         prev_hash=b"",
-        hash=b"",
+        hash=seq.to_bytes(32, "big"),
     )
 
 
