@@ -292,6 +292,7 @@ class SessionLine(Result, frozen=True, kw_only=True):
 class Health(Result, frozen=True, kw_only=True):
     state: Literal["ok", "writes_stopped", "starting"]
     baseline: Literal["running", "done"]
+    verified: str = ""  # the journal: "running", "@N" when all up to there was checked, "failed: …"
     notes: tuple[str, ...] = ()
     recovered: int = 0  # changes closed by recovery at this start
     diverged: tuple[str, ...] = ()  # changes whose bytes did not land
@@ -360,6 +361,7 @@ class RebuildAnswer(Result, frozen=True, kw_only=True):
     ok: bool
     events: int
     projections: tuple[str, ...]
+    snapshots: int = 0  # whose digests were compared
     first_difference: str | None = None
 
 

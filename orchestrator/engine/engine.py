@@ -38,6 +38,7 @@ from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.baseline import Baseline
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changing import Changer
+from orchestrator.engine.checking import Checking
 from orchestrator.engine.effects import Effects
 from orchestrator.engine.granting import Granter
 from orchestrator.engine.history import Historian
@@ -46,11 +47,13 @@ from orchestrator.engine.observing import Observer
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.people import DaemonFacts, People
 from orchestrator.engine.reading import Reader
+from orchestrator.engine.rebuilding import Rebuilder
 from orchestrator.engine.recovery import Recovery
 from orchestrator.engine.reverting import Reverter
 from orchestrator.engine.searching import Searcher
 from orchestrator.engine.services import Services
 from orchestrator.engine.settling import Settler
+from orchestrator.engine.snapshotting import Snapshotter
 from orchestrator.engine.stacks import Stacks
 from orchestrator.engine.writing import Writer
 from orchestrator.logs import logger
@@ -82,6 +85,8 @@ class Engine:
         self.baseline = Baseline(services, observer)
         self._granter = Granter(services, observer, effects, answers, gate)
         self._stacks = Stacks(services, answers)
+        self._checking = Checking(services, effects)
+        self.snapshots = Snapshotter(services)
         reader = Reader(services, observer, paths)
         self.people = People(
             services,
@@ -93,6 +98,7 @@ class Engine:
             read_policy=read_policy,
             stop=stop,
             recovered=lambda: self._recovery.closed,
+            verified=lambda: self._checking.verified,
         )
         rooms: tuple[object, ...] = (
             reader,
@@ -105,6 +111,7 @@ class Engine:
             self._granter,
             self._stacks,
             self.people,
+            Rebuilder(services, self.baseline),
         )
         self._rooms = rooms
         self._handlers: dict[str, Handler] = {}
@@ -116,6 +123,7 @@ class Engine:
         """Recover, scan, then serve; background work ends before this does."""
         async with anyio.create_task_group() as tasks:
             self._s.tasks = tasks
+            await self.snapshots.begin()
             await self._close_sessions()
             await self._recovery.run()
             await self.baseline.scan()
@@ -123,9 +131,12 @@ class Engine:
             self._s.in_background(self.baseline.keep)
             async with anyio.create_task_group() as clocks:
                 clocks.start_soon(self._expire)
+                clocks.start_soon(self._checking.run)
+                clocks.start_soon(self.snapshots.run)
                 yield self
                 clocks.cancel_scope.cancel()
         self._s.tasks = None
+        await self.snapshots.keep()
 
     async def _expire(self) -> None:
         while True:

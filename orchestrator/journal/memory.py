@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from itertools import islice
 
+import msgspec
 from anyio.lowlevel import checkpoint
 
 from orchestrator.core.content import digest_of
@@ -17,7 +19,8 @@ from orchestrator.core.projections.history import VersionRow, history
 from orchestrator.journal.history import Versions
 from orchestrator.journal.ledger import Ledger, Row
 from orchestrator.journal.rows import link_problem, origin_of
-from orchestrator.ports import EVERYTHING, Clock, Entropy, EventFilter, RequestSeen, Unit, VerifyReport
+from orchestrator.journal.snapshots import KEPT
+from orchestrator.ports import EVERYTHING, Clock, Entropy, EventFilter, RequestSeen, Snapshot, Unit, VerifyReport
 
 
 class MemoryJournal:
@@ -36,6 +39,7 @@ class MemoryJournal:
         self._rows: list[Row] = []
         self._blobs: dict[Digest, bytes] = {}
         self._versions = Versions()
+        self._snapshots: dict[int, tuple[Snapshot, bytes]] = {}
         self._folds: list[Callable[[Recorded], None]] = []
         self._stopped = ""
 
@@ -92,6 +96,39 @@ class MemoryJournal:
             if len(found) < batch:
                 return
             after = found[-1].seq
+
+    async def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[list[Recorded], None]:
+        await checkpoint()
+        found = self._recorded[after:until]
+        if found:
+            yield found
+
+    async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:
+        await checkpoint()
+        self._snapshots[snapshot.seq] = snapshot, data
+        for seq in sorted(self._snapshots)[:-KEPT]:
+            self._snapshots[seq] = msgspec.structs.replace(self._snapshots[seq][0], kept=False), b""
+
+    async def snapshots(self) -> list[Snapshot]:
+        await checkpoint()
+        return [self._snapshots[seq][0] for seq in sorted(self._snapshots, reverse=True)]
+
+    async def snapshot(self, seq: int) -> bytes:
+        await checkpoint()
+        snapshot, data = self._snapshots.get(seq) or (None, b"")
+        if snapshot is None or not snapshot.kept:
+            raise JournalCorrupt(f"the snapshot at @{seq} is not there")
+        if hashlib.sha256(data).digest() != snapshot.digest:
+            raise JournalCorrupt(f"the snapshot at @{seq} is not what its digest says")
+        return data
+
+    async def checks(self) -> AsyncGenerator[Seq, None]:
+        await checkpoint()
+        yield self.head
+
+    async def table_difference(self) -> str | None:
+        await checkpoint()
+        return None
 
     async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int) -> list[Recorded]:
         await checkpoint()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import sqlite3
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -18,11 +19,14 @@ from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.history import version_of
 from orchestrator.journal.rows import EVENT_COLUMNS, recorded_of
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
-from orchestrator.journal.verify import verify
+from orchestrator.journal.verify import table_difference, verify
 from orchestrator.ports import EVERYTHING, EventFilter, RequestSeen, VerifyReport
 
 INLINE_BYTES = 16 * 1024
 """Contents up to this are packed and unpacked on the event loop (0.1 ms); larger ones in a worker thread."""
+
+PIECE = 2000
+"""Events in one piece of a replay."""
 
 _END = 2**62
 
@@ -70,6 +74,27 @@ class Reading:
                 return
             after = rows[-1][0]
 
+    async def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[list[Recorded], None]:
+        until = self._head if until is None else min(until, self._head)
+        reader = await to_thread.run_sync(open_reader, self._path)
+        try:
+            while after < until:
+                found = await to_thread.run_sync(self._piece, reader, after, until)
+                if not found or found[0].seq != after + 1:  # they are elsewhere; or nowhere, as the fold will say
+                    gap_ends = found[0].seq - 1 if found else until
+                    yield [recorded async for recorded in self.events(EventFilter(after=after, until=gap_ends))]
+                if not found:
+                    return
+                yield found
+                after = found[-1].seq
+        finally:
+            reader.close()
+
+    def _piece(self, reader: sqlite3.Connection, after: int, until: int) -> list[Recorded]:
+        statement = f"SELECT {EVENT_COLUMNS} FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+        with naming_trouble(self._path):
+            return [recorded_of(row) for row in reader.execute(statement, (after, until, PIECE))]
+
     async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int) -> list[Recorded]:
         return [recorded_of(row) for row in await self._select(wanted, after=wanted.after, limit=limit, newest=True)]
 
@@ -102,6 +127,9 @@ class Reading:
     async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
         row = await self._one(self._points, sql("version_with"), (path, digest))
         return version_of(row) if row else None
+
+    async def table_difference(self) -> str | None:
+        return await to_thread.run_sync(table_difference, self._path)
 
     async def verify(self) -> VerifyReport:
         return await to_thread.run_sync(verify, self._path, self._blobs)

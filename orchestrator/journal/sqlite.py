@@ -16,10 +16,12 @@ from anyio import CancelScope, to_thread
 from orchestrator.core.errors import DiskFull, JournalCorrupt, WritesStopped
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Digest
-from orchestrator.journal.reading import INLINE_BYTES, Reading
+from orchestrator.journal.history import renew_versions
+from orchestrator.journal.reading import INLINE_BYTES
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, open_writer, sql
-from orchestrator.journal.verify import check_pages, check_tail
-from orchestrator.journal.writer import Job, Outcome, Writer
+from orchestrator.journal.snapshots import Keeping
+from orchestrator.journal.verify import check_tail
+from orchestrator.journal.writer import Errand, Job, Outcome, Writer
 from orchestrator.ports import Clock, Entropy, Step, Unit
 
 KNOWN_BLOBS = 20_000
@@ -28,7 +30,7 @@ PACKERS = 2
 """Threads that compress and publish contents."""
 
 
-class SqliteJournal(Reading):
+class SqliteJournal(Keeping):
     """See `ports.Journal`. Made by `open`."""
 
     def __init__(self, state_dir: Path) -> None:
@@ -51,8 +53,8 @@ class SqliteJournal(Reading):
     ) -> Self:
         """Open or create the journal of a state directory; `readonly`: never create, never append.
 
-        For writing, SQLite's pages, the schema and the chain of the last 1,000 events are
-        checked; `verify` checks all. Raises JournalCorrupt,
+        For writing, the schema and the chain from the last snapshot on are checked, in a time
+        that does not grow with the journal; `checks` goes on from there. Raises JournalCorrupt,
         naming the place, JournalTooNew, WorkspaceHeld.
         """
         journal = cls(Path(state_dir))
@@ -69,8 +71,8 @@ class SqliteJournal(Reading):
             await to_thread.run_sync(self._refuse_to_begin_anew)
             connection = await to_thread.run_sync(open_writer, self._path)
             try:
-                await to_thread.run_sync(check_pages, connection)
                 await to_thread.run_sync(check_tail, connection)
+                await to_thread.run_sync(renew_versions, connection)
                 await to_thread.run_sync(self._blobs.sweep)
                 writer = Writer(connection, clock=clock, entropy=entropy, step=step, deliver=self._hand_over)
             except BaseException:
@@ -102,6 +104,19 @@ class SqliteJournal(Reading):
                 f"{self._path} is gone, but the contents it names are there",
                 hint=f"Restore it from a backup, or move {self._state_dir} away to begin anew.",
             )
+
+    async def _on_writer(self, name: str, work: Callable[[sqlite3.Connection], None]) -> None:
+        writer = self._writer
+        if writer is None:
+            raise WritesStopped("the journal is not open for writing")
+        errand = Errand(name, work)
+        writer.submit(errand)
+        try:
+            await asyncio.wrap_future(errand.done)
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
+                raise DiskFull("the disk that holds the journal is full") from error
+            raise JournalCorrupt(f"{self._path} can't be written: {error}") from error
 
     async def close(self) -> None:
         """Finish what is under way, then close; later appends are refused."""

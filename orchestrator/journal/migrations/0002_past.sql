@@ -58,3 +58,6 @@ INSERT INTO file_versions_new SELECT * FROM file_versions;
 DROP TABLE file_versions;
 ALTER TABLE file_versions_new RENAME TO file_versions;
 CREATE INDEX file_versions_by_effect ON file_versions (path, effective);
+
+-- Which version of the rows' making the table holds; another one's is rebuilt when the journal is opened.
+INSERT INTO meta (key, value) VALUES ('file_versions', '1');

@@ -130,7 +130,7 @@ events: st.SearchStrategy[Event] = st.one_of(
         CallRefused(operation="x", code="c", message="m"),
         ChangeRefused(operation="x", paths=(), code="c", message="m"),
         StrayKept(path=PATHS[0], digest=DIGESTS[0], size=1, change=Seq(1)),
-        PolicyLoaded(digest="d", source="s", rules=1),
+        PolicyLoaded(digest=DIGESTS[0], source="s", rules=1),
         CheckpointSigned(journal="1f", head=Seq(1), head_hash="0a", key="0b", signature="0c"),
         PayloadRedacted(target=Seq(1), fields=("reason",), by="p"),
         ContentRedacted(digest=DIGESTS[0], size=1, by="p"),
