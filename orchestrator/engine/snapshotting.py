@@ -66,13 +66,13 @@ class Snapshotter:
         self._last = frozen.head.seq
         self._s.step("snapshot_frozen")
         try:
-            snapshot, data = await to_thread.run_sync(_encoded, frozen)
+            snapshot, data = await to_thread.run_sync(encoded, frozen)
             await self._s.journal.keep_snapshot(snapshot, data)
         except OrchestratorError as error:
             self._log.warning("a snapshot could not be kept", seq=frozen.head.seq, error=error.message)
 
 
-def _encoded(frozen: Frozen) -> tuple[Snapshot, bytes]:
+def encoded(frozen: Frozen) -> tuple[Snapshot, bytes]:
     data, head = encode(frozen), frozen.head
     digest = hashlib.sha256(data).digest()
     return Snapshot(head.seq, bytes.fromhex(head.hash), digest, head.version, kept=True), data
