@@ -139,8 +139,12 @@ class Pending:
         return tuple(self._diverged)
 
     def apply(self, recorded: Recorded) -> None:
-        seq = recorded.seq
-        match recorded.event:
+        seq, event = recorded.seq, recorded.event
+        if type(event) is FileRead:  # the commonest by far: before all patterns
+            if event.approval is not None:
+                self._turn(event.approval, state="used")
+            return
+        match event:
             case ApprovalRequested() as request:
                 bare = msgspec.structs.replace(request, reason="")
                 self._approvals[seq] = Approval(seq, recorded.at, recorded.agent, recorded.session, bare)
@@ -152,8 +156,6 @@ class Pending:
                 self._turn(approval, state="denied")
             case ApprovalLapsed(approval=approval, cause=cause):
                 self._turn(approval, state="lapsed", cause=cause)
-            case FileRead(approval=approval) if approval is not None:
-                self._turn(approval, state="used")
             case ConflictFound() as found:
                 bare_found = msgspec.structs.replace(found, reason="")
                 self._conflicts[seq] = Conflict(seq, recorded.at, recorded.agent, recorded.session, bare_found)

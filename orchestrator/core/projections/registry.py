@@ -24,7 +24,7 @@ PART_ENTRIES = 1000
 """Files in one part of a snapshot: encoding one holds the interpreter lock for about 1 ms."""
 
 
-class FileEntry(msgspec.Struct, frozen=True):
+class FileEntry(msgspec.Struct, frozen=True, gc=False):
     """One tracked file that exists."""
 
     path: WorkspacePath

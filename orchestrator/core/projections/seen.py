@@ -14,7 +14,7 @@ KEPT_VERSIONS = 8
 """Older versions of a file are forgotten per session; a base that old must be named."""
 
 
-class Coverage(msgspec.Struct, frozen=True):
+class Coverage(msgspec.Struct, frozen=True, gc=False):
     """Lines of one version that were shown, merged and in order; `whole` means every one of them."""
 
     ranges: tuple[LineRange, ...]

@@ -158,6 +158,11 @@ class Sessions:
 
     def apply(self, recorded: Recorded) -> None:
         event = recorded.event
+        if type(event) is FileRead:  # the commonest by far: before all patterns
+            reader = self._sessions.get(recorded.origin.session) if recorded.origin.session else None
+            if reader is not None:
+                reader.file(event.seen.path).show(event.seen)
+            return
         match event:
             case SessionOpened(session=opened):
                 known = self._sessions.get(opened)
@@ -178,8 +183,6 @@ class Sessions:
         if session is None:
             return
         match event:
-            case FileRead(seen=seen):
-                self._show(session, seen)
             case ContentSearched(seen=all_seen):
                 for seen in all_seen:
                     self._show(session, seen)
