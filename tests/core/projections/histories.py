@@ -157,6 +157,16 @@ def record(seq: int, event: Event, session: SessionId | None, agent: AgentName |
     )
 
 
-histories = st.lists(st.tuples(events, st.none() | sessions, st.none() | agents), max_size=40).map(
-    lambda items: [record(at, event, session, agent) for at, (event, session, agent) in enumerate(items, 1)]
+OPENINGS: list[tuple[Event, SessionId | None, AgentName | None]] = [
+    (SessionOpened(session=session, agent=agent, agent_class="cloud", door="rpc"), session, agent)
+    for session, agent in zip(SESSIONS, AGENTS, strict=True)
+]
+"""With both sessions open, most of what follows means something to them."""
+
+histories = st.tuples(
+    st.sampled_from([OPENINGS, []]), st.lists(st.tuples(events, st.none() | sessions, st.none() | agents), max_size=40)
+).map(
+    lambda parts: [
+        record(at, event, session, agent) for at, (event, session, agent) in enumerate([*parts[0], *parts[1]], 1)
+    ]
 )

@@ -13,11 +13,14 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
+from orchestrator.core.content import LineRange
 from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.catalog import EVENTS, tag_of
 from orchestrator.core.events.codec import decode as decode_event
 from orchestrator.core.events.codec import encode as encode_event
-from orchestrator.core.ids import SessionId
+from orchestrator.core.events.files import FileRead
+from orchestrator.core.events.sessions import SessionOpened
+from orchestrator.core.ids import Seq, SessionId
 from orchestrator.core.projections.snapshots import decode, encode, freeze
 from orchestrator.core.projections.state import State, first_difference
 from tests.core.projections.histories import events, histories, record
@@ -76,6 +79,22 @@ def test_a_frozen_state_is_not_moved_by_what_comes_after(history: list[Recorded]
     frozen = freeze(state)
     then = encode(frozen)
     folded(history[half:], state)
+    assert encode(frozen) == then
+
+
+def test_a_frozen_state_shares_nothing_that_moves() -> None:
+    """More lines of the same version, and a newer version: both alter what the session saw."""
+    opened = next(event for event in SAMPLES if isinstance(event, SessionOpened))
+    seen = next(event.seen for event in SAMPLES if isinstance(event, FileRead))
+    more = msgspec.structs.replace(seen, cut=False, ranges=(LineRange(50, 60),))
+    newer = msgspec.structs.replace(more, version=Seq(9))
+    shown = [FileRead(operation="read_file", seen=item, bytes=1, tokens=1) for item in (seen, more, newer)]
+    history = [record(at, event, SESSION, None) for at, event in enumerate((opened, *shown), 1)]
+    state = folded(history[:2])
+    frozen = freeze(state)
+    then = encode(frozen)
+    folded(history[2:], state)
+    assert encode(freeze(state)) != then
     assert encode(frozen) == then
 
 
