@@ -24,9 +24,9 @@ from orchestrator.core.events.conflicts import PolicyLoaded
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import Policy
-from orchestrator.core.projections.state import State
 from orchestrator.engine.engine import Engine
 from orchestrator.engine.people import DaemonFacts
+from orchestrator.engine.restoring import restored
 from orchestrator.engine.services import Services
 from orchestrator.journal.keeping import SqliteKeeper
 from orchestrator.journal.signing import KeyFile
@@ -106,14 +106,13 @@ class Daemon:
 
     async def _services(self, stack: AsyncExitStack) -> Services:
         config = self._config
-        clock, entropy, state = SystemClock(), SystemEntropy(), State()
+        clock, entropy = SystemClock(), SystemEntropy()
         journal = await SqliteJournal.open(
             config.state_dir, clock=clock, entropy=entropy, step=self._step, mark=_mark(config)
         )
         stack.push_async_callback(journal.close)
         self._keeper = SqliteKeeper(journal, clock=clock)
-        async for recorded in journal.events(EventFilter()):
-            state.apply(recorded)
+        state = await restored(journal)
         disk = KernelDisk()
         workspace = LocalWorkspace(
             config.workspace,

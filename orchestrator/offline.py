@@ -17,13 +17,13 @@ from orchestrator.core.events.base import Origin
 from orchestrator.core.events.keeping import JournalAdopted
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.policy.parse import parse_policy
-from orchestrator.core.projections.state import State
 from orchestrator.engine.absorbing import Absorber
 from orchestrator.engine.approver import STREAM, new_code
 from orchestrator.engine.baseline import Baseline
 from orchestrator.engine.keeping import backup_answer, backup_place
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.recovery import Recovery
+from orchestrator.engine.restoring import restored
 from orchestrator.engine.sealing import verified
 from orchestrator.engine.services import Services
 from orchestrator.journal.keeping import STREAM as JOURNAL
@@ -193,9 +193,7 @@ async def _scan(
     workspace: str, state_dir: str, journal: SqliteJournal, clock: SystemClock, entropy: SystemEntropy
 ) -> None:
     """What the start of a daemon does: close what is open, then look at every file."""
-    state = State()
-    async for recorded in journal.events():
-        state.apply(recorded)
+    state = await restored(journal)
     files, guarded = _files(workspace, Path(state_dir))
     try:
         text = resources.files("policies").joinpath("default.toml").read_text(encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
 from typing import Literal, Protocol
 
 import msgspec
@@ -151,6 +151,16 @@ class Redaction(msgspec.Struct, frozen=True, kw_only=True):
     scrubbed: bool
 
 
+class Snapshot(msgspec.Struct, frozen=True):
+    """What the projections were right after event `seq`, as the journal knows it; the bytes are asked for apart."""
+
+    seq: Seq
+    hash: bytes  # of event `seq`: a snapshot of another history is not used
+    digest: bytes  # SHA-256 of the bytes
+    version: str  # of the projections that made it
+    kept: bool  # False: only the digest is still there
+
+
 class VerifyReport(msgspec.Struct, frozen=True):
     """What a walk over the journal found."""
 
@@ -197,6 +207,30 @@ class Journal(Protocol):
         """The last `limit` events that fit, newest first."""
 
     async def event(self, seq: int) -> Recorded | None: ...
+
+    def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[list[Recorded], None]:
+        """All events in order, for a fold, in large pieces that are read and decoded off the loop."""
+
+    async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:
+        """Keep the bytes of a state; of older ones than the last few only the digest stays.
+
+        Raises DiskFull, WritesStopped, JournalCorrupt; nothing is kept then.
+        """
+
+    async def snapshots(self) -> list[Snapshot]:
+        """All of them, newest first. Raises JournalCorrupt where they can't be read."""
+
+    async def snapshot(self, seq: int) -> bytes:
+        """The bytes, proven by their digest. Raises JournalCorrupt when they are not there or not those."""
+
+    def checks(self) -> AsyncGenerator[Seq, None]:
+        """Check, in short slices, what was not checked since the last clean stop; yields how far it is.
+
+        After an unclean stop that is everything. Raises JournalCorrupt at the first thing that does not hold.
+        """
+
+    async def table_difference(self) -> str | None:
+        """The first place where a table that is kept beside the events is not what they say."""
 
     async def blob(self, digest: Digest) -> bytes | None:
         """The bytes, proven by their hash (JournalCorrupt otherwise), or None if they are not kept."""

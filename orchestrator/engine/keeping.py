@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 from orchestrator.api import keeping as k
@@ -24,8 +24,17 @@ DAY_MS = 24 * 60 * 60 * 1000
 class Keeping:
     """Backing up, archiving, collecting."""
 
-    def __init__(self, services: Services, gate: ApproverGate, keeper: JournalKeeper, *, state_dir: str) -> None:
+    def __init__(
+        self,
+        services: Services,
+        gate: ApproverGate,
+        keeper: JournalKeeper,
+        *,
+        state_dir: str,
+        keep_snapshot: Callable[[], Awaitable[None]],
+    ) -> None:
         self._s, self._gate, self._keeper, self._state_dir = services, gate, keeper, state_dir
+        self._keep_snapshot = keep_snapshot
 
     async def journal_backup(self, caller: Caller, call: Call, params: k.JournalBackup) -> k.BackupAnswer:
         directory = backup_place(params.directory, workspace=self._s.workspace.root, state_dir=self._state_dir)
@@ -52,11 +61,13 @@ class Keeping:
             raise StillNeeded(
                 f"{what} {show(seq)} is not over yet", hint=f"Settle it, or archive --before {show(seq)}."
             )
+        await self._keep_snapshot()  # a start begins there, and reads no archived event
         snapshot = await self._keeper.newest_snapshot()
-        if snapshot is not None and last > snapshot:
+        if snapshot is None or last >= snapshot:
+            newest = f"the newest snapshot is of {show(snapshot)}" if snapshot is not None else "there is no snapshot"
             raise StillNeeded(
-                f"the newest snapshot is of {show(snapshot)}, and a start needs every event after it",
-                hint=f"Archive --before {show(snapshot + 1)}, or restart the daemon first, which makes a newer one.",
+                f"{newest}, and a start needs every event from there on",
+                hint="A newer one could not be kept: the daemon's log says why. Try again.",
             )
 
     async def _waiting(self) -> AsyncIterator[tuple[Seq, str]]:

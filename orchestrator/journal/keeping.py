@@ -20,11 +20,11 @@ from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.keeping import NotTheNewest, Overtaken
 from orchestrator.journal.backup import make_backup
 from orchestrator.journal.blobs import Blobs
+from orchestrator.journal.jobs import Along
 from orchestrator.journal.reaching import Unreached, named_since, unreached
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Segment, SegmentRows, read_segment, write_segment
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.journal.writer import Along
 from orchestrator.ports import ArchivedFile, BackupReport, Clock, Collected, NewEvent, Unit
 
 STREAM = "journal"
@@ -50,7 +50,7 @@ class SqliteKeeper:
         return tuple(_described(segment) for segment in self._journal.segments)
 
     async def newest_snapshot(self) -> Seq | None:
-        return await self._reading(lambda reader: reader.execute(sql("newest_snapshot")).fetchone()[0])
+        return await self._reading(lambda reader: reader.execute(sql("last_snapshot")).fetchone()[0])
 
     # --- archiving ----------------------------------------------------------------------
 

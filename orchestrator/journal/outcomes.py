@@ -6,7 +6,8 @@ import errno
 import sqlite3
 
 from orchestrator.core.errors import DiskFull, WritesStopped
-from orchestrator.journal.writer import Job, Outcome, Writer
+from orchestrator.journal.jobs import Job, Outcome
+from orchestrator.journal.writer import Writer
 
 
 def resolve(job: Job, outcome: Outcome) -> None:

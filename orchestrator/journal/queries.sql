@@ -180,9 +180,6 @@ DELETE FROM events WHERE seq BETWEEN ? AND ?;
 -- name: redacted_since
 SELECT 1 FROM events WHERE tag = 'payload_redacted' AND seq > ? LIMIT 1;
 
--- name: newest_snapshot
-SELECT max(seq) FROM snapshots;
-
 -- name: payloads
 SELECT seq, at, tag, payload FROM events WHERE seq > ? ORDER BY seq;
 
@@ -194,3 +191,31 @@ SELECT digest, size FROM blobs WHERE data IS NULL;
 
 -- name: named_contents
 SELECT path, seq, effective, at, digest FROM file_versions ORDER BY path, seq;
+
+-- name: mark
+SELECT value FROM meta WHERE key = ?;
+
+-- name: set_mark
+INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: drop_mark
+DELETE FROM meta WHERE key = ? RETURNING value;
+
+-- name: add_snapshot
+INSERT OR REPLACE INTO snapshots (seq, hash, digest, version, data) VALUES (?, ?, ?, ?, ?);
+
+-- name: thin_snapshots
+UPDATE snapshots SET data = NULL WHERE data IS NOT NULL AND seq NOT IN (
+    SELECT seq FROM snapshots WHERE data IS NOT NULL ORDER BY seq DESC LIMIT ?);
+
+-- name: snapshots
+SELECT seq, hash, digest, version, data IS NOT NULL FROM snapshots ORDER BY seq DESC;
+
+-- name: snapshot_data
+SELECT digest, data FROM snapshots WHERE seq = ? AND data IS NOT NULL;
+
+-- name: last_snapshot
+SELECT max(seq) FROM snapshots WHERE data IS NOT NULL;
+
+-- name: segment_from
+SELECT last, last_hash FROM segments WHERE first = ?;

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,8 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.history import version_of
-from orchestrator.journal.rows import recorded_of
+from orchestrator.journal.renewing import table_difference
+from orchestrator.journal.rows import EVENT_COLUMNS, recorded_of
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment
 from orchestrator.journal.selecting import select
@@ -32,6 +34,9 @@ INLINE_BYTES = 16 * 1024
 
 INLINE_EVENTS = 200
 """So many are decoded on the event loop (2 ms); more in a worker thread."""
+
+PIECE = 2000
+"""Events in one piece of a replay; an archived segment is a piece."""
 
 _END = 2**62
 
@@ -96,6 +101,31 @@ class Reading:
             if len(rows) < batch:
                 return
             after = rows[-1][0]
+
+    async def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[list[Recorded], None]:
+        until = self._head if until is None else min(until, self._head)
+        reader = await to_thread.run_sync(open_reader, self._path)
+        try:
+            while after < until:
+                segment = self._holding(after + 1)
+                if segment is not None:
+                    wanted = EventFilter(until=min(segment.last, until))
+                    found = await to_thread.run_sync(self._archive.fitting, segment, wanted, after)
+                else:
+                    found = await to_thread.run_sync(self._piece, reader, after, until)
+                    if self._holding(after + 1) is not None:
+                        continue  # archived under the query
+                if not found:
+                    return
+                yield found
+                after = found[-1].seq
+        finally:
+            reader.close()
+
+    def _piece(self, reader: sqlite3.Connection, after: int, until: int) -> list[Recorded]:
+        statement = f"SELECT {EVENT_COLUMNS} FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+        with naming_trouble(self._path):
+            return [recorded_of(row) for row in reader.execute(statement, (after, until, PIECE))]
 
     async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int) -> list[Recorded]:
         while True:
@@ -174,6 +204,9 @@ class Reading:
                 raise JournalCorrupt(f"version {row.seq} of {path} has no event")
             found.append(KnownVersion(row, event))
         return found
+
+    async def table_difference(self) -> str | None:
+        return await to_thread.run_sync(table_difference, self._path)
 
     async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
         return await to_thread.run_sync(verify, self._path, self._blobs, checkpoint)

@@ -19,9 +19,10 @@ from orchestrator.core.events.keeping import ContentRedacted, PayloadRedacted
 from orchestrator.core.ids import Digest, Seq, show
 from orchestrator.core.keeping import EventArchived
 from orchestrator.core.redaction import blanked
+from orchestrator.journal.jobs import Job
 from orchestrator.journal.reading import Reading
 from orchestrator.journal.schema import sql
-from orchestrator.journal.writer import Job, Writer
+from orchestrator.journal.writer import Writer
 from orchestrator.ports import Entropy, NewEvent, Redaction, Unit
 
 STREAM = "journal"

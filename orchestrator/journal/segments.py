@@ -80,6 +80,16 @@ def segments_of(connection: sqlite3.Connection) -> tuple[Segment, ...]:
     )
 
 
+def all_rows(connection: sqlite3.Connection, archive: Archive) -> Iterator[Any]:
+    """Every event as `rows.EVENT_COLUMNS` has it, archived ones first. Blocking.
+
+    Raises ArchiveMissing, JournalCorrupt.
+    """
+    for segment in segments_of(connection):
+        yield from archive.rows(segment)
+    yield from connection.execute(sql("all_events"))
+
+
 def archived_end(connection: sqlite3.Connection) -> tuple[int, bytes] | None:
     """Position and hash of the last archived event, on which the first in the database hangs."""
     segments = segments_of(connection)

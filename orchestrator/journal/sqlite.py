@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,20 +12,22 @@ from typing import Self
 
 from anyio import CancelScope, to_thread
 
-from orchestrator.core.errors import JournalBehind, JournalCorrupt, WritesStopped
+from orchestrator.core.errors import DiskFull, JournalBehind, JournalCorrupt, WritesStopped
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Digest
+from orchestrator.journal.jobs import Along, Errand, Job, Outcome
 from orchestrator.journal.mark import EVERY, Mark, MarkFile, demand
 from orchestrator.journal.opening import refuse_to_begin_anew, sweep
 from orchestrator.journal.outcomes import refusal, resolve
 from orchestrator.journal.reading import INLINE_BYTES
 from orchestrator.journal.redacting import Redacting
+from orchestrator.journal.renewing import renew_versions
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, open_writer, sql
 from orchestrator.journal.segments import Segment, segments_of
+from orchestrator.journal.snapshots import Snapshots
 from orchestrator.journal.tail import check_tail
-from orchestrator.journal.verify import check_pages
-from orchestrator.journal.writer import Along, Job, Outcome, Writer
+from orchestrator.journal.writer import Writer
 from orchestrator.logs import logger
 from orchestrator.ports import Clock, Entropy, Step, Unit
 
@@ -34,7 +37,7 @@ PACKERS = 2
 """Threads that compress and publish contents."""
 
 
-class SqliteJournal(Redacting):
+class SqliteJournal(Redacting, Snapshots):
     """See `ports.Journal`. Made by `open`."""
 
     def __init__(self, state_dir: Path, mark: MarkFile | None = None) -> None:
@@ -60,9 +63,10 @@ class SqliteJournal(Redacting):
         """Open or create the journal of a state directory; `readonly`: never create, never append.
 
         `mark` is a file that remembers how far this journal came; it must have come that far.
-        For writing, SQLite's pages, the schema and the chain of the last 1,000 events are
-        checked; `verify` checks all. Raises JournalCorrupt,
-        naming the place, JournalTooNew, JournalBehind, WorkspaceHeld.
+        For writing, the schema and the chain from the last snapshot on are checked, in a time
+        that does not grow with the journal; `checks` goes on from there. Raises JournalCorrupt,
+        naming the place, JournalTooNew, JournalBehind, WorkspaceHeld, and ArchiveMissing where
+        archived events are needed.
         """
         journal = cls(Path(state_dir), MarkFile(mark) if mark is not None else None)
         try:
@@ -79,10 +83,10 @@ class SqliteJournal(Redacting):
             await to_thread.run_sync(refuse_to_begin_anew, self._state_dir, self._mark)
             connection = await to_thread.run_sync(open_writer, self._path)
             try:
-                await to_thread.run_sync(check_pages, connection)
                 await to_thread.run_sync(check_tail, connection)
                 if self._mark is not None:
                     await to_thread.run_sync(self._mark.check, connection, self._archive)
+                await to_thread.run_sync(renew_versions, connection, self._archive)
                 await to_thread.run_sync(sweep, connection, self._blobs)
                 writer = Writer(
                     connection, self._blobs, clock=clock, entropy=entropy, step=step, deliver=self._hand_over
@@ -152,6 +156,17 @@ class SqliteJournal(Redacting):
             self._mark.write(mark)
         except OSError as error:
             logger("journal").error("the mark can't be written; an old backup may go unnoticed", error=str(error))
+
+    async def _on_writer(self, name: str, work: Callable[[sqlite3.Connection], None]) -> None:
+        writer = self._open_for_writing()
+        errand = Errand(name, work)
+        writer.submit(errand)
+        try:
+            await asyncio.wrap_future(errand.done)
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
+                raise DiskFull("the disk that holds the journal is full") from error
+            raise JournalCorrupt(f"{self._path} can't be written: {error}") from error
 
     async def close(self) -> None:
         """Finish what is under way, then close; later appends are refused."""

@@ -18,15 +18,23 @@ from orchestrator.journal.schema import naming_trouble, sql
 from orchestrator.journal.segments import archived_end
 
 TAIL = 1000
-"""Events whose chain is checked at every start."""
+"""Events whose chain is checked at every start, at least."""
+
+MOST_TAIL = 20_000
+"""And at most; 0.3 s. What is older is checked while the daemon serves."""
 
 
 def check_tail(connection: sqlite3.Connection) -> None:
-    """Check the last events' chain. Raises JournalCorrupt, naming the first position that does not hold."""
+    """Check the chain from the last snapshot on, at least TAIL and at most MOST_TAIL events.
+
+    Raises JournalCorrupt, naming the first position that does not hold.
+    """
     with naming_trouble("the journal"):
-        rows = connection.execute(sql("tail"), (TAIL + 1,)).fetchall()[::-1]
+        (head, _) = connection.execute(sql("last_event")).fetchone() or (0, b"")
+        count = max(TAIL, min(head - _last_snapshot(connection), MOST_TAIL))
+        rows = connection.execute(sql("tail"), (count + 1,)).fetchall()[::-1]
         archived = archived_end(connection)
-    whole = len(rows) <= TAIL
+    whole = len(rows) <= count
     if rows and whole:
         _demand(link_problem(rows[0], origin_of(rows[0]), archived or (0, chain.GENESIS)))
     for before, row in pairwise(rows):
@@ -34,6 +42,15 @@ def check_tail(connection: sqlite3.Connection) -> None:
     silenced = {row[0]: chain.payload_hash(row[14], row[13]).hex() for row in rows if chain.is_redacted(row[14])}
     for problem in silence_problems(silenced, _silencing(rows)):
         _demand(problem)
+
+
+def _last_snapshot(connection: sqlite3.Connection) -> int:
+    """0 where there is none, or where they can't be read: nothing hangs on them."""
+    try:
+        (seq,) = connection.execute(sql("last_snapshot")).fetchone()
+    except sqlite3.DatabaseError:
+        return 0
+    return int(seq or 0)
 
 
 def _silencing(rows: list[Any]) -> dict[int, tuple[int, str]]:

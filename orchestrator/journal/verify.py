@@ -54,14 +54,6 @@ def verify(path: Path, blobs: Blobs, checkpoint: Checkpoint | None = None) -> Ve
         connection.close()
 
 
-def check_pages(connection: sqlite3.Connection) -> None:
-    """Ask SQLite whether its pages hold together. Raises JournalCorrupt. Cost: O(size of the file)."""
-    with naming_trouble("the journal"):
-        (finding,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if finding != "ok":
-        raise JournalCorrupt(f"the journal's file is damaged: {finding}", hint="Restore it from a backup.")
-
-
 class _Walk:
     """Every check over one snapshot; the events perhaps by other processes, up to the same head."""
 

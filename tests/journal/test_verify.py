@@ -93,10 +93,11 @@ async def test_the_start_checks_the_tail_only_and_verify_all(
 ) -> None:
     await filled(opened)
     alter(state_dir, "UPDATE events SET payload = ? WHERE seq = 2", encode(looked("!")))
-    monkeypatch.setattr(tail, "TAIL", 9)
+    monkeypatch.setattr(tail, "TAIL", 1)
+    monkeypatch.setattr(tail, "MOST_TAIL", 9)
     with pytest.raises(JournalCorrupt, match="event @2"):
         await opened()
-    monkeypatch.setattr(tail, "TAIL", 8)
+    monkeypatch.setattr(tail, "MOST_TAIL", 8)
     report = await (await opened()).verify()
     assert report.problems == ("the payload of event @2 was altered",)
 

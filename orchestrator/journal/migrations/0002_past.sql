@@ -85,3 +85,6 @@ SELECT path, seq, mode FROM (
       ON v.path = json_extract(f.value, '$.path') AND v.seq = json_extract(f.value, '$.version')
     WHERE e.tag = 'files_found' AND json_extract(f.value, '$.digest') IS NOT NULL
 ) WHERE mode IS NOT before;
+
+-- Which version of the rows' making the table holds; another one's is rebuilt when the journal is opened.
+INSERT INTO meta (key, value) VALUES ('file_versions', '1');
