@@ -13,7 +13,20 @@ from pathlib import Path
 
 import anyio
 
-from tests.benchmarks import appends, blame, calls, edits, growth, limits, reads, rollbacks, starts, watching
+from tests.benchmarks import (
+    appends,
+    blame,
+    calls,
+    edits,
+    growth,
+    limits,
+    reads,
+    replay,
+    rollbacks,
+    starts,
+    startup,
+    watching,
+)
 from tests.benchmarks.measuring import table
 from tests.benchmarks.setting import Rows, Setting, setting
 
@@ -30,6 +43,8 @@ GROUPS: dict[str, Callable[[Setting], Awaitable[Rows]]] = {
     "rollbacks": rollbacks.rows,
     "growth": growth.rows,
     "watching": watching.rows,
+    "replay": replay.rows,
+    "startup": startup.rows,
 }
 
 LEGEND = """\

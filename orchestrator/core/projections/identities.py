@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import msgspec
 
-from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.base import Event, Happened
 from orchestrator.core.events.sessions import AgentAdded, AgentClass, AgentRevoked, ApproverSet
 from orchestrator.core.ids import AgentName
 
@@ -21,11 +21,20 @@ class Agent(msgspec.Struct, frozen=True):
     revoked: bool = False
 
 
+class IdentitiesPart(msgspec.Struct, frozen=True):
+    """All of it."""
+
+    agents: tuple[Agent, ...]
+    approver: ApproverSet | None
+
+
 class Identities:
     """Agents by name, and the hash of the approver code."""
 
     name: ClassVar[str] = "identities"
     version: ClassVar[int] = 1
+    folds: ClassVar[frozenset[type[Event]]] = frozenset({AgentAdded, AgentRevoked, ApproverSet})
+    part: ClassVar[type[msgspec.Struct]] = IdentitiesPart
 
     def __init__(self) -> None:
         self._agents: dict[AgentName, Agent] = {}
@@ -44,7 +53,7 @@ class Identities:
     def __iter__(self) -> Iterator[Agent]:
         return iter(self._agents.values())
 
-    def apply(self, recorded: Recorded) -> None:
+    def apply(self, recorded: Happened) -> None:
         match recorded.event:
             case AgentAdded(name=name, agent_class=agent_class, token_hash=token_hash):
                 self._agents[name] = Agent(name, agent_class, token_hash)
@@ -62,3 +71,11 @@ class Identities:
             "agents": {name: msgspec.to_builtins(self._agents[name]) for name in sorted(self._agents)},
             "approver": msgspec.to_builtins(self.approver),
         }
+
+    def parts(self) -> list[msgspec.Struct]:
+        return [IdentitiesPart(tuple(self._agents.values()), self.approver)]
+
+    def restore(self, parts: Iterable[IdentitiesPart]) -> None:
+        for part in parts:
+            self._agents.update((agent.name, agent) for agent in part.agents)
+            self.approver = part.approver

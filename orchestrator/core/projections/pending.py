@@ -5,11 +5,13 @@ A reason may be redacted, so none is kept here; who shows one reads it from its 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from orchestrator.core.events.base import Recorded
+from orchestrator.core.content import IntendedPath
+from orchestrator.core.events.base import Event, Happened
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
     ApprovalGranted,
@@ -21,6 +23,7 @@ from orchestrator.core.events.conflicts import (
 )
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, FileRead
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+from orchestrator.core.projections.base import pieces
 
 ApprovalState = Literal["waiting", "granted", "used", "denied", "lapsed"]
 ConflictState = Literal["open", "settled", "superseded"]
@@ -53,16 +56,44 @@ class Conflict(msgspec.Struct, frozen=True):
     change: Seq | None = None  # the intent that settled or superseded it
 
 
+class Intent(msgspec.Struct, frozen=True):
+    """A change that began and has no outcome yet. All else that was said of it stands in its event."""
+
+    seq: Seq
+    paths: tuple[IntendedPath, ...]
+    approval: Seq | None  # that it is by
+
+
+PART_ITEMS = 500
+
+
+class PendingPart(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Some of what waits."""
+
+    approvals: tuple[Approval, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    intents: tuple[Intent, ...] = ()
+    diverged: tuple[Seq, ...] = ()
+
+
 class Pending:
     """Approvals, conflicts and intents without an outcome."""
 
     name: ClassVar[str] = "pending"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
+    folds: ClassVar[frozenset[type[Event]]] = frozenset(
+        {
+            *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalLapsed, FileRead),
+            *(ConflictFound, ConflictSettled, ConflictSuperseded),
+            *(ChangeIntended, ChangeApplied, ChangeAborted, ChangeDiverged),
+        }
+    )
+    part: ClassVar[type[msgspec.Struct]] = PendingPart
 
     def __init__(self) -> None:
         self._approvals: dict[Seq, Approval] = {}
         self._conflicts: dict[Seq, Conflict] = {}
-        self._intents: dict[Seq, Recorded] = {}
+        self._intents: dict[Seq, Intent] = {}
         self._diverged: list[Seq] = []
 
     def approval(self, seq: int) -> Approval | None:
@@ -103,11 +134,7 @@ class Pending:
                 return approval
         return None
 
-    def intent(self, seq: int) -> Recorded | None:
-        """An intent that has no outcome yet."""
-        return self._intents.get(Seq(seq))
-
-    def open_intents(self) -> tuple[Recorded, ...]:
+    def open_intents(self) -> tuple[Intent, ...]:
         """Intents without an outcome, oldest first."""
         return tuple(self._intents.values())
 
@@ -116,9 +143,13 @@ class Pending:
         """Changes whose bytes did not land."""
         return tuple(self._diverged)
 
-    def apply(self, recorded: Recorded) -> None:
-        seq = recorded.seq
-        match recorded.event:
+    def apply(self, recorded: Happened) -> None:
+        seq, event = recorded.seq, recorded.event
+        if type(event) is FileRead:  # the commonest by far: before all patterns
+            if event.approval is not None:
+                self._turn(event.approval, state="used")
+            return
+        match event:
             case ApprovalRequested() as request:
                 bare = msgspec.structs.replace(request, reason="")
                 self._approvals[seq] = Approval(seq, recorded.at, recorded.agent, recorded.session, bare)
@@ -130,8 +161,6 @@ class Pending:
                 self._turn(approval, state="denied")
             case ApprovalLapsed(approval=approval, cause=cause):
                 self._turn(approval, state="lapsed", cause=cause)
-            case FileRead(approval=approval) if approval is not None:
-                self._turn(approval, state="used")
             case ConflictFound() as found:
                 bare_found = msgspec.structs.replace(found, reason="")
                 self._conflicts[seq] = Conflict(seq, recorded.at, recorded.agent, recorded.session, bare_found)
@@ -142,19 +171,15 @@ class Pending:
             case ConflictSuperseded(conflict=conflict, change=change):
                 self._close(conflict, state="superseded", change=change)
             case ChangeIntended() as intended:
-                self._intents[seq] = recorded
+                self._intents[seq] = Intent(seq, intended.paths, intended.approval)
                 if intended.approval is not None:
                     self._turn(intended.approval, change=seq, state="used")
             case ChangeApplied(change=change):
                 self._intents.pop(change, None)
             case ChangeAborted(change=change):
                 intent = self._intents.pop(change, None)
-                if (
-                    intent is not None
-                    and isinstance(intent.event, ChangeIntended)
-                    and intent.event.approval is not None
-                ):
-                    self._turn(intent.event.approval, change=None, state="granted")
+                if intent is not None and intent.approval is not None:
+                    self._turn(intent.approval, change=None, state="granted")
             case ChangeDiverged(change=change):
                 self._intents.pop(change, None)
                 self._diverged.append(change)
@@ -165,9 +190,23 @@ class Pending:
         return {
             "approvals": {str(seq): msgspec.to_builtins(item) for seq, item in sorted(self._approvals.items())},
             "conflicts": {str(seq): msgspec.to_builtins(item) for seq, item in sorted(self._conflicts.items())},
-            "intents": sorted(self._intents),
+            "intents": {str(seq): msgspec.to_builtins(item) for seq, item in sorted(self._intents.items())},
             "diverged": list(self._diverged),
         }
+
+    def parts(self) -> list[msgspec.Struct]:
+        return [
+            *(PendingPart(approvals=piece) for piece in pieces(self._approvals.values(), PART_ITEMS)),
+            *(PendingPart(conflicts=piece) for piece in pieces(self._conflicts.values(), PART_ITEMS)),
+            PendingPart(intents=tuple(self._intents.values()), diverged=tuple(self._diverged)),
+        ]
+
+    def restore(self, parts: Iterable[PendingPart]) -> None:
+        for part in parts:
+            self._approvals.update((item.seq, item) for item in part.approvals)
+            self._conflicts.update((item.seq, item) for item in part.conflicts)
+            self._intents.update((item.seq, item) for item in part.intents)
+            self._diverged += part.diverged
 
     def _turn(self, seq: Seq, **changes: Any) -> None:
         known = self._approvals.get(seq)
