@@ -239,9 +239,9 @@ def read_policy(config: Config) -> tuple[str, str]:
 
 
 async def _note_policy(services: Services, policy: Policy) -> None:
-    """Say in the journal which policy decides, if it is another one than last time."""
+    """Say in the journal which policy decides, if it is another one than the database says."""
     wanted = EventFilter(tags=("policy_loaded",))
-    last = await services.journal.newest(wanted, limit=1)
+    last = await services.journal.newest(wanted, limit=1, archived=False)  # a start reads no file of events
     if last and isinstance(last[0].event, PolicyLoaded) and last[0].event.digest == policy.digest:
         return
     event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))

@@ -203,8 +203,8 @@ class Journal(Protocol):
     def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
         """Events in order, from a consistent snapshot per batch."""
 
-    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int) -> list[Recorded]:
-        """The last `limit` events that fit, newest first."""
+    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int, archived: bool = True) -> list[Recorded]:
+        """The last `limit` events that fit, newest first; with `archived` false no file of events is read."""
 
     async def event(self, seq: int) -> Recorded | None: ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 from orchestrator.api import keeping as k
@@ -10,14 +10,13 @@ from orchestrator.core.errors import ParameterInvalid, escaped
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
 from orchestrator.core.events.files import ChangeIntended
-from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseReleased
 from orchestrator.core.ids import Digest, Seq, parse_seq, show
 from orchestrator.core.keeping import BackupRefused, StillNeeded
 from orchestrator.core.projections.pending import Intent
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
-from orchestrator.ports import ArchivedFile, BackupReport, EventFilter, JournalKeeper
+from orchestrator.ports import ArchivedFile, BackupReport, JournalKeeper
 
 DAY_MS = 24 * 60 * 60 * 1000
 
@@ -56,7 +55,7 @@ class Keeping:
 
     async def _demand_over(self, last: Seq) -> None:
         """Raises StillNeeded if an event up to `last` is one that the present still rests on."""
-        waiting = sorted([item async for item in self._waiting()])
+        waiting = sorted(self._waiting())
         if waiting and waiting[0][0] <= last:
             seq, what = waiting[0]
             raise StillNeeded(
@@ -71,7 +70,7 @@ class Keeping:
                 hint="A newer one could not be kept: the daemon's log says why. Try again.",
             )
 
-    async def _waiting(self) -> AsyncIterator[tuple[Seq, str]]:
+    def _waiting(self) -> Iterator[tuple[Seq, str]]:
         pending = self._s.state.pending
         for intent in pending.open_intents():
             yield intent.seq, "the change"
@@ -79,19 +78,8 @@ class Keeping:
             yield approval.seq, "the approval"
         for conflict in pending.open_conflicts():
             yield conflict.seq, "the conflict"
-        granted: set[Seq] = set()
-        async for recorded in self._s.journal.events(
-            EventFilter(tags=("lease_granted", "lease_released", "lease_lapsed"))
-        ):
-            match recorded.event:
-                case LeaseGranted():
-                    granted.add(recorded.seq)
-                case LeaseReleased(lease=lease) | LeaseLapsed(lease=lease):
-                    granted.discard(lease)
-                case _:
-                    pass
-        for seq in granted:
-            yield seq, "the lease"
+        for lease in self._s.state.leases.live():
+            yield lease.seq, "the lease"
 
     async def journal_unarchive(self, caller: Caller, call: Call, params: k.JournalUnarchive) -> k.ArchiveAnswer:
         await self._gate.check(params.approver)

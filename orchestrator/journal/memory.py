@@ -155,7 +155,7 @@ class MemoryJournal:
         await pause()
         return None
 
-    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int) -> list[Recorded]:
+    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int, archived: bool = True) -> list[Recorded]:
         await pause()
         return list(islice(_fitting(reversed(self._recorded[wanted.after :]), wanted), limit))
 

@@ -123,7 +123,7 @@ class Reading:
         with naming_trouble(self._path):
             return replayed(reader.execute(sql("replay"), (after, until, PIECE)).fetchall())
 
-    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int) -> list[Recorded]:
+    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int, archived: bool = True) -> list[Recorded]:
         while True:
             segments = self._segments
             floor = max(wanted.after, segments[-1].last if segments else 0)
@@ -131,7 +131,7 @@ class Reading:
             if self._segments is segments:
                 break
         found = [recorded_of(row) for row in rows]
-        for segment in reversed(segments):
+        for segment in reversed(segments if archived else ()):
             if len(found) >= limit or segment.last <= wanted.after:
                 break
             older = await to_thread.run_sync(self._archive.fitting, segment, wanted, wanted.after)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from orchestrator.core.errors import OrchestratorError
@@ -59,9 +61,12 @@ def cut(state_dir: Path) -> None:
 
 
 def spoil_a_page(state_dir: Path) -> None:
+    """One that neither the start nor a call needs."""
     path = state_dir / "journal.db"
+    with closing(sqlite3.connect(path)) as journal:
+        (number,) = journal.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'file_modes'").fetchone()
     data = bytearray(path.read_bytes())
-    data[4096 * 3 : 4096 * 4] = b"\x5a" * 4096
+    data[4096 * (number - 1) : 4096 * number] = b"\x5a" * 4096
     path.write_bytes(data)
 
 
@@ -85,7 +90,6 @@ DAMAGES = [
     pytest.param(alter("PRAGMA user_version = 99"), "journal_too_new", "schema 99", id="newer schema"),
     pytest.param(of_another_program, "journal_corrupt", "another program", id="another program"),
     pytest.param(cut, "journal_corrupt", "journal", id="database cut"),
-    pytest.param(spoil_a_page, "journal_corrupt", "journal", id="page spoilt"),
     pytest.param(
         lambda state_dir: (state_dir / "journal.db").write_text("not SQL\n" * 1000),
         "journal_corrupt",
@@ -120,6 +124,25 @@ async def test_what_the_start_refuses(
     journal = daemon.state_dir / "journal.db"
     assert journal.exists() is (kept / "journal.db").exists()  # nothing new was begun in its place
     assert (daemon.workspace / "a.txt").read_text() == LARGE
+
+
+@pytest.mark.parametrize("cleanly", [True, False], ids=["after a clean stop", "after a kill"])
+async def test_a_spoilt_page_is_found(daemon: RunningDaemon, cleanly: bool) -> None:
+    """By the check beside the service where the last stop was no clean one; by `journal verify` always."""
+    async with daemon.client("bot") as files:
+        await files.write_file("a.txt", LARGE, mode="create")
+    assert daemon.stop() == 0
+    if not cleanly:
+        alter("DELETE FROM meta WHERE key = 'closed'")(daemon.state_dir)
+    spoil_a_page(daemon.state_dir)
+    assert daemon.start()["ok"]
+    async with daemon.client() as person:
+        report = await person.journal_verify()
+        assert any("malformed" in problem or "page" in problem for problem in report.problems), report.problems
+        with anyio.fail_after(30):
+            while (verified := (await person.status()).health.verified) == "running":
+                await anyio.lowlevel.checkpoint()
+        assert verified.startswith("failed: ") is not cleanly
 
 
 async def test_a_missing_content_is_named_when_it_is_needed_and_by_verify(daemon: RunningDaemon) -> None:

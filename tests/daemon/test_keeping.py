@@ -310,24 +310,26 @@ def kept_events(daemon: RunningDaemon) -> tuple[int, int]:
         return int(first), int(last)
 
 
-async def test_an_archived_file_that_is_gone_is_named(daemon: RunningDaemon) -> None:
+@pytest.mark.parametrize(("spoil", "code"), [("gone", "archive_missing"), ("altered", "journal_corrupt")])
+async def test_an_archived_file_that_is_spoilt_is_named_when_it_is_needed(
+    daemon: RunningDaemon, spoil: str, code: str
+) -> None:
     approver = await daemon.make_approver()
     async with daemon.client() as person:
         (moved,) = (await person.journal_archive(await head_of(daemon), approver=approver)).moved
-        path = daemon.state_dir / "archive" / moved.file
-        held = path.read_bytes()
-        path.unlink()
-        daemon.stop()
-        said = daemon.start()
-        assert said["code"] == "archive_missing"
-        assert str(path) in str(said["message"])
-        daemon.wait()
+    path = daemon.state_dir / "archive" / moved.file
+    held = path.read_bytes()
+    daemon.stop()
+    path.unlink()
+    if spoil == "altered":
         path.write_bytes(held[:-1] + bytes((held[-1] ^ 1,)))
-        said = daemon.start()
-        assert (said["code"], str(path) in str(said["message"])) == ("journal_corrupt", True)
-        daemon.wait()
+    assert daemon.start()["ok"]
+    async with daemon.client() as person:
+        with pytest.raises(RemoteError) as refused:
+            await person.journal_query(kind="approver_set")
+        assert (refused.value.code, str(path) in refused.value.message) == (code, True)
         path.write_bytes(held)
-        assert daemon.start()["ok"]
+        assert (await person.journal_query(kind="approver_set")).entries
 
 
 async def test_verify_says_what_it_could_not_check(daemon: RunningDaemon) -> None:

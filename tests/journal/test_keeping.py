@@ -164,6 +164,17 @@ async def test_events_archived_under_a_query_are_not_missed(opened: Open, monkey
     assert seqs(await read(journal, EventFilter(until=30), 100)) == list(range(1, 31))
 
 
+async def test_the_newest_may_be_asked_for_without_the_files(state_dir: Path, opened: Open) -> None:
+    journal = await opened()
+    await mixed(journal)
+    (moved,) = await keeper_of(journal, most=100).archive(Seq(20), Origin())
+    (state_dir / "archive" / moved.file).unlink()
+    wanted = EventFilter(until=30)
+    assert seqs(await journal.newest(wanted, limit=100, archived=False)) == list(range(30, 20, -1))
+    with pytest.raises(ArchiveMissing):
+        await journal.newest(wanted, limit=100)
+
+
 async def test_segments_come_back_newest_first(opened: Open) -> None:
     journal = await opened()
     await mixed(journal)
