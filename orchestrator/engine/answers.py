@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from orchestrator.api import results as r
 from orchestrator.core.content import IntendedPath, PathChange
 from orchestrator.core.decisions.decision import Apply
+from orchestrator.core.decisions.patching import EMPTY
 from orchestrator.core.errors import Aborted, VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
@@ -21,7 +22,7 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.text.encoding import Document, edits_between, splice
 from orchestrator.core.text.merge import merge_favouring_proposed
-from orchestrator.engine.diffs import EMPTY, Diffs, diff_text
+from orchestrator.engine.diffs import Diffs, diff_text
 from orchestrator.engine.services import Services
 from orchestrator.ports import EventFilter
 

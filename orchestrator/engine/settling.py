@@ -13,8 +13,9 @@ from orchestrator.core.text.encoding import encode, new_document, replace_text
 from orchestrator.engine.answers import Answers, regions
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changing import Changer, Wanted
+from orchestrator.engine.changing import Changer
 from orchestrator.engine.services import Services
+from orchestrator.engine.wanted import Wanted
 
 
 class Settler:

@@ -14,10 +14,11 @@ from orchestrator.core.ids import Digest, WorkspacePath, parse_seq, show
 from orchestrator.core.moments import Moment, parse_moment
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changing import CallerBusy, Carried, Changer, Wanted
+from orchestrator.engine.changing import CallerBusy, Carried, Changer
 from orchestrator.engine.choosing import OUTSIDE, Chooser, Chosen, Span
 from orchestrator.engine.diffs import Diffs
 from orchestrator.engine.services import Services
+from orchestrator.engine.wanted import Wanted
 
 TRIES = 5
 SHOWN_DIFF_LINES = 600

@@ -189,6 +189,29 @@ async def test_others_work_asks_a_person_once_for_all(daemon: RunningDaemon) -> 
         assert (await alice.rollback(agent="alice")).status == "applied"
 
 
+async def test_a_file_that_a_person_lets_be_renamed_keeps_its_lines(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "a.txt").write_text(TEXT)
+    patch = """--- a/a.txt
++++ b/moved.txt
+@@ -3,1 +3,1 @@
+-line 3
++bob
+"""
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+        await edit(alice, "a.txt", 9, "alice")
+        await bob.read_file("a.txt")
+        waiting = await bob.apply_patch(patch)
+        assert waiting.status == "waiting"
+        shown = await person.approvals_show(waiting.approval or "")
+        assert "rename from a.txt\nrename to moved.txt\n" in (shown.diff or "")
+        assert "-line 3\n+bob\n" in (shown.diff or "")
+        done = await person.approve(waiting.approval or "", approver=await daemon.make_approver())
+        assert done.status == "applied"
+        by = {line: item.agent for item in (await bob.blame("moved.txt")).ranges for line in (item.start, item.end)}
+        assert (by[3], by[9]) == ("bob", "alice")
+        assert set(by.values()) == {"bob", "alice", "outside"}
+
+
 async def test_a_branch_switch_is_undone_as_one(free: RunningDaemon) -> None:
     work = free.workspace
     git(work, "init", "-q", "-b", "main")
