@@ -79,8 +79,10 @@ class Undoer:
         self._changer.refuse_early(caller, *(Wish("revert", path, path in others) for path in touched))
         wanted = Wanted(caller=caller, call=call, preview=params.preview, reason=params.reason)
         for _ in range(TRIES):
+            histories = await self._chooser.histories(chosen)
             command = Undo(
-                histories=await self._chooser.histories(chosen),
+                histories=histories,
+                modes=await self._s.journal.modes(histories.keys()),
                 chosen=chosen.keys,
                 others_work=others,
                 touched=touched,
@@ -144,7 +146,8 @@ class Undoer:
         return tuple(sorted(files, key=lambda item: item.path))
 
     async def _diff(self, caller: Caller, part: Part, before: Digest | None, room: int) -> str | None:
-        if room <= 0 or part.binary or not self._s.readable(caller, WorkspacePath(part.path)):
+        shown = all(self._s.readable(caller, name) for name in (part.path, *part.names))
+        if room <= 0 or part.binary or not shown:
             return None
         return (await self._diffs.of_part(part, before))[0]
 
