@@ -361,6 +361,51 @@ async def test_one_protected_file_makes_a_whole_folder_ask(daemon: RunningDaemon
         assert denied.value.code == "denied"
 
 
+async def test_a_patch_says_what_is_executable(free: RunningDaemon) -> None:
+    work = free.workspace
+    patch = """diff --git a/run.sh b/run.sh
+new file mode 100755
+--- /dev/null
++++ b/run.sh
+@@ -0,0 +1 @@
++true
+diff --git a/a.txt b/a.txt
+old mode 100644
+new mode 100755
+diff --git a/b.txt b/moved.txt
+old mode 100644
+new mode 100755
+rename from b.txt
+rename to moved.txt
+diff --git a/src/c.txt b/src/c.txt
+old mode 100644
+new mode 100755
+--- a/src/c.txt
++++ b/src/c.txt
+@@ -1,1 +1,1 @@
+-line 1
++first
+"""
+
+    def executable() -> set[str]:
+        return {path for path in tree(work) if (work / path).stat().st_mode & 0o111 == 0o111}
+
+    with running(free.base):
+        async with free.client("alice") as alice:
+            for path in ("a.txt", "b.txt", "src/c.txt"):
+                await alice.read_file(path)
+            done = await alice.apply_patch(patch)
+            assert executable() == {"run.sh", "a.txt", "moved.txt", "src/c.txt"}
+            assert (work / "src/c.txt").read_text().startswith("first\n")
+            alone = await alice.apply_patch("diff --git a/a.txt b/a.txt\nold mode 100755\nnew mode 100644\n")
+            assert executable() == {"run.sh", "moved.txt", "src/c.txt"}
+            assert (await alice.revert(alone.change or "")).status == "applied"
+            assert (await alice.revert(done.change or "")).status == "applied"
+            assert tree(work) == without()
+            assert executable() == set()
+        await agrees(free)
+
+
 async def test_a_patch_of_several_files_is_whole_or_not_there(free: RunningDaemon) -> None:
     patch = """--- a/a.txt
 +++ b/a.txt

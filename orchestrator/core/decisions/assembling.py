@@ -79,10 +79,11 @@ def _taken(going: Sequence[Result], facts: Mapping[WorkspacePath, Facts]) -> Res
 
 
 def _plain_move(result: Result, facts: Mapping[WorkspacePath, Facts], wanted: Mapping[WorkspacePath, Result]) -> bool:
-    """Whether one rename does it: same content, a free place, and nothing comes where it stood."""
+    """Whether one rename does it: same content and bits, a free place, and nothing comes where it stood."""
     if result.present is None or result.path in (None, result.present) or result.path is None:
         return False
-    same = result.now is not None and result.held is not None and result.now.digest == result.held.digest
+    held, now = result.held, result.now
+    same = now is not None and held is not None and (now.digest, now.mode) == (held.digest, held.mode)
     return same and facts[result.path].held is None and result.present not in wanted
 
 

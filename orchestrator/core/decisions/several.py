@@ -12,6 +12,7 @@ from orchestrator.core.decisions import patching
 from orchestrator.core.decisions.bases import Rule
 from orchestrator.core.decisions.commands import AllFacts, Delete, Move, Wish
 from orchestrator.core.decisions.decision import Apply, Clash, Need, Outcome, Part
+from orchestrator.core.decisions.permissions import only_bits, with_bits
 from orchestrator.core.errors import ChangesClash, FileExists, FileNotFound
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.text.patch import FilePatch
@@ -172,9 +173,11 @@ def _decide(item: FilePart, facts: AllFacts) -> Outcome:
     if item.patch.hunks:
         return patching.patch(item.patch, here)
     if item.target != item.path:
-        return Move(source=item.path, destination=item.target).decide(facts)
+        return with_bits(Move(source=item.path, destination=item.target).decide(facts), item.patch, here.held)
     if item.creates:
-        return patching.create("", here)
+        return with_bits(patching.create("", here), item.patch, None)
+    if not item.deletes:
+        return only_bits(item.patch, here)
     if here.held is None:
         raise FileNotFound(item.path, "there is no such file")
     if here.held.data:
@@ -190,7 +193,7 @@ def _renamed(item: FilePart, outcome: Apply, facts: AllFacts) -> tuple[Part, ...
     return (
         Part(path=item.path, before=part.before, after=None),
         msgspec.structs.replace(
-            part, path=item.target, before=None, renamed_from=item.path, mode=held.mode if held else None
+            part, path=item.target, before=None, renamed_from=item.path, mode=part.mode or (held.mode if held else None)
         ),
     )
 
