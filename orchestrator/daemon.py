@@ -24,10 +24,11 @@ from orchestrator.core.events.conflicts import PolicyLoaded
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import Policy
-from orchestrator.core.projections.state import State
 from orchestrator.engine.engine import Engine
 from orchestrator.engine.people import DaemonFacts
+from orchestrator.engine.restoring import restored
 from orchestrator.engine.services import Services
+from orchestrator.journal.keeping import SqliteKeeper
 from orchestrator.journal.signing import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.logs import logger, start_logging
@@ -105,11 +106,13 @@ class Daemon:
 
     async def _services(self, stack: AsyncExitStack) -> Services:
         config = self._config
-        clock, entropy, state = SystemClock(), SystemEntropy(), State()
-        journal = await SqliteJournal.open(config.state_dir, clock=clock, entropy=entropy, step=self._step)
+        clock, entropy = SystemClock(), SystemEntropy()
+        journal = await SqliteJournal.open(
+            config.state_dir, clock=clock, entropy=entropy, step=self._step, mark=_mark(config)
+        )
         stack.push_async_callback(journal.close)
-        async for recorded in journal.events(EventFilter()):
-            state.apply(recorded)
+        self._keeper = SqliteKeeper(journal, clock=clock)
+        state = await restored(journal)
         disk = KernelDisk()
         workspace = LocalWorkspace(
             config.workspace,
@@ -171,6 +174,7 @@ class Daemon:
             stop=self.stop,
             watcher=watcher,
             signer=KeyFile(Path(config.state_dir)),
+            keeper=self._keeper,
         )
 
     # --- the outside --------------------------------------------------------------------
@@ -208,6 +212,10 @@ class Daemon:
         )
 
 
+def _mark(config: Config) -> Path:
+    return Path(locations.mark_file(config.workspace_id))
+
+
 def _identities(path: str) -> frozenset[tuple[int, int]]:
     """(device, inode) of a path; empty if it is not there."""
     try:
@@ -226,9 +234,9 @@ def read_policy(config: Config) -> tuple[str, str]:
 
 
 async def _note_policy(services: Services, policy: Policy) -> None:
-    """Say in the journal which policy decides, if it is another one than last time."""
+    """Say in the journal which policy decides, if it is another one than the database says."""
     wanted = EventFilter(tags=("policy_loaded",))
-    last = await services.journal.newest(wanted, limit=1)
+    last = await services.journal.newest(wanted, limit=1, archived=False)  # a start reads no file of events
     if last and isinstance(last[0].event, PolicyLoaded) and last[0].event.digest == policy.digest:
         return
     event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))

@@ -2,17 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+
 import anyio
 
+from orchestrator.api import keeping as k
+from orchestrator.api import locations
 from orchestrator.api.results import VerifyAnswer
 from orchestrator.core.checkpoint import Checkpoint, parse_checkpoint
 from orchestrator.core.events.base import Origin
+from orchestrator.core.events.keeping import JournalAdopted
+from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.policy.parse import parse_policy
+from orchestrator.engine.absorbing import Absorber
 from orchestrator.engine.approver import STREAM, new_code
+from orchestrator.engine.baseline import Baseline
+from orchestrator.engine.keeping import backup_answer, backup_place
+from orchestrator.engine.observing import Observer
+from orchestrator.engine.recovery import Recovery
+from orchestrator.engine.restoring import restored
 from orchestrator.engine.sealing import verified
+from orchestrator.engine.services import Services
+from orchestrator.journal.keeping import STREAM as JOURNAL
+from orchestrator.journal.keeping import SqliteKeeper
+from orchestrator.journal.mark import Mark, MarkFile
+from orchestrator.journal.restoring import restore_backup, set_aside, set_unnamed_contents_aside
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports import NewEvent, Unit
+from orchestrator.ports import EventFilter, NewEvent, Unit
+from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.holding import hold_root, hold_state
+from orchestrator.workspace.local import LocalWorkspace
+
+OWNER = "owner_uid"
+"""By whom: whoever can do these things can read the journal anyway."""
+
+OUTSIDE = ("file_changed_outside", "file_created_outside", "file_removed_outside")
+
+
+@contextmanager
+def held(workspace: str, state_dir: str) -> Iterator[None]:
+    """Keep every daemon away. Raises WorkspaceHeld while one runs."""
+    state = hold_state(state_dir)
+    try:
+        root = hold_root(workspace)
+        try:
+            yield
+        finally:
+            root.close()
+    finally:
+        state.close()
+
+
+# --- the approver code -----------------------------------------------------------------
 
 
 def reset_approver(workspace: str, state_dir: str) -> str:
@@ -21,23 +66,22 @@ def reset_approver(workspace: str, state_dir: str) -> str:
     Who can do this can read the journal anyway: it takes the state directory's owner.
     Raises WorkspaceHeld while a daemon runs, and what opening the journal raises.
     """
-    state, root = hold_state(state_dir), hold_root(workspace)
-    try:
-        return anyio.run(_reset, state_dir)
-    finally:
-        root.close()
-        state.close()
+    with held(workspace, state_dir):
+        return anyio.run(_reset, state_dir, _mark(workspace))
 
 
-async def _reset(state_dir: str) -> str:
+async def _reset(state_dir: str, mark: Path) -> str:
     entropy = SystemEntropy()
-    journal = await SqliteJournal.open(state_dir, clock=SystemClock(), entropy=entropy)
+    journal = await SqliteJournal.open(state_dir, clock=SystemClock(), entropy=entropy, mark=mark)
     try:
         code, event = new_code(entropy, "owner_uid")
         await journal.append(Unit((NewEvent(STREAM, event),), Origin()))
     finally:
         await journal.close()
     return code
+
+
+# --- the journal itself ----------------------------------------------------------------
 
 
 def verify(state_dir: str, checkpoint: str | None) -> VerifyAnswer:
@@ -54,3 +98,139 @@ async def _verify(state_dir: str, checkpoint: Checkpoint | None) -> VerifyAnswer
         return verified(await journal.verify(checkpoint))
     finally:
         await journal.close()
+
+
+def backup(workspace: str, state_dir: str, directory: str) -> k.BackupAnswer:
+    """As `journal_backup`. Raises WorkspaceHeld, and what that raises."""
+    target = backup_place(directory, workspace=workspace, state_dir=state_dir)
+    with held(workspace, state_dir):
+        return anyio.run(_backup, state_dir, str(target))
+
+
+async def _backup(state_dir: str, directory: str) -> k.BackupAnswer:
+    clock = SystemClock()
+    journal = await SqliteJournal.open(state_dir, clock=clock, entropy=SystemEntropy(), readonly=True)
+    try:
+        return backup_answer(await SqliteKeeper(journal, clock=clock).backup(directory))
+    finally:
+        await journal.close()
+
+
+def restore(workspace: str, state_dir: str, directory: str) -> k.RestoreAnswer:
+    """Put a backup in the journal's place; the journal before it is moved aside.
+
+    Raises BackupInvalid, DiskFull, WorkspaceHeld; then nothing was changed.
+    """
+    Path(state_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
+    with held(workspace, state_dir):
+        manifest, aside = restore_backup(Path(directory).resolve(), Path(state_dir), now_ms=SystemClock().now_ms())
+        mark = MarkFile(_mark(workspace)).read()
+    there = mark is not None and (mark.journal, mark.head, mark.head_hash) == (
+        manifest.journal,
+        manifest.head,
+        manifest.head_hash,
+    )
+    following = "`orchestrator up` goes on with it" if there or mark is None else "run `orchestrator journal adopt`"
+    return k.RestoreAnswer(
+        message=f"the journal is the backup's now, at {show(manifest.head)}; {following}",
+        journal=manifest.journal,
+        head=show(manifest.head),
+        known_head=show(mark.head) if mark is not None else None,
+        set_aside=str(aside) if aside is not None else None,
+    )
+
+
+def reset(workspace: str, state_dir: str) -> k.ResetAnswer:
+    """Move the journal and its mark aside, so that the next start begins anew. Raises WorkspaceHeld."""
+    with held(workspace, state_dir):
+        aside = set_aside(Path(state_dir), now_ms=SystemClock().now_ms(), more=(_mark(workspace),))
+    if aside is None:
+        return k.ResetAnswer(message="there is no journal", set_aside=None)
+    return k.ResetAnswer(
+        message=f"the next `orchestrator up` begins a new journal; the old one lies in {aside}", set_aside=str(aside)
+    )
+
+
+def adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
+    """Go on with a journal that is not where it had come to: each file that differs becomes an outside change.
+
+    Raises WorkspaceHeld, and what opening the journal raises.
+    """
+    with held(workspace, state_dir):
+        return anyio.run(_adopt, workspace, state_dir)
+
+
+async def _adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
+    clock, entropy, file = SystemClock(), SystemEntropy(), MarkFile(_mark(workspace))
+    path = Path(state_dir)
+    known = file.read_if_readable()
+    aside = set_unnamed_contents_aside(path, now_ms=clock.now_ms()) if (path / "journal.db").exists() else None
+    journal = await SqliteJournal.open(state_dir, clock=clock, entropy=entropy)
+    try:
+        head = journal.head
+        if known is not None and journal.is_at(known):
+            return k.AdoptAnswer(message="the journal is where it had come to; there is nothing to adopt", files=0)
+        event = JournalAdopted(by=OWNER, head=head, known_head=Seq(known.head if known is not None else 0))
+        (adopted,) = await journal.append(Unit((NewEvent(JOURNAL, event),), Origin()))
+        await _scan(workspace, state_dir, journal, clock, entropy)
+        wanted = EventFilter(tags=OUTSIDE, after=adopted.seq)
+        files = len([recorded async for recorded in journal.events(wanted)])
+        reached: Mark = journal.here
+    finally:
+        await journal.close()
+    file.write(reached)
+    return k.AdoptAnswer(
+        message=f"adopted at {show(head)}; {files} files that differ are recorded as changed from outside",
+        files=files,
+        head=show(head),
+        known_head=show(known.head) if known is not None else None,
+        adopted=show(adopted.seq),
+        set_aside=str(aside) if aside is not None else None,
+    )
+
+
+async def _scan(
+    workspace: str, state_dir: str, journal: SqliteJournal, clock: SystemClock, entropy: SystemEntropy
+) -> None:
+    """What the start of a daemon does: close what is open, then look at every file."""
+    state = await restored(journal)
+    files, guarded = _files(workspace, Path(state_dir))
+    try:
+        text = resources.files("policies").joinpath("default.toml").read_text(encoding="utf-8")
+        services = Services(
+            journal=journal,
+            workspace=files,
+            ignore=files.ignore,
+            policy=parse_policy(text, source="policies/default.toml").guarding(guarded),
+            clock=clock,
+            entropy=entropy,
+            state=state,
+        )
+        observer = Observer(services)
+        await Recovery(services, observer).run()
+        await Baseline(services, observer, Absorber(services, observer)).scan()
+    finally:
+        files.close()
+
+
+def _files(workspace: str, state_dir: Path) -> tuple[LocalWorkspace, tuple[WorkspacePath, ...]]:
+    """The workspace, and the state directory's path where it lies in it."""
+    own, root = state_dir.resolve(), Path(workspace).resolve()
+    inside = own.is_relative_to(root)
+    files = LocalWorkspace(
+        workspace,
+        disk=KernelDisk(),
+        hidden=frozenset((_identity(state_dir),)) if inside else frozenset(),
+        is_own=lambda identity: any(identity == _identity(item) for item in own.rglob("*") if not item.is_dir()),
+        step=lambda name: None,
+    )
+    return files, (WorkspacePath(str(own.relative_to(root))),) if inside else ()
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.lstat()
+    return found.st_dev, found.st_ino
+
+
+def _mark(workspace: str) -> Path:
+    return Path(locations.mark_file(locations.workspace_id(workspace)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
 from typing import Literal, Protocol
 
 import msgspec
@@ -151,6 +151,16 @@ class Redaction(msgspec.Struct, frozen=True, kw_only=True):
     scrubbed: bool
 
 
+class Snapshot(msgspec.Struct, frozen=True):
+    """What the projections were right after event `seq`, as the journal knows it; the bytes are asked for apart."""
+
+    seq: Seq
+    hash: bytes  # of event `seq`: a snapshot of another history is not used
+    digest: bytes  # SHA-256 of the bytes
+    version: str  # of the projections that made it
+    kept: bool  # False: only the digest is still there
+
+
 class VerifyReport(msgspec.Struct, frozen=True):
     """What a walk over the journal found."""
 
@@ -193,10 +203,34 @@ class Journal(Protocol):
     def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
         """Events in order, from a consistent snapshot per batch."""
 
-    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int) -> list[Recorded]:
-        """The last `limit` events that fit, newest first."""
+    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int, archived: bool = True) -> list[Recorded]:
+        """The last `limit` events that fit, newest first; with `archived` false no file of events is read."""
 
     async def event(self, seq: int) -> Recorded | None: ...
+
+    def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[list[Recorded], None]:
+        """All events in order, for a fold, in large pieces that are read and decoded off the loop."""
+
+    async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:
+        """Keep the bytes of a state; of older ones than the last few only the digest stays.
+
+        Raises DiskFull, WritesStopped, JournalCorrupt; nothing is kept then.
+        """
+
+    async def snapshots(self) -> list[Snapshot]:
+        """All of them, newest first. Raises JournalCorrupt where they can't be read."""
+
+    async def snapshot(self, seq: int) -> bytes:
+        """The bytes, proven by their digest. Raises JournalCorrupt when they are not there or not those."""
+
+    def checks(self) -> AsyncGenerator[Seq, None]:
+        """Check, in short slices, what was not checked since the last clean stop; yields how far it is.
+
+        After an unclean stop that is everything. Raises JournalCorrupt at the first thing that does not hold.
+        """
+
+    async def table_difference(self) -> str | None:
+        """The first place where a table that is kept beside the events is not what they say."""
 
     async def blob(self, digest: Digest) -> bytes | None:
         """The bytes, proven by their hash (JournalCorrupt otherwise), or None if they are not kept."""
@@ -256,6 +290,71 @@ class Journal(Protocol):
         """The events that have this text in a field of theirs, oldest first. Cost: O(size of the journal)."""
 
     async def close(self) -> None: ...
+
+
+class ArchivedFile(msgspec.Struct, frozen=True):
+    """A file that holds events first to last, and nothing else does."""
+
+    first: Seq
+    last: Seq
+    file: str
+    size: int
+
+
+class BackupReport(msgspec.Struct, frozen=True):
+    """A backup that is whole, and what its own verification said."""
+
+    directory: str
+    journal: str
+    head: Seq
+    head_hash: str  # hex
+    files: int
+    size: int
+    contents: int
+    unchecked: tuple[str, ...]
+
+
+class Collected(msgspec.Struct, frozen=True):
+    """Contents that nothing needs: removed, or to be."""
+
+    digests: tuple[Digest, ...]
+    size: int  # of the plain contents
+    young: int = 0  # contents that nothing needs, but for too short a time
+
+
+class JournalKeeper(Protocol):
+    """What people have done to the journal itself; one such act at a time, while appends go on."""
+
+    @property
+    def archived(self) -> tuple[ArchivedFile, ...]:
+        """In the journal's order; nothing between them is left out."""
+
+    async def newest_snapshot(self) -> Seq | None:
+        """From where the projections can start."""
+
+    async def archive(self, last: Seq, origin: Origin) -> tuple[ArchivedFile, ...]:
+        """Move every event up to `last` that is not archived yet into files.
+
+        Each file is whole and read back before its events leave the database, in the
+        transaction of its SegmentArchived. Raises DiskFull, JournalCorrupt, WritesStopped.
+        """
+
+    async def unarchive(self, file: str, origin: Origin) -> ArchivedFile:
+        """Put the newest file's events back. Raises VersionUnknown, ArchiveMissing, JournalCorrupt."""
+
+    async def collect(
+        self, *, needed: frozenset[Digest], as_of: Seq, before_ms: int, origin: Origin, dry_run: bool
+    ) -> Collected:
+        """Remove contents that nothing needs and that no event named since `before_ms`.
+
+        `needed` is what waited at position `as_of`.
+        """
+
+    async def backup(self, directory: str) -> BackupReport:
+        """Copy the journal into a new or empty folder, and check the copy.
+
+        Raises BackupRefused, DiskFull, JournalCorrupt; then nothing of it is left.
+        """
 
 
 # --- disk ------------------------------------------------------------------------------

@@ -157,6 +157,11 @@ def location_file(identity: str) -> str:
     return f"{_home_state()}/{identity}.location"
 
 
+def mark_file(identity: str) -> str:
+    """The file that remembers how far the workspace's journal came, beside its location."""
+    return f"{_home_state()}/{identity}.mark"
+
+
 def start_lock(identity: str) -> str:
     """The file that whoever starts a daemon locks."""
     return f"{_home_state()}/{identity}.lock"

@@ -357,6 +357,7 @@ class Health(Result, frozen=True, kw_only=True):
     state: Literal["ok", "writes_stopped", "starting"]
     baseline: Literal["running", "done"]
     watching: str = "off"  # "live", "off", or "degraded: …" with the reason
+    verified: str = ""  # the journal: "running", "@N" when all up to there was checked, "failed: …"
     notes: tuple[str, ...] = ()
     recovered: int = 0  # changes closed by recovery at this start
     diverged: tuple[str, ...] = ()  # changes whose bytes did not land
@@ -427,6 +428,7 @@ class RebuildAnswer(Result, frozen=True, kw_only=True):
     ok: bool
     events: int
     projections: tuple[str, ...]
+    snapshots: int = 0  # whose digests were compared
     first_difference: str | None = None
 
 

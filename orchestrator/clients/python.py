@@ -25,6 +25,7 @@ from orchestrator.clients.audit import AuditCalls
 from orchestrator.clients.calls import AgentCalls
 from orchestrator.clients.connection import Asked, Caller, RemoteError, asked, socket_of, welcomed
 from orchestrator.clients.following import Answered, FollowingCalls
+from orchestrator.clients.keeping import KeepingCalls
 from orchestrator.clients.leasing import LeaseCalls
 from orchestrator.clients.people import PeopleCalls
 from orchestrator.clients.sealing import SealingCalls
@@ -44,7 +45,15 @@ _NAMES = {operation.params: operation.name for operation in OPERATIONS}
 
 
 class FileAccess(
-    AgentCalls, LeaseCalls, TracingCalls, TravelCalls, FollowingCalls, AuditCalls, SealingCalls, PeopleCalls
+    AgentCalls,
+    LeaseCalls,
+    TracingCalls,
+    TravelCalls,
+    FollowingCalls,
+    AuditCalls,
+    SealingCalls,
+    KeepingCalls,
+    PeopleCalls,
 ):
     """A session with the daemon of a workspace. Calls may run side by side; each gets its own answer.
 

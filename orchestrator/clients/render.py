@@ -209,6 +209,7 @@ def _status(info: r.StatusInfo) -> Iterator[str]:
         ("daemon", f"pid {info.pid}, version {info.version}"),
         ("socket", info.socket),
         ("state dir", info.state_dir),
+        ("journal", f"verified: {health.verified}" if health.verified else ""),
         ("recovered", str(health.recovered) if health.recovered else ""),
         ("diverged", ", ".join(health.diverged)),
     )

@@ -13,7 +13,7 @@ Rung = Literal["current", "shifted", "merged"]
 """How a patch came to fit: on its own base, moved with its lines, or by three-way merge."""
 
 
-class Signature(msgspec.Struct, frozen=True, array_like=True):
+class Signature(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What stat says of a file's bytes; equal signatures make a re-read unlikely to differ, never prove it."""
 
     size: int
@@ -22,7 +22,7 @@ class Signature(msgspec.Struct, frozen=True, array_like=True):
     inode: int
 
 
-class LineHunk(msgspec.Struct, frozen=True, array_like=True):
+class LineHunk(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """0-based half-open line ranges, before and after."""
 
     old_start: int
@@ -31,7 +31,7 @@ class LineHunk(msgspec.Struct, frozen=True, array_like=True):
     new_len: int
 
 
-class FoundFile(msgspec.Struct, frozen=True, omit_defaults=True):
+class FoundFile(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One file as a scan or a read met it."""
 
     path: WorkspacePath
@@ -42,7 +42,7 @@ class FoundFile(msgspec.Struct, frozen=True, omit_defaults=True):
     version: int | None = None  # set when this only completes the digest of that earlier version
 
 
-class IntendedPath(msgspec.Struct, frozen=True, omit_defaults=True):
+class IntendedPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What a change means to do to one path. `before`/`after` None: the path is absent then."""
 
     path: WorkspacePath
@@ -55,7 +55,7 @@ class IntendedPath(msgspec.Struct, frozen=True, omit_defaults=True):
     renamed_from: WorkspacePath | None = None  # written anew here, and removed there
 
 
-class PathChange(msgspec.Struct, frozen=True, omit_defaults=True):
+class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What a change did to one path."""
 
     path: WorkspacePath
@@ -70,7 +70,7 @@ class PathChange(msgspec.Struct, frozen=True, omit_defaults=True):
     binary: bool = False  # no hunks, because it is not text
 
 
-class LineRange(msgspec.Struct, frozen=True, array_like=True):
+class LineRange(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """1-based lines, both ends included."""
 
     start: int

@@ -51,7 +51,7 @@ class Contents:
         return data
 
     def drop(self, digest: Digest) -> None:
-        """Forget a content that was taken out of the journal."""
+        """Forget a content that is kept no more."""
         data = self._bytes.pop(digest, None)
         self._documents.pop(digest, None)
         if data is not None:

@@ -45,30 +45,34 @@ from orchestrator.engine.blaming import Blamer
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.catching_up import Chronicler
 from orchestrator.engine.changing import Changer
+from orchestrator.engine.checking import Checking
 from orchestrator.engine.effects import Effects
 from orchestrator.engine.entries import Entries
 from orchestrator.engine.following import Follower
 from orchestrator.engine.granting import Granter
 from orchestrator.engine.history import Historian
+from orchestrator.engine.keeping import Keeping
 from orchestrator.engine.leasing import Leaser
 from orchestrator.engine.listing import Lister
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.people import DaemonFacts, People
 from orchestrator.engine.reading import Reader
+from orchestrator.engine.rebuilding import Rebuilder
 from orchestrator.engine.recovery import Recovery
 from orchestrator.engine.redacting import Redactor
 from orchestrator.engine.sealing import Sealer
 from orchestrator.engine.searching import Searcher
 from orchestrator.engine.services import Services
 from orchestrator.engine.settling import Settler
+from orchestrator.engine.snapshotting import Snapshotter
 from orchestrator.engine.stacks import Stacks
 from orchestrator.engine.travelling import Traveller
 from orchestrator.engine.undoing import Undoer
 from orchestrator.engine.watching import Watching
 from orchestrator.engine.writing import Writer
 from orchestrator.logs import logger
-from orchestrator.ports import Signer, Watcher
+from orchestrator.ports import JournalKeeper, Signer, Watcher
 
 Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
 
@@ -88,6 +92,7 @@ class Engine:
         read_policy: Callable[[], tuple[str, str]],
         stop: Callable[[], None],
         signer: Signer,
+        keeper: JournalKeeper,
         watcher: Watcher | None = None,
     ) -> None:
         self._s = services
@@ -103,6 +108,8 @@ class Engine:
         self._leaser = Leaser(services, paths)
         self._stacks = Stacks(services, answers)
         self._sealer = Sealer(services, signer)
+        self._checking = Checking(services, effects)
+        self.snapshots = Snapshotter(services)
         reader = Reader(services, observer, paths)
         self._follower = Follower(services, lambda caller, event: Entries(services, caller).plain(event))
         self.people = People(
@@ -116,6 +123,7 @@ class Engine:
             stop=stop,
             recovered=lambda: self._recovery.closed,
             watching=lambda: self._watching.health,
+            verified=lambda: self._checking.verified,
         )
         rooms: tuple[object, ...] = (
             reader,
@@ -135,6 +143,8 @@ class Engine:
             Auditor(services, paths),
             self._sealer,
             Redactor(services, gate),
+            Keeping(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self.snapshots.keep),
+            Rebuilder(services, self.baseline),
         )
         self._rooms = rooms
         self._handlers: dict[str, Handler] = {}
@@ -146,6 +156,7 @@ class Engine:
         """Recover, scan, then serve; background work ends before this does."""
         async with anyio.create_task_group() as tasks:
             self._s.tasks = tasks
+            await self.snapshots.begin()
             await self._close_sessions()
             await self._watching.start()
             await self._recovery.run()
@@ -158,10 +169,13 @@ class Engine:
                 clocks.start_soon(self._expire)
                 clocks.start_soon(self._watching.run)
                 clocks.start_soon(self._sealer.duty)
+                clocks.start_soon(self._checking.run)
+                clocks.start_soon(self.snapshots.run)
                 yield self
                 clocks.cancel_scope.cancel()
         await self._sealer.end()
         self._s.tasks = None
+        await self.snapshots.keep()
 
     async def _expire(self) -> None:
         while True:

@@ -19,7 +19,6 @@ from orchestrator.core.events.sessions import AgentAdded, AgentRevoked
 from orchestrator.core.ids import AgentName, show
 from orchestrator.core.policy.parse import check_policy, parse_policy
 from orchestrator.core.policy.rules import Policy
-from orchestrator.core.projections.state import State, first_difference
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.baseline import Baseline
 from orchestrator.engine.caller import Call, Caller
@@ -27,7 +26,6 @@ from orchestrator.engine.effects import Effects
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports import EventFilter
 
 RESERVED = re.compile(r"(person:|class:|outside\Z|unnamed\Z)")
 
@@ -59,11 +57,13 @@ class People:
         stop: Callable[[], None],
         recovered: Callable[[], int],
         watching: Callable[[], str],
+        verified: Callable[[], str],
     ) -> None:
         self._s, self._observer, self._effects = services, observer, effects
         self._baseline, self._gate, self._facts = baseline, gate, facts
         self._reservations = Reservations(services)
-        self._read_policy, self._stop, self._recovered, self._watching = read_policy, stop, recovered, watching
+        self._read_policy, self._stop, self._recovered = read_policy, stop, recovered
+        self._watching, self._verified = watching, verified
 
     async def status(self, caller: Caller, call: Call, params: p.Status) -> r.StatusInfo:
         pending = self._s.state.pending
@@ -106,6 +106,7 @@ class People:
                 state="writes_stopped" if self._effects.stopped else "ok",
                 baseline="done" if self._baseline.done.is_set() else "running",
                 watching=self._watching(),
+                verified=self._verified(),
                 notes=tuple(notes),
                 recovered=self._recovered(),
                 diverged=tuple(map(show, pending.diverged)),
@@ -186,22 +187,6 @@ class People:
         await self._s.append(Origin(), ("policy", event))
 
     # --- do the records agree ---------------------------------------------------------
-
-    async def journal_rebuild(self, caller: Caller, call: Call, params: p.JournalRebuild) -> r.RebuildAnswer:
-        await self._baseline.done.wait()
-        rebuilt = State()
-        async for recorded in self._s.journal.events():
-            rebuilt.apply(recorded)
-        while rebuilt.head < self._s.state.head:  # others went on meanwhile
-            async for recorded in self._s.journal.events(EventFilter(after=rebuilt.head)):
-                rebuilt.apply(recorded)
-        difference = first_difference(self._s.state.plain(), rebuilt.plain())
-        return r.RebuildAnswer(
-            ok=difference is None,
-            events=rebuilt.head,
-            projections=tuple(item.name for item in rebuilt.projections),
-            first_difference=difference,
-        )
 
     async def workspace_check(self, caller: Caller, call: Call, params: p.WorkspaceCheck) -> r.WorkspaceReport:
         await self._baseline.done.wait()

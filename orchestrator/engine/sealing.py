@@ -57,7 +57,8 @@ class Sealer:
 
     async def begin(self) -> None:
         """Count what came after the last checkpoint of an earlier run."""
-        last = await self._s.journal.newest(EventFilter(tags=(tag_of(CheckpointSigned),)), limit=1)
+        wanted = EventFilter(tags=(tag_of(CheckpointSigned),))
+        last = await self._s.journal.newest(wanted, limit=1, archived=False)
         sealed = 0
         if last and isinstance(last[0].event, CheckpointSigned):
             # What came between the head that was signed and the signature's own event counts as new.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -58,6 +59,25 @@ class Blobs:
         if incoming.is_dir():
             for leftover in incoming.iterdir():
                 leftover.unlink()
+
+    def unnamed(self, named: Container[Digest]) -> Iterator[Path]:
+        """Published files that none of these digests names; only while nothing is being prepared."""
+        folders = self._root.iterdir() if self._root.is_dir() else ()
+        for folder in folders:
+            if folder.name != _INCOMING and folder.is_dir():
+                for file in folder.iterdir():
+                    if f"sha256:{folder.name}{file.name}" not in named:
+                        yield file
+
+    def remove_all(self, digests: Iterable[Digest]) -> None:
+        """Unlink the files of contents that no row names any more; what can't be now, the next start sweeps."""
+        for digest in digests:
+            with suppress(OSError):
+                self._place(digest).unlink()
+
+    def name_of(self, digest: Digest) -> str:
+        """Where the file of a content lies, relative to the state directory."""
+        return str(self._place(digest).relative_to(self._root.parent))
 
     def prepare(
         self, contents: Iterable[tuple[Digest, bytes]], *, kept: Callable[[Digest], bool]

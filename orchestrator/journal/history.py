@@ -1,9 +1,11 @@
-"""The table of file versions: its SQL, kept in the transaction of the events that it comes from."""
+"""The tables of file versions and of their permission bits: their SQL, kept in the transaction of the events."""
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -11,6 +13,11 @@ import msgspec
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import DigestLearned, VersionRow
 from orchestrator.journal.schema import sql
+
+TABLES = ("file_versions", "file_modes")
+"""All that `core.projections.history` makes."""
+
+_TABLE = re.compile(rf"\b({'|'.join(TABLES)})\b")
 
 
 class Versions:
@@ -39,19 +46,28 @@ class Versions:
         return self.modes[row.path][max(later)] if later else row.mode
 
 
-def add_versions(connection: sqlite3.Connection, items: Iterable[VersionRow | DigestLearned]) -> None:
-    """Write them, in their order. Blocking."""
+def add_versions(
+    connection: sqlite3.Connection, items: Iterable[VersionRow | DigestLearned], *, suffix: str = ""
+) -> None:
+    """Write them, in their order; with a suffix, into the tables that are called so. Blocking."""
+    add, learn_digest, learn_mode = _statements(suffix)
     waiting: list[tuple[Any, ...]] = []
     for item in items:
         if isinstance(item, VersionRow):
             waiting.append(version_values(item))
             continue
-        connection.executemany(sql("add_version"), waiting)
+        connection.executemany(add, waiting)
         waiting.clear()
-        connection.execute(sql("learn_digest"), (item.digest, item.size, item.path, item.version))
-        connection.execute(sql("learn_mode"), (item.path, item.seq, item.mode, item.version))
+        connection.execute(learn_digest, (item.digest, item.size, item.path, item.version))
+        connection.execute(learn_mode, (item.path, item.seq, item.mode, item.version))
     if waiting:
-        connection.executemany(sql("add_version"), waiting)
+        connection.executemany(add, waiting)
+
+
+@cache
+def _statements(suffix: str) -> tuple[str, ...]:
+    named = (sql("add_version"), sql("learn_digest"), sql("learn_mode"))
+    return tuple(_TABLE.sub(lambda found: found.group() + suffix, statement) for statement in named)
 
 
 def version_of(row: Any) -> VersionRow:

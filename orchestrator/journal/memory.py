@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable
 from itertools import islice
 
 import msgspec
@@ -24,6 +25,7 @@ from orchestrator.journal.ledger import Ledger, Row
 from orchestrator.journal.ranges import Signed
 from orchestrator.journal.rows import link_problem, origin_of, recorded_of
 from orchestrator.journal.seals import Seals
+from orchestrator.journal.snapshots import KEPT
 from orchestrator.ports import (
     EVERYTHING,
     Clock,
@@ -34,6 +36,7 @@ from orchestrator.ports import (
     NewEvent,
     Redaction,
     RequestSeen,
+    Snapshot,
     Unit,
     VerifyReport,
 )
@@ -55,6 +58,7 @@ class MemoryJournal:
         self._rows: list[Row] = []
         self._blobs: dict[Digest, bytes] = {}
         self._versions = Versions()
+        self._snapshots: dict[int, tuple[Snapshot, bytes]] = {}
         self._folds: list[Callable[[Recorded], None]] = []
         self._stopped = ""
         self._entropy = entropy
@@ -118,7 +122,40 @@ class MemoryJournal:
                 return
             after = found[-1].seq
 
-    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int) -> list[Recorded]:
+    async def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[list[Recorded], None]:
+        await pause()
+        found = self._recorded[after:until]
+        if found:
+            yield found
+
+    async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:
+        await pause()
+        self._snapshots[snapshot.seq] = snapshot, data
+        for seq in sorted(self._snapshots)[:-KEPT]:
+            self._snapshots[seq] = msgspec.structs.replace(self._snapshots[seq][0], kept=False), b""
+
+    async def snapshots(self) -> list[Snapshot]:
+        await pause()
+        return [self._snapshots[seq][0] for seq in sorted(self._snapshots, reverse=True)]
+
+    async def snapshot(self, seq: int) -> bytes:
+        await pause()
+        snapshot, data = self._snapshots.get(seq) or (None, b"")
+        if snapshot is None or not snapshot.kept:
+            raise JournalCorrupt(f"the snapshot at @{seq} is not there")
+        if hashlib.sha256(data).digest() != snapshot.digest:
+            raise JournalCorrupt(f"the snapshot at @{seq} is not what its digest says")
+        return data
+
+    async def checks(self) -> AsyncGenerator[Seq, None]:
+        await pause()
+        yield self.head
+
+    async def table_difference(self) -> str | None:
+        await pause()
+        return None
+
+    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int, archived: bool = True) -> list[Recorded]:
         await pause()
         return list(islice(_fitting(reversed(self._recorded[wanted.after :]), wanted), limit))
 
@@ -218,7 +255,7 @@ class MemoryJournal:
                 problems.append(problem)
             end = (row[0], row[17])
             if isinstance(recorded.event, CheckpointSigned):
-                signed.append(Signed(recorded.seq, recorded.event, self._hash_of(recorded.event.head)))
+                signed.append(Signed(recorded.seq, recorded.event))
         problems += seals.problems(signed, end, self._hash_of)
         problems += [f"the content {digest} is not what its name says" for digest, data in self._blobs.items()
                      if digest_of(data) != digest]  # fmt: skip

@@ -24,8 +24,8 @@ FROM events WHERE seq > ? AND seq <= ? ORDER BY seq;
 -- name: event_hash
 SELECT hash FROM events WHERE seq = ?;
 
--- name: end_of_range
-SELECT seq, hash FROM events WHERE seq <= ? ORDER BY seq DESC LIMIT 1;
+-- name: segment_ending
+SELECT last_hash FROM segments WHERE last = ?;
 
 -- name: tail
 SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
@@ -33,7 +33,8 @@ SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, 
 FROM events ORDER BY seq DESC LIMIT ?;
 
 -- name: stream_version
-SELECT stream_version FROM events WHERE stream = ? AND seq <= ? ORDER BY seq DESC LIMIT 1;
+SELECT coalesce((SELECT stream_version FROM events WHERE stream = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1),
+                (SELECT version FROM archived_streams WHERE stream = ?1), 0);
 
 -- name: request
 SELECT digest, seq FROM requests WHERE agent = ? AND request_id = ?;
@@ -158,3 +159,63 @@ SELECT value FROM meta WHERE key = 'epoch';
 
 -- name: next_epoch
 UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'epoch' RETURNING value;
+
+-- name: segments
+SELECT first, last, prev_hash, last_hash, file, digest, size FROM segments ORDER BY first;
+
+-- name: add_segment
+INSERT INTO segments (first, last, prev_hash, last_hash, file, digest, size) VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: drop_segment
+DELETE FROM segments WHERE first = ?;
+
+-- name: note_archived_streams
+INSERT INTO archived_streams (stream, version)
+SELECT stream, max(stream_version) FROM events WHERE seq <= ? GROUP BY stream
+ON CONFLICT (stream) DO UPDATE SET version = excluded.version;
+
+-- name: drop_events
+DELETE FROM events WHERE seq BETWEEN ? AND ?;
+
+-- name: redacted_since
+SELECT 1 FROM events WHERE tag = 'payload_redacted' AND seq > ? LIMIT 1;
+
+-- name: payloads
+SELECT seq, at, tag, payload FROM events WHERE seq > ? ORDER BY seq;
+
+-- name: blob_sizes
+SELECT digest, size FROM blobs;
+
+-- name: filed_blobs
+SELECT digest, size FROM blobs WHERE data IS NULL;
+
+-- name: named_contents
+SELECT path, seq, effective, at, digest FROM file_versions ORDER BY path, seq;
+
+-- name: mark
+SELECT value FROM meta WHERE key = ?;
+
+-- name: set_mark
+INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: drop_mark
+DELETE FROM meta WHERE key = ? RETURNING value;
+
+-- name: add_snapshot
+INSERT OR REPLACE INTO snapshots (seq, hash, digest, version, data) VALUES (?, ?, ?, ?, ?);
+
+-- name: thin_snapshots
+UPDATE snapshots SET data = NULL WHERE data IS NOT NULL AND seq NOT IN (
+    SELECT seq FROM snapshots WHERE data IS NOT NULL ORDER BY seq DESC LIMIT ?);
+
+-- name: snapshots
+SELECT seq, hash, digest, version, data IS NOT NULL FROM snapshots ORDER BY seq DESC;
+
+-- name: snapshot_data
+SELECT digest, data FROM snapshots WHERE seq = ? AND data IS NOT NULL;
+
+-- name: last_snapshot
+SELECT max(seq) FROM snapshots WHERE data IS NOT NULL;
+
+-- name: segment_from
+SELECT last, last_hash FROM segments WHERE first = ?;

@@ -1,4 +1,4 @@
-"""One pass over a range of events: what `verify` must know of them, found without a fold.
+"""One pass over a range of events, archived or not: what `verify` must know of them, found without a fold.
 
 Ranges hang together by one hash each, so several processes may take one each; run as a module
 this is such a process. What it found goes to stdout.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.errors import JournalCorrupt, OrchestratorError
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.catalog import tag_of
@@ -31,9 +31,11 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.events.keeping import CheckpointSigned, ContentRedacted, ContentsCollected, PayloadRedacted
 from orchestrator.core.ids import Digest, Seq
+from orchestrator.core.keeping import ArchiveMissing
 from orchestrator.core.projections.history import DigestLearned, VersionRow, history
 from orchestrator.journal.rows import event_of, link_problem, origin_of, recorded_with
 from orchestrator.journal.schema import naming_trouble, open_reader, sql
+from orchestrator.journal.segments import ARCHIVE, Archive, Segment, segments_of
 
 MOST_PROBLEMS = 50
 
@@ -59,17 +61,18 @@ TELLING = frozenset(
 
 
 class Signed(msgspec.Struct, frozen=True):
-    """A CheckpointSigned, and the hash that its event really has; None: it is not there."""
+    """A CheckpointSigned, and where it stands."""
 
     seq: Seq
     event: CheckpointSigned
-    found: str | None
 
 
 class Part(msgspec.Struct, kw_only=True):
-    """What one range holds."""
+    """What one range holds; or a piece of it, where a file of archived events can't be read."""
 
     events: int = 0
+    unread: int = 0  # up to this event nothing is known: the piece begins behind such a file
+    absent: str = ""  # that file, if it is not there at all
     end: tuple[int, bytes] = (0, chain.GENESIS)
     problems: list[str] = []
     more: int = 0  # problems that are not listed
@@ -111,25 +114,61 @@ def kept_contents(event: Event) -> Iterator[Digest]:
 class Pass:
     """One walk over `after` < seq <= `last`, within one snapshot of the connection."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
+    def __init__(self, connection: sqlite3.Connection, archive: Archive) -> None:
+        self._db, self._archive = connection, archive
 
-    def part(self, after: int, last: int) -> Part:
-        """Walk. A page that can't be read ends it, and is a problem. Cost: 8 µs for an event."""
-        part = Part()
+    def parts(self, after: int, last: int) -> list[Part]:
+        """Walk, over what is archived first. A page that can't be read ends it, and is a problem.
+
+        Each file that can't be read begins another part. Cost: 8 µs for an event, 50 µs for an archived one.
+        """
+        found, part = list[Part](), Part()
         try:
-            part.end = self._db.execute(sql("end_of_range"), (after,)).fetchone() or (0, chain.GENESIS)
-            if part.end[0] != after:
-                part.end = after, b""  # whoever has the range before this one says what is missing there
-            self._walk(part, after, last)
+            segments = [item for item in segments_of(self._db) if item.last > after and item.first <= last]
+            part.end = self._before(after)
+            for segment in segments:
+                try:
+                    rows = self._archive.rows(segment)
+                except (ArchiveMissing, JournalCorrupt) as error:
+                    found.append(part)
+                    part = self._behind(segment, part.end, last, error)
+                else:
+                    self._walk(part, (row for row in rows if after < row[0] <= last))
+            self._walk(part, self._db.execute(sql("events_between"), (after, last)))
+            end = part.end[0]
+            if end != last:
+                part.note(f"missing before event @{last + 1}: @{end + 1}" + (f" to @{last}" if last > end + 1 else ""))
         except sqlite3.DatabaseError as error:
             part.note(f"the database can't be read further: {error}")
+        return [*found, part]
+
+    def _before(self, after: int) -> tuple[int, bytes]:
+        """On what the range hangs; no hash: whoever has the range before this one says what is missing there."""
+        if after == 0:
+            return 0, chain.GENESIS
+        row = self._db.execute(sql("event_hash"), (after,)).fetchone()
+        if row is None:
+            row = self._db.execute(sql("segment_ending"), (after,)).fetchone()
+        return after, row[0] if row else b""
+
+    @staticmethod
+    def _behind(segment: Segment, end: tuple[int, bytes], last: int, error: OrchestratorError) -> Part:
+        """The chain is taken up again at the end of a file that can't be read; who has that end says so."""
+        if segment.last > last:
+            return Part(unread=last, end=(last, b""))
+        part = Part(unread=segment.last, end=(segment.last, segment.last_hash))
+        if isinstance(error, ArchiveMissing):
+            part.absent = error.message
+        else:
+            part.note(error.message)
+        if end[0] < segment.first and end[1] and end != (segment.first - 1, segment.prev_hash):
+            part.note(f"the archived events @{segment.first} to @{segment.last} do not follow @{end[0]}")
         return part
 
-    def _walk(self, part: Part, after: int, last: int) -> None:
+    def _walk(self, part: Part, rows: Iterable[Any]) -> None:
         """Most events of a sound journal leave nothing but their hashes: that way must be short."""
         end, streams, header, link = part.end, part.streams, chain.header_of, chain.link
-        for row in self._db.execute(sql("events_between"), (after, last)):
+        for row in rows:
             seq, salt, digest, version = row[0], row[14], row[15], row[3]
             if (
                 seq != end[0] + 1
@@ -156,10 +195,6 @@ class Pass:
                 part.note(error.message)
             part.events += 1
             part.end = end
-        if end[0] != last:
-            part.note(
-                f"missing before event @{last + 1}: @{end[0] + 1}" + (f" to @{last}" if last > end[0] + 1 else "")
-            )
 
     def _odd(self, part: Part, row: Any, end: tuple[int, bytes]) -> None:
         """An event that the short way does not let through: it is redacted, or something is wrong."""
@@ -178,9 +213,8 @@ class Pass:
             case ContentsCollected(digests=digests):
                 for digest in digests:
                     self._gone(part, digest)
-            case CheckpointSigned(head=head):
-                found = self._db.execute(sql("event_hash"), (head,)).fetchone()
-                part.signed.append(Signed(row[0], event, found[0].hex() if found else None))
+            case CheckpointSigned():
+                part.signed.append(Signed(row[0], event))
             case _:
                 for digest in kept_contents(event):
                     part.named.setdefault(digest, row[0])
@@ -197,14 +231,14 @@ class Pass:
 
 
 def main(argv: list[str]) -> None:
-    """`python -m orchestrator.journal.ranges JOURNAL AFTER LAST`: the part to stdout, as MessagePack."""
+    """`python -m orchestrator.journal.ranges JOURNAL AFTER LAST`: the parts to stdout, as MessagePack."""
     path, after, last = Path(argv[0]), int(argv[1]), int(argv[2])
     connection = open_reader(path)
     with naming_trouble(path):
         connection.execute("BEGIN")
-        part = Pass(connection).part(after, last)
+        parts = Pass(connection, Archive(path.parent / ARCHIVE)).parts(after, last)
     connection.close()
-    sys.stdout.buffer.write(msgspec.msgpack.encode(part))
+    sys.stdout.buffer.write(msgspec.msgpack.encode(parts))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+import sqlite3
+from bisect import bisect_left
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -19,16 +21,22 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.history import version_of
+from orchestrator.journal.renewing import table_difference
 from orchestrator.journal.rows import EVENT_COLUMNS, recorded_of
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
+from orchestrator.journal.segments import ARCHIVE, Archive, Segment
+from orchestrator.journal.selecting import select
 from orchestrator.journal.verify import verify
-from orchestrator.ports import EVERYTHING, EventFilter, KnownVersion, Mention, RequestSeen, VerifyReport
+from orchestrator.ports import EVERYTHING, EventFilter, KnownVersion, RequestSeen, VerifyReport
 
 INLINE_BYTES = 16 * 1024
 """Contents up to this are packed and unpacked on the event loop (0.1 ms); larger ones in a worker thread."""
 
 INLINE_EVENTS = 200
 """So many are decoded on the event loop (2 ms); more in a worker thread."""
+
+PIECE = 2000
+"""Events in one piece of a replay; an archived segment is a piece."""
 
 _END = 2**62
 
@@ -38,7 +46,7 @@ class Reading:
 
     One connection per purpose: events, single rows, contents. Nobody opens a transaction on
     them, so tasks may share them. Events after `head` are committed but not folded yet, and
-    are not shown.
+    are not shown. Events up to the end of the last of `_segments` are read from their files.
     """
 
     def __init__(self, state_dir: Path) -> None:
@@ -48,6 +56,8 @@ class Reading:
         self._reads = AsyncExitStack()
         self._head = 0
         self._id = ""
+        self._archive = Archive(state_dir / ARCHIVE)
+        self._segments: tuple[Segment, ...] = ()
 
     async def _open_readers(self) -> None:
         self._events = await self._reader()
@@ -74,21 +84,74 @@ class Reading:
     async def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
         after = wanted.after
         while True:
+            segment = self._holding(after + 1)
+            if segment is not None:
+                if wanted.until is not None and wanted.until <= after:
+                    return
+                for recorded in await to_thread.run_sync(self._archive.fitting, segment, wanted, after):
+                    yield recorded
+                after = segment.last
+                continue
+            segments = self._segments
             rows = await self._select(wanted, after=after, limit=batch, newest=False)
+            if self._segments is not segments and self._holding(after + 1) is not None:
+                continue  # archived under the query: it may have missed some
             for row in rows:
                 yield recorded_of(row)
             if len(rows) < batch:
                 return
             after = rows[-1][0]
 
-    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int) -> list[Recorded]:
-        return [recorded_of(row) for row in await self._select(wanted, after=wanted.after, limit=limit, newest=True)]
+    async def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[list[Recorded], None]:
+        until = self._head if until is None else min(until, self._head)
+        reader = await to_thread.run_sync(open_reader, self._path)
+        try:
+            while after < until:
+                segment = self._holding(after + 1)
+                if segment is not None:
+                    wanted = EventFilter(until=min(segment.last, until))
+                    found = await to_thread.run_sync(self._archive.fitting, segment, wanted, after)
+                else:
+                    found = await to_thread.run_sync(self._piece, reader, after, until)
+                    if self._holding(after + 1) is not None:
+                        continue  # archived under the query
+                if not found:
+                    return
+                yield found
+                after = found[-1].seq
+        finally:
+            reader.close()
+
+    def _piece(self, reader: sqlite3.Connection, after: int, until: int) -> list[Recorded]:
+        statement = f"SELECT {EVENT_COLUMNS} FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+        with naming_trouble(self._path):
+            return [recorded_of(row) for row in reader.execute(statement, (after, until, PIECE))]
+
+    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int, archived: bool = True) -> list[Recorded]:
+        while True:
+            segments = self._segments
+            floor = max(wanted.after, segments[-1].last if segments else 0)
+            rows = await self._select(wanted, after=floor, limit=limit, newest=True)
+            if self._segments is segments:
+                break
+        found = [recorded_of(row) for row in rows]
+        for segment in reversed(segments if archived else ()):
+            if len(found) >= limit or segment.last <= wanted.after:
+                break
+            older = await to_thread.run_sync(self._archive.fitting, segment, wanted, wanted.after)
+            found += older[::-1][: limit - len(found)]
+        return found
 
     async def event(self, seq: int) -> Recorded | None:
         if not 0 < seq <= self._head:
             return None
-        row = await self._one(self._points, sql("event"), (seq,))
-        return recorded_of(row) if row else None
+        segment = self._holding(seq)
+        if segment is None:
+            row = await self._one(self._points, sql("event"), (seq,))
+            if row is not None:
+                return recorded_of(row)
+            segment = self._holding(seq)  # archived under the query
+        return None if segment is None else await to_thread.run_sync(self._archive.event, segment, seq)
 
     async def blob(self, digest: Digest) -> bytes | None:
         row = await self._one(self._contents, sql("blob"), (digest,))
@@ -142,12 +205,25 @@ class Reading:
             found.append(KnownVersion(row, event))
         return found
 
+    async def table_difference(self) -> str | None:
+        return await to_thread.run_sync(table_difference, self._path)
+
     async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
         return await to_thread.run_sync(verify, self._path, self._blobs, checkpoint)
 
     async def holding(self, text: str, *, limit: int) -> tuple[Seq, ...]:
         inside = msgspec.json.encode(text)[1:-1]  # as it stands in a payload
-        return tuple(Seq(seq) for (seq,) in await self._all(self._events, sql("holding"), (inside, limit)))
+        found: list[Seq] = []
+        for segment in self._segments:
+            if len(found) < limit:
+                found += await to_thread.run_sync(self._archive.holding, segment, inside)
+        found += [Seq(seq) for (seq,) in await self._all(self._events, sql("holding"), (inside, limit))]
+        return tuple(sorted(set(found))[:limit])
+
+    def _holding(self, seq: int) -> Segment | None:
+        """The archived segment that an event is in."""
+        at = bisect_left(self._segments, seq, key=lambda segment: segment.last)
+        return self._segments[at] if at < len(self._segments) else None
 
     # --- queries ------------------------------------------------------------------------
 
@@ -167,69 +243,3 @@ class Reading:
 
 def _by_seq(rows: list[Any]) -> dict[int, Recorded]:
     return {row[0]: recorded_of(row) for row in rows}
-
-
-def select(wanted: EventFilter, *, after: int, until: int, limit: int, newest: bool) -> tuple[str, tuple[Any, ...]]:
-    """A query for the events that fit.
-
-    One index leads, in the journal's order, so that `limit` ends the work: the stream's, else
-    the session's, the agent's, the tag's. Several tags are as many short walks, merged.
-    """
-    walks = wanted.tags if _leading(wanted) is None and len(wanted.tags) > 1 else (None,)
-    direction = "DESC" if newest else "ASC"
-    if walks == (None,):
-        where, values = _where(wanted, wanted.tags, after, until)
-        text = f"SELECT {EVENT_COLUMNS} FROM events WHERE {where} ORDER BY seq {direction} LIMIT ?"
-        return text, (*values, limit)
-    parts, parameters = list[str](), list[Any]()
-    for tag in dict.fromkeys(wanted.tags):
-        where, values = _where(wanted, (tag,), after, until)
-        parts.append(f"SELECT * FROM (SELECT seq FROM events WHERE {where} ORDER BY seq {direction} LIMIT ?)")
-        parameters += (*values, limit)
-    where = f"seq IN ({' UNION ALL '.join(parts)})"
-    text = f"SELECT {EVENT_COLUMNS} FROM events WHERE {where} ORDER BY seq {direction} LIMIT ?"
-    return text, (*parameters, limit)
-
-
-def _leading(wanted: EventFilter) -> str | None:
-    named = (("stream", wanted.stream), ("session", wanted.session), ("agent", wanted.agent))
-    return next((column for column, value in named if value is not None), None)
-
-
-def _where(wanted: EventFilter, tags: tuple[str, ...], after: int, until: int) -> tuple[str, tuple[Any, ...]]:
-    """The conditions; a `+` keeps SQLite from letting that column's index lead."""
-    leading = _leading(wanted)
-    clauses, values = ["seq > ?", "seq <= ?"], list[Any]((after, until))
-    for column, value in (("stream", wanted.stream), ("session", wanted.session), ("agent", wanted.agent)):
-        if value is not None:
-            clauses.append(f"{'' if column == leading else '+'}{column} = ?")
-            values.append(value)
-    if len(tags) == 1:
-        clauses.append(f"{'' if leading is None else '+'}tag = ?")
-    elif tags:
-        clauses.append(f"+tag IN ({', '.join('?' * len(tags))})")
-    values += tags
-    for bound, at in (("at >= ?", wanted.since_at), ("at <= ?", wanted.until_at)):
-        if at is not None:
-            clauses.append(bound)
-            values.append(at)
-    for mention in wanted.mentions:
-        clause, more = _mentions(mention)
-        clauses.append(clause)
-        values += more
-    return " AND ".join(clauses), tuple(values)
-
-
-def _mentions(mention: Mention) -> tuple[str, tuple[Any, ...]]:
-    """Looks into the rows that another column led to; SQLite compares the bytes faster than we decode them."""
-    parts, values = list[str](), list[Any]()
-    if mention.streams:
-        parts.append(f"+stream IN ({', '.join('?' * len(mention.streams))})")
-        values += mention.streams
-    for text in mention.texts:
-        parts.append("instr(payload, ?) > 0")
-        values.append(text)
-    if mention.session is not None:
-        parts.append("(+session = ? AND +seq BETWEEN ? AND ?)")
-        values += (mention.session, mention.first, mention.last)
-    return f"({' OR '.join(parts)})" if parts else "FALSE", tuple(values)

@@ -6,14 +6,9 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Protocol
 
-import msgspec
-
-from orchestrator.core.errors import JournalCorrupt
-from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.keeping import ContentRedacted
 from orchestrator.core.ids import Digest
 from orchestrator.journal.blobs import Blobs
-from orchestrator.journal.schema import BUSY_TIMEOUT_S, naming_trouble, sql
+from orchestrator.journal.schema import BUSY_TIMEOUT_S, sql
 
 PATIENCE_MS = 1000
 """How long a truncation waits for readers that hold an older state; other commits wait meanwhile."""
@@ -74,20 +69,3 @@ class Scrubber:
         except sqlite3.OperationalError:
             return False  # the disk; the next commit meets the same trouble and says so
         return not busy
-
-
-def finish_forgetting(connection: sqlite3.Connection, blobs: Blobs) -> None:
-    """At a start: unlink the files of redacted contents that a crash left, unless they were kept again since.
-
-    Raises JournalCorrupt. Cost: O(redacted contents).
-    """
-    try:
-        with naming_trouble("the journal"):
-            for _, payload in connection.execute(sql("payloads_with_tag"), (tag_of(ContentRedacted),)).fetchall():
-                digest = msgspec.json.decode(payload, type=ContentRedacted).digest
-                if connection.execute(sql("has_blob"), (digest,)).fetchone() is None:
-                    blobs.remove(digest)
-    except OSError as error:
-        raise JournalCorrupt(
-            f"a redacted content can't be removed: {error}", hint="Give the state directory back to its owner."
-        ) from error

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from orchestrator.core.checkpoint import Checkpoint, message
-from orchestrator.core.errors import CheckpointForeign
+from orchestrator.core.errors import CheckpointForeign, JournalCorrupt
 from orchestrator.core.ids import Seq, show
+from orchestrator.core.keeping import ArchiveMissing
 from orchestrator.journal.ranges import Signed
 from orchestrator.journal.signing import holds
 
@@ -28,7 +29,10 @@ class Seals:
     ) -> Iterator[str]:
         """What does not hold: first of the checkpoints inside, then of the file."""
         for one in signed:
-            problem = self._inside(one)
+            try:
+                problem = self._inside(one, hash_of)
+            except (ArchiveMissing, JournalCorrupt):
+                continue  # of an archived event whose file can't be read, which is told elsewhere
             if problem is not None:
                 yield f"the checkpoint @{one.seq} {problem}"
                 continue
@@ -37,17 +41,17 @@ class Seals:
         if self._file is not None:
             yield from self._of_file(self._file, end[0], hash_of)
 
-    def _inside(self, one: Signed) -> str | None:
+    def _inside(self, one: Signed, hash_of: Callable[[int], str | None]) -> str | None:
         event = one.event
         if event.journal != self._journal:
             return f"is of another journal, {event.journal}"
         if event.head >= one.seq:
             return f"is of {show(event.head)}, which comes after it"
-        if one.found != event.head_hash:
-            what = "another hash" if one.found else "gone"
-            return (
-                f"does not fit: event {show(event.head)} has {what}" if one.found else f"is of an event that is {what}"
-            )
+        found = hash_of(event.head)
+        if found is None:
+            return "is of an event that is gone"
+        if found != event.head_hash:
+            return f"does not fit: event {show(event.head)} has another hash"
         if not holds(event.key, message(event.journal, event.head, event.head_hash), event.signature):
             return "has a signature that does not hold"
         return None
@@ -57,7 +61,11 @@ class Seals:
         if not holds(file.key, file.message, file.signature):
             yield "the checkpoint file's signature does not hold: the file was altered"
             return
-        found = hash_of(file.seq)
+        try:
+            found = hash_of(file.seq)
+        except (ArchiveMissing, JournalCorrupt) as error:
+            yield f"event {show(file.seq)}, which the checkpoint is of, can't be compared: {error.message}"
+            return
         if file.seq > head:
             yield f"the journal ends at {show(head)}, the checkpoint is of {show(file.seq)}: the end was cut off"
         elif found is None:

@@ -3,53 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import sqlite3
-import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
-import msgspec
 from anyio import CancelScope, to_thread
 
-from orchestrator.core.errors import DiskFull, JournalCorrupt, VersionUnknown, WritesStopped
+from orchestrator.core.errors import DiskFull, JournalBehind, JournalCorrupt, WritesStopped
 from orchestrator.core.events import chain
-from orchestrator.core.events.base import Origin, Recorded
-from orchestrator.core.events.keeping import ContentRedacted, PayloadRedacted
-from orchestrator.core.ids import Digest, show
-from orchestrator.core.redaction import blanked
-from orchestrator.journal.reading import INLINE_BYTES, Reading
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.ids import Digest
+from orchestrator.journal.jobs import Along, Errand, Job, Outcome
+from orchestrator.journal.mark import EVERY, Mark, MarkFile, demand
+from orchestrator.journal.opening import refuse_to_begin_anew, sweep
+from orchestrator.journal.outcomes import refusal, resolve
+from orchestrator.journal.reading import INLINE_BYTES
+from orchestrator.journal.redacting import Redacting
+from orchestrator.journal.renewing import renew_versions
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, open_writer, sql
-from orchestrator.journal.scrubbing import finish_forgetting
-from orchestrator.journal.verify import check_pages, check_tail
-from orchestrator.journal.writer import Job, Outcome, Writer
-from orchestrator.ports import Clock, Entropy, NewEvent, Redaction, Step, Unit
+from orchestrator.journal.segments import Segment, segments_of
+from orchestrator.journal.snapshots import Snapshots
+from orchestrator.journal.tail import check_tail
+from orchestrator.journal.writer import Writer
+from orchestrator.logs import logger
+from orchestrator.ports import Clock, Entropy, Step, Unit
 
 KNOWN_BLOBS = 20_000
 KNOWN_STREAMS = 50_000
-REDACTIONS = "journal"
-"""The stream of what is done to the journal itself."""
-
 PACKERS = 2
 """Threads that compress and publish contents."""
 
 
-class SqliteJournal(Reading):
+class SqliteJournal(Redacting, Snapshots):
     """See `ports.Journal`. Made by `open`."""
 
-    def __init__(self, state_dir: Path) -> None:
+    def __init__(self, state_dir: Path, mark: MarkFile | None = None) -> None:
         super().__init__(state_dir)
+        self._mark = mark
+        self._marked, self._tip = 0, chain.GENESIS
         self._writer: Writer | None = None
         self._folds: list[Callable[[Recorded], None]] = []
         self._streams: dict[str, int] = {}
-        self._kept: dict[Digest, None] = {}
-        self._forgetting: set[Digest] = set()
-        self._remembered = threading.Event()
-        self._remembered.set()
-        self._packing: set[Future[None]] = set()
         self._packers = ThreadPoolExecutor(PACKERS, "journal-packer")
 
     @classmethod
@@ -61,14 +58,17 @@ class SqliteJournal(Reading):
         entropy: Entropy,
         step: Step = lambda name: None,
         readonly: bool = False,
+        mark: Path | None = None,
     ) -> Self:
         """Open or create the journal of a state directory; `readonly`: never create, never append.
 
-        For writing, SQLite's pages, the schema and the chain of the last 1,000 events are
-        checked; `verify` checks all. Raises JournalCorrupt,
-        naming the place, JournalTooNew, WorkspaceHeld.
+        `mark` is a file that remembers how far this journal came; it must have come that far.
+        For writing, the schema and the chain from the last snapshot on are checked, in a time
+        that does not grow with the journal; `checks` goes on from there. Raises JournalCorrupt,
+        naming the place, JournalTooNew, JournalBehind, WorkspaceHeld, and ArchiveMissing where
+        archived events are needed.
         """
-        journal = cls(Path(state_dir))
+        journal = cls(Path(state_dir), MarkFile(mark) if mark is not None else None)
         try:
             await journal._open(clock, entropy, step, readonly=readonly)
         except BaseException:
@@ -80,13 +80,14 @@ class SqliteJournal(Reading):
         self._loop = asyncio.get_running_loop()
         self._entropy = entropy
         if not readonly:
-            await to_thread.run_sync(self._refuse_to_begin_anew)
+            await to_thread.run_sync(refuse_to_begin_anew, self._state_dir, self._mark)
             connection = await to_thread.run_sync(open_writer, self._path)
             try:
-                await to_thread.run_sync(check_pages, connection)
                 await to_thread.run_sync(check_tail, connection)
-                await to_thread.run_sync(self._blobs.sweep)
-                await to_thread.run_sync(finish_forgetting, connection, self._blobs)
+                if self._mark is not None:
+                    await to_thread.run_sync(self._mark.check, connection, self._archive)
+                await to_thread.run_sync(renew_versions, connection, self._archive)
+                await to_thread.run_sync(sweep, connection, self._blobs)
                 writer = Writer(
                     connection, self._blobs, clock=clock, entropy=entropy, step=step, deliver=self._hand_over
                 )
@@ -103,23 +104,69 @@ class SqliteJournal(Reading):
         self._reads.callback(self._lookup.close)
         self._packers_lookup = open_reader(self._path)
         self._reads.callback(self._packers_lookup.close)
-        (self._id,) = self._lookup.execute(sql("journal_id")).fetchone()
-        if readonly:
-            last = self._lookup.execute(sql("last_event")).fetchone()
-            self._head = last[0] if last else 0
+        with naming_trouble(self._path):
+            last = self._lookup.execute(sql("last_event")).fetchone() or (0, chain.GENESIS)
+            self._head, self._tip = last
+            (self._id,) = self._lookup.execute(sql("journal_id")).fetchone()
+            self._segments = segments_of(self._lookup)
         await self._open_readers()
         if self._writer is not None:
             self._writer.start()
+            await to_thread.run_sync(self._set_mark, self.here)
 
-    def _refuse_to_begin_anew(self) -> None:
-        """Contents without a journal: it was lost, and a new one would forget all that it said."""
-        blobs = self._state_dir / "blobs"
-        lost = not self._path.exists() or self._path.stat().st_size == 0
-        if lost and blobs.is_dir() and any(item.name != "incoming" for item in blobs.iterdir()):
-            raise JournalCorrupt(
-                f"{self._path} is gone, but the contents it names are there",
-                hint=f"Restore it from a backup, or move {self._state_dir} away to begin anew.",
-            )
+    # --- for its keeper -----------------------------------------------------------------
+
+    @property
+    def state_dir(self) -> Path:
+        return self._state_dir
+
+    def is_at(self, mark: Mark) -> bool:
+        """Whether the journal came as far as a mark, by the same events. Blocking."""
+        try:
+            demand(mark, self._lookup, self._archive)
+        except JournalBehind:
+            return False
+        return True
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The files that are read for the events that they hold."""
+        return self._segments
+
+    @segments.setter
+    def segments(self, segments: tuple[Segment, ...]) -> None:
+        self._segments = segments
+
+    def drop_known(self, digests: Iterable[Digest]) -> None:
+        """These contents are kept no more."""
+        for digest in digests:
+            self._kept.pop(digest, None)
+
+    # --- opening and closing ------------------------------------------------------------
+
+    @property
+    def here(self) -> Mark:
+        """The head as a mark."""
+        return Mark(self._id, self._head, self._tip.hex())
+
+    def _set_mark(self, mark: Mark) -> None:
+        if self._mark is None:
+            return
+        try:
+            self._mark.write(mark)
+        except OSError as error:
+            logger("journal").error("the mark can't be written; an old backup may go unnoticed", error=str(error))
+
+    async def _on_writer(self, name: str, work: Callable[[sqlite3.Connection], None]) -> None:
+        writer = self._open_for_writing()
+        errand = Errand(name, work)
+        writer.submit(errand)
+        try:
+            await asyncio.wrap_future(errand.done)
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
+                raise DiskFull("the disk that holds the journal is full") from error
+            raise JournalCorrupt(f"{self._path} can't be written: {error}") from error
 
     async def close(self) -> None:
         """Finish what is under way, then close; later appends are refused."""
@@ -129,6 +176,7 @@ class SqliteJournal(Reading):
             await self._reads.aclose()
             if writer is not None:
                 await to_thread.run_sync(writer.close)  # last, so that SQLite folds the log into the database
+                await to_thread.run_sync(self._set_mark, self.here)
 
     # --- appending ----------------------------------------------------------------------
 
@@ -144,11 +192,11 @@ class SqliteJournal(Reading):
     def subscribe(self, fold: Callable[[Recorded], None]) -> None:
         self._folds.append(fold)
 
-    async def append(self, unit: Unit) -> tuple[Recorded, ...]:
+    async def append(self, unit: Unit, along: Along | None = None) -> tuple[Recorded, ...]:
         writer = self._open_for_writing()
         # Nothing is awaited before the unit is on its way: whoever is cancelled from here on gives up
         # the answer, not the append.
-        job = Job(unit, (), self._loop.create_future())
+        job = Job(unit, (), self._loop.create_future(), along=along)
         new = tuple(blob for blob in unit.blobs if not self._known(blob[0])) if unit.blobs else ()
         if not new:
             writer.submit(job)
@@ -160,9 +208,6 @@ class SqliteJournal(Reading):
             self._packing.add(packing)
             packing.add_done_callback(self._packing.discard)
         return await job.done
-
-    def _known(self, digest: Digest) -> bool:
-        return digest in self._kept and digest not in self._forgetting
 
     def _pack(
         self, writer: Writer, job: Job, contents: tuple[tuple[Digest, bytes], ...], *, wait: bool = False
@@ -176,44 +221,9 @@ class SqliteJournal(Reading):
         try:
             job.blobs = self._blobs.prepare(contents, kept=self._is_kept)
         except Exception as error:  # noqa: BLE001  # whatever it is, it goes to who awaits the append
-            self._loop.call_soon_threadsafe(_resolve, job, _refusal(writer, error))
+            self._loop.call_soon_threadsafe(resolve, job, refusal(writer, error))
         else:
             writer.submit(job)
-
-    async def redact(self, event: PayloadRedacted, origin: Origin) -> Redaction:
-        writer = self._open_for_writing()
-        row = await self._one(self._points, sql("stored_payload"), (event.target,))
-        if row is None:
-            raise VersionUnknown(f"the journal has no event {show(event.target)}")
-        payload, old_salt = row
-        rest, salt = blanked(payload, event.fields), self._entropy.bytes(chain.REDACTED_SALT_BYTES)
-        event = msgspec.structs.replace(event, rest_hash=chain.payload_hash(salt, rest).hex())
-        job = Job(
-            Unit((NewEvent(REDACTIONS, event),), origin),
-            (),
-            self._loop.create_future(),
-            redacts=(rest, salt, int(event.target), old_salt),
-        )
-        writer.submit(job)
-        (recorded,) = await job.done
-        return Redaction(recorded=recorded, scrubbed=job.scrubbed)
-
-    async def forget(self, event: ContentRedacted, origin: Origin) -> Redaction:
-        writer = self._open_for_writing()
-        job = Job(Unit((NewEvent(REDACTIONS, event),), origin), (), self._loop.create_future(), forgets=event.digest)
-        self._forgetting.add(event.digest)
-        self._remembered.clear()
-        try:
-            with CancelScope(shield=True):
-                await to_thread.run_sync(wait, tuple(self._packing))  # those that may have met it as kept
-                writer.submit(job)
-                (recorded,) = await job.done
-        finally:
-            self._kept.pop(event.digest, None)
-            self._forgetting.discard(event.digest)
-            if not self._forgetting:
-                self._remembered.set()
-        return Redaction(recorded=recorded, scrubbed=job.scrubbed)
 
     def _open_for_writing(self) -> Writer:
         if self._writer is None:
@@ -241,7 +251,7 @@ class SqliteJournal(Reading):
             for blob in job.blobs:
                 self._kept[blob.digest] = None
             for recorded in outcome:
-                self._head = recorded.seq
+                self._head, self._tip = recorded.seq, recorded.hash
                 streams[recorded.stream] = recorded.stream_version
                 try:
                     for fold in folds:
@@ -249,8 +259,11 @@ class SqliteJournal(Reading):
                 except Exception as error:  # noqa: BLE001  # the event is committed; what can't follow it may not decide
                     trouble = trouble or self._fold_failed(recorded, error)
         self._trim()
+        if self._mark is not None and self._head >= self._marked + EVERY and self._writer is not None:
+            self._marked = self._head
+            self._packers.submit(self._set_mark, self.here)
         for job, outcome in batch:
-            _resolve(job, trouble or outcome)
+            resolve(job, trouble or outcome)
 
     def _fold_failed(self, recorded: Recorded, error: Exception) -> WritesStopped:
         message = f"a projection could not take event @{recorded.seq}: {error}"
@@ -265,25 +278,3 @@ class SqliteJournal(Reading):
             del self._streams[next(iter(self._streams))]
         while len(self._kept) > KNOWN_BLOBS:
             del self._kept[next(iter(self._kept))]
-
-
-def _resolve(job: Job, outcome: Outcome) -> None:
-    if job.done.done():
-        return  # its caller was cancelled
-    if isinstance(outcome, tuple):
-        job.done.set_result(outcome)
-    else:
-        job.done.set_exception(outcome)
-
-
-def _refusal(writer: Writer, error: Exception) -> Exception:
-    """What a content that could not be kept means for the append that needs it."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull("the disk that holds the journal is full; nothing was changed")
-    if isinstance(error, OSError | sqlite3.Error):
-        message = f"a content can't be written beside the journal: {error}"
-        writer.stop(message)
-        stopped = WritesStopped(message, hint="Mend the disk, then restart the daemon.")
-        stopped.__cause__ = error
-        return stopped
-    return error

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.errors import JournalCorrupt
@@ -23,14 +16,14 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.history import Versions, version_of
+from orchestrator.journal.mark import hash_at
 from orchestrator.journal.ranges import MOST_PROBLEMS, Part, Pass, Signed
-from orchestrator.journal.rows import link_problem, origin_of
 from orchestrator.journal.schema import naming_trouble, open_reader, sql
 from orchestrator.journal.seals import Seals
+from orchestrator.journal.segments import ARCHIVE, Archive
+from orchestrator.journal.tail import redaction_in, silence_problems
+from orchestrator.journal.workers import Workers
 from orchestrator.ports import VerifyReport
-
-TAIL = 1000
-"""Events whose chain is checked at every start."""
 
 WORTH_A_PROCESS = 50_000
 """Events; fewer are walked in the calling thread. A process takes 0.2 s to start, as long as 20,000 events."""
@@ -42,47 +35,10 @@ UNCHECKED = (
 )
 
 
-def check_tail(connection: sqlite3.Connection) -> None:
-    """Check the last events' chain. Raises JournalCorrupt, naming the first position that does not hold."""
-    with naming_trouble("the journal"):
-        rows = connection.execute(sql("tail"), (TAIL + 1,)).fetchall()[::-1]
-    whole = len(rows) <= TAIL
-    if rows and whole:
-        _demand(link_problem(rows[0], origin_of(rows[0]), (0, chain.GENESIS)))
-    for before, row in pairwise(rows):
-        _demand(link_problem(row, origin_of(row), (before[0], before[17])))
-    silenced = {row[0]: chain.payload_hash(row[14], row[13]).hex() for row in rows if chain.is_redacted(row[14])}
-    for problem in silence_problems(silenced, _silencing(rows)):
-        _demand(problem)
-
-
-def _silencing(rows: list[Any]) -> dict[int, tuple[int, str]]:
-    """What the redactions among these rows say; one stands after its target, so those of a tail's events are in it."""
-    told = ((row[0], row[13]) for row in rows if row[4] == tag_of(PayloadRedacted))
-    return {event.target: (seq, event.rest_hash) for seq, event in ((seq, _redaction(raw)) for seq, raw in told)}
-
-
-def _redaction(payload: bytes) -> PayloadRedacted:
-    return msgspec.json.decode(payload, type=PayloadRedacted)
-
-
-def silence_problems(silenced: dict[int, str], silencing: dict[int, tuple[int, str]]) -> Iterator[str]:
-    """Redacted payloads that no event explains, or that are not what it left of them."""
-    for seq, rest_hash in sorted(silenced.items()):
-        by = silencing.get(seq)
-        if by is None:
-            yield f"the payload of event @{seq} was taken out, and no event says that it was redacted"
-        elif by[1] != rest_hash:
-            yield f"the payload of event @{seq} is not what its redaction @{by[0]} left of it"
-
-
-def _demand(problem: str | None) -> None:
-    if problem is not None:
-        raise JournalCorrupt(problem, hint="`orchestrator journal verify` says more; restore a backup.")
-
-
 def verify(path: Path, blobs: Blobs, checkpoint: Checkpoint | None = None) -> VerifyReport:
-    """Walk over everything, in one snapshot; with a checkpoint, compare it. Blocking. Raises CheckpointForeign.
+    """Walk over everything, archived events too, in one snapshot; with a checkpoint, compare it.
+
+    Blocking. Raises CheckpointForeign.
 
     Cost: O(events + contents' bytes) time, O(streams + versions of files) memory. Over 50,000
     events are walked by a process for each processor, contents and pages by this thread meanwhile.
@@ -98,19 +54,14 @@ def verify(path: Path, blobs: Blobs, checkpoint: Checkpoint | None = None) -> Ve
         connection.close()
 
 
-def check_pages(connection: sqlite3.Connection) -> None:
-    """Ask SQLite whether its pages hold together. Raises JournalCorrupt. Cost: O(size of the file)."""
-    with naming_trouble("the journal"):
-        (finding,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if finding != "ok":
-        raise JournalCorrupt(f"the journal's file is damaged: {finding}", hint="Restore it from a backup.")
-
-
 class _Walk:
     """Every check over one snapshot; the events perhaps by other processes, up to the same head."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path, blobs: Blobs, seals: Seals) -> None:
         self._db, self._path, self._blobs, self._seals = connection, path, blobs, seals
+        self._archive = Archive(path.parent / ARCHIVE)
+        self._unread = 0
+        self._absent: list[str] = []
         self._problems: list[str] = []
         self._more = 0
         self._versions = Versions()
@@ -127,12 +78,12 @@ class _Walk:
         head = last[0] if last else 0
         processes = min(MOST_PROCESSES, os.cpu_count() or 1, head // WORTH_A_PROCESS + 1)
         if processes > 1:
-            with _Workers(self._path, head, processes) as workers:
+            with Workers(self._path, head, processes) as workers:
                 contents = self._counted(self._contents())
                 self._counted(self._page_problems())
                 parts = workers.parts()
         else:
-            parts = [Pass(self._db).part(0, head)]
+            parts = Pass(self._db, self._archive).parts(0, head)
             contents = self._counted(self._contents())
             self._counted(self._page_problems())
         events = sum(part.events for part in parts)
@@ -152,11 +103,12 @@ class _Walk:
             blobs=contents,
             problems=tuple(self._problems),
             unchecked=tuple(self._unchecked()),
-            proven=self._seals.proven(whole=not self._problems),
+            proven=self._seals.proven(whole=not self._problems and not self._unread),
         )
 
     def _unchecked(self) -> Iterator[str]:
         yield from UNCHECKED
+        yield from self._absent
         yield from self._seals.unchecked(Seq(self._end[0]))
         if self._silenced:
             named = ", ".join(f"@{seq}" for seq in sorted(self._silenced)[:10])
@@ -185,17 +137,19 @@ class _Walk:
             self._more += 1
 
     def _hash_of(self, seq: int) -> str | None:
-        row = self._db.execute(sql("event_hash"), (seq,)).fetchone()
-        return row[0].hex() if row else None
+        return hash_at(self._db, self._archive, seq)
 
     def _take(self, part: Part) -> None:
         """One range more, in the journal's order."""
+        if part.unread:
+            self._lose(part)
         for problem in part.problems:
             self._note(problem)
         self._more += part.more
         for stream, (first, last) in part.streams.items():
+            known = stream in self._streams or not self._unread
             expected = self._streams.get(stream, 0) + 1
-            if first != expected:
+            if first != expected and known:
                 self._note(f"the first event of {stream} is number {first}, where {expected} should be")
             self._streams[stream] = last
         for version in part.versions:
@@ -212,17 +166,26 @@ class _Walk:
         if part.events:
             self._end = part.end
 
+    def _lose(self, part: Part) -> None:
+        """What archived events say that can't be read is not known: nor what of the rest hangs on it."""
+        self._unread = part.unread
+        self._streams.clear()
+        self._named.clear()
+        if part.absent:
+            self._absent.append(part.absent)
+
     def _silence(self) -> None:
         """A redaction may come between the snapshots of two processes: ask once more for what no event explains."""
         if self._silenced.keys() - self._silencing.keys():
             later = open_reader(self._path)
             try:
                 for seq, payload in later.execute(sql("payloads_with_tag"), (tag_of(PayloadRedacted),)):
-                    event = _redaction(payload)
+                    event = redaction_in(payload)
                     self._silencing[event.target] = seq, event.rest_hash
             finally:
                 later.close()
-        for problem in silence_problems(self._silenced, self._silencing):
+        told = {seq: rest for seq, rest in self._silenced.items() if seq > self._unread or seq in self._silencing}
+        for problem in silence_problems(told, self._silencing):
             self._note(problem)
 
     def _contents(self) -> Iterator[None]:
@@ -247,15 +210,21 @@ class _Walk:
         left: dict[tuple[WorkspacePath, int], VersionRow] = {
             (path, seq): row for path, rows in self._versions.by_path.items() for seq, row in rows.items()
         }
+        unsure: set[str] = set()
         for row in self._db.execute(sql("all_versions")):
-            if left.pop((row[0], row[1]), None) != version_of(row):
+            if row[1] <= self._unread:
+                unsure.add(row[0])
+            expected = left.pop((row[0], row[1]), None)
+            if row[1] > self._unread and expected != version_of(row):
                 self._note(f"version @{row[1]} of {row[0]} in the table is not what the events say")
             yield
         for path, seq in left:
-            self._note(f"version @{seq} of {path} is missing in the table")
+            if seq > self._unread:
+                self._note(f"version @{seq} of {path} is missing in the table")
         modes = {(path, seq, mode) for path, known in self._versions.modes.items() for seq, mode in known.items()}
         for path, seq, _ in modes.symmetric_difference(map(tuple, self._db.execute(sql("all_modes")))):
-            self._note(f"the mode of {path} at @{seq} in the table is not what the events say")
+            if path not in unsure:
+                self._note(f"the mode of {path} at @{seq} in the table is not what the events say")
             yield
 
     def _page_problems(self) -> Iterator[None]:
@@ -270,56 +239,3 @@ class _Walk:
         for request_id, seq in self._db.execute(sql("stray_requests"), (self._end[0],)):
             self._note(f"the requests table says that {request_id!r} led to event @{seq}, which is not there")
             yield
-
-
-class _Workers:
-    """A process for each range. They end with the block, whatever happens in it."""
-
-    def __init__(self, path: Path, head: int, count: int) -> None:
-        bounds = [head * number // count for number in range(count + 1)]
-        self._ranges = list(pairwise(bounds))
-        self._path = path
-        self._stack = ExitStack()
-        self._processes: list[subprocess.Popen[bytes]] = []
-
-    def __enter__(self) -> _Workers:
-        # -P: what lies in the present folder, which agents may write, is not imported; but our own code is.
-        ours = (str(Path(__file__).parents[2]), *os.environ.get("PYTHONPATH", "").split(os.pathsep))
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, ours))}
-        command = (sys.executable, "-P", "-m", "orchestrator.journal.ranges", str(self._path))
-        with ExitStack() as starting:
-            for after, last in self._ranges:
-                process = subprocess.Popen(
-                    (*command, str(after), str(last)),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    env=environment,
-                )
-                starting.callback(_ended, process)
-                self._processes.append(process)
-            self._stack = starting.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def parts(self) -> list[Part]:
-        """What they found, in the journal's order. Raises JournalCorrupt when one of them failed."""
-        found: list[Part] = []
-        for process, (after, last) in zip(self._processes, self._ranges, strict=True):
-            said, _ = process.communicate()
-            if process.returncode != 0:
-                raise JournalCorrupt(
-                    f"events @{after + 1} to @{last} could not be checked: the process ended with {process.returncode}",
-                    hint="Its message is in the daemon's log. Try again.",
-                )
-            found.append(msgspec.msgpack.decode(said, type=Part))
-        return found
-
-
-def _ended(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        process.kill()
-    if process.stdout is not None:
-        process.stdout.close()
-    process.wait()

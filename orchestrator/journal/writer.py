@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import queue
 import sqlite3
 import threading
@@ -10,41 +9,27 @@ from collections.abc import Callable, Sequence
 
 from orchestrator.core.errors import DiskFull, OrchestratorError, RequestIdReused, WorkspaceHeld, WritesStopped
 from orchestrator.core.events import chain
-from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.history import DigestLearned, VersionRow, history
 from orchestrator.journal.blobs import Blobs, StoredBlob
 from orchestrator.journal.history import add_versions
+from orchestrator.journal.jobs import Errand, Job, Outcome
 from orchestrator.journal.ledger import Ledger, Row
 from orchestrator.journal.schema import naming_trouble, sql
 from orchestrator.journal.scrubbing import Scrubber
-from orchestrator.ports import Clock, Entropy, RequestSeen, Step, StreamMoved, Unit
+from orchestrator.ports import Clock, Entropy, RequestSeen, Step, StreamMoved
 
-Outcome = tuple[Recorded, ...] | Exception
 Deliver = Callable[[list[tuple["Job", Outcome]]], None]
+
+CLOSED = "closed"
+"""A row of `meta` that is there while no daemon has the journal open and the last one closed it."""
+
+VOUCHED = "vouched"
+"""A row of `meta`: up to which event all was checked since the last stop that was no clean one."""
 
 MOST_PER_COMMIT = 512
 """Units; a longer queue waits for the next commit."""
-
-
-class Job:
-    """A unit on its way, and who waits for it; with it may go a redaction (its statement and values)."""
-
-    __slots__ = ("blobs", "done", "forgets", "redacts", "scrubbed", "unit")
-
-    def __init__(
-        self,
-        unit: Unit,
-        blobs: tuple[StoredBlob, ...],
-        done: asyncio.Future[tuple[Recorded, ...]],
-        *,
-        redacts: tuple[bytes, bytes, int, bytes] | None = None,
-        forgets: Digest | None = None,
-    ) -> None:
-        self.unit, self.blobs, self.done = unit, blobs, done
-        self.redacts, self.forgets = redacts, forgets
-        self.scrubbed = False
 
 
 class Writer:
@@ -54,7 +39,8 @@ class Writer:
     called on the writer's thread. A unit that does not fit (StreamMoved, RequestIdReused, an
     event that can't be stored) is found out before anything of it is written, so the others
     of its transaction stay. `step` is called with `txn_open:<tag>` for each kind of event in
-    a transaction when its rows are in and it is not committed, and with `txn_committed:<tag>`.
+    a transaction when its rows are in and it is not committed, and with `txn_committed:<tag>`;
+    for an errand with `errand_open:<name>` and `errand_committed:<name>`.
     """
 
     def __init__(
@@ -69,10 +55,15 @@ class Writer:
     ) -> None:
         self._db, self._blobs, self._step, self._deliver = connection, blobs, step, deliver
         self._scrubber = Scrubber(connection, blobs)
-        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._gone: set[Digest] = set()
+        self._queue: queue.SimpleQueue[Job | Errand | None] = queue.SimpleQueue()
         self._broken: str | None = None
         with naming_trouble("the journal"):
+            connection.execute("BEGIN IMMEDIATE")
             (self._epoch,) = connection.execute(sql("next_epoch")).fetchone()
+            if connection.execute(sql("drop_mark"), (CLOSED,)).fetchone() is None:
+                connection.execute(sql("drop_mark"), (VOUCHED,)).fetchone()
+            connection.execute("COMMIT")
             last = connection.execute(sql("last_event")).fetchone()
         head, tip = last or (0, chain.GENESIS)
         self._ledger = Ledger(
@@ -85,7 +76,7 @@ class Writer:
         """Begin to write."""
         self._thread.start()
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: Job | Errand) -> None:
         """Hand a job over; never blocks."""
         self._queue.put(job)
 
@@ -98,28 +89,62 @@ class Writer:
         if self._thread.ident is not None:
             self._queue.put(None)
             self._thread.join()
+        if self._broken is None:
+            self._mark_closed()
         self._db.close()  # SQLite's last connection checkpoints and removes the log
 
     # --- the thread -------------------------------------------------------------------
 
     def _run(self) -> None:
         waiting = self._queue
+        item: Job | Errand | None
         ending = False
         while not ending:
             jobs: list[Job] = []
-            job = waiting.get()
-            while job is not None:
-                jobs.append(job)
+            item = waiting.get()
+            while isinstance(item, Job):
+                jobs.append(item)
                 if len(jobs) >= MOST_PER_COMMIT or waiting.empty():
                     break
-                job = waiting.get()  # does not block: nobody else takes from it
-            ending = job is None
+                item = waiting.get()  # does not block: nobody else takes from it
             if jobs:
                 self._deliver(list(zip(jobs, self._outcomes(jobs), strict=True)))
+            if isinstance(item, Errand):
+                self._run_errand(item)
+            ending = item is None
+
+    def _run_errand(self, errand: Errand) -> None:
+        """A failure is the errand's own: the units go on."""
+        try:
+            if self._broken is not None:
+                raise WritesStopped(self._broken)
+            self._db.execute("BEGIN IMMEDIATE")
+            self._check_epoch()
+            errand.work(self._db)
+            self._step(f"errand_open:{errand.name}")
+            self._db.execute("COMMIT")
+        except Exception as error:  # noqa: BLE001  # whatever it is, it goes to who sent the errand
+            self._undo()
+            errand.done.set_exception(error)
+        else:
+            self._step(f"errand_committed:{errand.name}")
+            errand.done.set_result(None)
+
+    def _mark_closed(self) -> None:
+        """So that the next start knows that nothing was cut short; without the mark it checks everything."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._check_epoch()
+            self._db.execute(sql("set_mark"), (CLOSED, str(self._ledger.head)))
+            self._db.execute("COMMIT")
+        except (sqlite3.Error, WorkspaceHeld):
+            self._undo()
 
     def _outcomes(self, jobs: Sequence[Job]) -> list[Outcome]:
         if self._broken is not None:
             return [WritesStopped(self._broken) for _ in jobs]
+        if len(jobs) > 1 and any(job.along for job in jobs):
+            return [outcome for job in jobs for outcome in self._outcomes((job,))]
         try:
             outcomes = self._commit(jobs)
         except OrchestratorError as error:
@@ -130,6 +155,9 @@ class Writer:
             return [outcome for job in jobs for outcome in self._outcomes((job,))]
         self._step_each("txn_committed", outcomes)
         self._scrubber.after(job for job, outcome in zip(jobs, outcomes, strict=True) if isinstance(outcome, tuple))
+        for job in jobs:
+            if job.along is not None:
+                self._gone |= job.along.after()
         return outcomes
 
     def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
@@ -147,6 +175,9 @@ class Writer:
             self._scrubber.within(
                 job for job, outcome in zip(jobs, outcomes, strict=True) if isinstance(outcome, tuple)
             )
+            for job in jobs:
+                if job.along is not None:
+                    job.along.inside(self._db)
             self._step_each("txn_open", outcomes)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
@@ -156,6 +187,7 @@ class Writer:
             self._undo()
             raise
         self._ledger.keep()
+        self._gone.difference_update(blob.digest for blob in blobs)
         return outcomes
 
     def _admitted(
@@ -167,6 +199,10 @@ class Writer:
             return error
         rows += new_rows
         blobs += job.blobs
+        if self._gone:
+            # Whoever prepared it may have met these before they were collected, and left them out.
+            lost = [blob for blob in job.unit.blobs if blob[0] in self._gone]
+            blobs += self._blobs.prepare(lost, kept=lambda digest: False)
         for event in recorded:
             versions += history(event)
         return recorded

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 
-from tests.benchmarks import blame, calls, edits, limits, reads, starts
+from tests.benchmarks import blame, calls, edits, limits, reads, replay, starts, startup
 from tests.benchmarks.measuring import table
 from tests.benchmarks.setting import Rows, Setting, setting
 
@@ -26,6 +26,8 @@ GROUPS: dict[str, Callable[[Setting], Awaitable[Rows]]] = {
     "starts": starts.rows,
     "limits": limits.rows,
     "blame": blame.rows,
+    "replay": replay.rows,
+    "startup": startup.rows,
 }
 
 LEGEND = """\

@@ -13,10 +13,12 @@ from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.codec import encode
 from orchestrator.core.events.keeping import PayloadRedacted
 from orchestrator.core.ids import Seq
+from orchestrator.journal import tail
 from orchestrator.journal import verify as verify_module
 from orchestrator.journal.blobs import zstd
 from orchestrator.journal.ranges import Pass
 from orchestrator.journal.schema import FILE_NAME, open_reader
+from orchestrator.journal.segments import ARCHIVE, Archive
 from tests.journal.conftest import Open
 from tests.journal.given import STREAM, TASK, applied, by, digest, found, intended, looked, unit
 
@@ -91,10 +93,11 @@ async def test_the_start_checks_the_tail_only_and_verify_all(
 ) -> None:
     await filled(opened)
     alter(state_dir, "UPDATE events SET payload = ? WHERE seq = 2", encode(looked("!")))
-    monkeypatch.setattr(verify_module, "TAIL", 9)
+    monkeypatch.setattr(tail, "TAIL", 1)
+    monkeypatch.setattr(tail, "MOST_TAIL", 9)
     with pytest.raises(JournalCorrupt, match="event @2"):
         await opened()
-    monkeypatch.setattr(verify_module, "TAIL", 8)
+    monkeypatch.setattr(tail, "MOST_TAIL", 8)
     report = await (await opened()).verify()
     assert report.problems == ("the payload of event @2 was altered",)
 
@@ -270,9 +273,10 @@ async def test_several_processes_find_a_broken_chain(
 async def test_ranges_say_together_what_one_pass_says(state_dir: Path, opened: Open, count: int) -> None:
     await redacted(opened)
     connection = open_reader(state_dir / FILE_NAME)
-    whole = Pass(connection).part(0, 12)
+    archive = Archive(state_dir / ARCHIVE)
+    (whole,) = Pass(connection, archive).parts(0, 12)
     bounds = [12 * number // count for number in range(count + 1)]
-    parts = [Pass(connection).part(after, last) for after, last in pairwise(bounds)]
+    parts = [part for after, last in pairwise(bounds) for part in Pass(connection, archive).parts(after, last)]
     connection.close()
     assert [problem for part in parts for problem in part.problems] == whole.problems == []
     assert sum(part.events for part in parts) == whole.events == 12

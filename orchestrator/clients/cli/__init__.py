@@ -11,7 +11,19 @@ import sys
 import click
 
 from orchestrator.api.framing import Refusal
-from orchestrator.clients.cli import audit, changes, daemon, files, leasing, people, records, sealing, tracing, travel
+from orchestrator.clients.cli import (
+    audit,
+    changes,
+    daemon,
+    files,
+    keeping,
+    leasing,
+    people,
+    records,
+    sealing,
+    tracing,
+    travel,
+)
 from orchestrator.clients.cli.context import DONE, INTERNAL, USAGE, Settings, refusal_of, shared
 from orchestrator.core.errors import OrchestratorError
 
@@ -41,8 +53,7 @@ for _command in (
     *(people.approvals, people.conflicts, leasing.lease, records.policy, records.journal, daemon.completion),
 ):
     orchestrator.add_command(_command)
-
-for _command in sealing.COMMANDS:
+for _command in (*keeping.COMMANDS, *sealing.COMMANDS):
     records.journal.add_command(_command)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.api import keeping as k
 from orchestrator.api.results import VerifyAnswer
 
 
@@ -17,3 +18,31 @@ def verify(state_dir: str, checkpoint: str | None) -> VerifyAnswer:
     from orchestrator.offline import verify as check
 
     return check(state_dir, checkpoint)
+
+
+def backup(workspace: str, state_dir: str, directory: str) -> k.BackupAnswer:
+    """A verified copy of the journal. Raises WorkspaceHeld, BackupRefused, DiskFull."""
+    from orchestrator.offline import backup
+
+    return backup(workspace, state_dir, directory)
+
+
+def restore(workspace: str, state_dir: str, directory: str) -> k.RestoreAnswer:
+    """A backup in the journal's place. Raises WorkspaceHeld, BackupInvalid, DiskFull."""
+    from orchestrator.offline import restore
+
+    return restore(workspace, state_dir, directory)
+
+
+def reset(workspace: str, state_dir: str) -> k.ResetAnswer:
+    """No journal any more; the old one is moved aside. Raises WorkspaceHeld."""
+    from orchestrator.offline import reset
+
+    return reset(workspace, state_dir)
+
+
+def adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
+    """Go on with a journal that is behind its files. Raises WorkspaceHeld."""
+    from orchestrator.offline import adopt
+
+    return adopt(workspace, state_dir)

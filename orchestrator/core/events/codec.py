@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from orchestrator.core.errors import JournalCorrupt, JournalTooNew
 from orchestrator.core.events.base import CallDetails, Event
 from orchestrator.core.events.catalog import EVENTS, AnyEvent, tag_of
-from orchestrator.core.events.upcasts import upcast
+from orchestrator.core.events.upcasts import UPCASTS, Upcast, upcast
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
@@ -20,17 +22,17 @@ def encode(event: Event) -> bytes:
     return _ENCODER.encode(event)
 
 
-def decode(payload: bytes, *, tag: str, seq: int) -> Event:
+def decode(payload: bytes, *, tag: str, seq: int, upcasts: Mapping[str, Upcast] = UPCASTS) -> Event:
     """Read a stored payload, lifting old forms to the present one.
 
     Raises JournalTooNew on a tag that this program does not know, JournalCorrupt on a
     payload that is not what its tag says; both name the position.
     """
-    lifted = upcast(tag, payload)
     try:
+        lifted = upcast(tag, payload, upcasts) if tag in upcasts else payload
         return _DECODER.decode(lifted)
     except msgspec.ValidationError as error:
-        if tag not in _TAGS:
+        if tag not in _TAGS and tag not in upcasts:
             raise JournalTooNew(
                 f"event @{seq} is of kind {tag!r}, which this program does not know",
                 hint="Run a newer version of the program on this journal.",
@@ -38,6 +40,8 @@ def decode(payload: bytes, *, tag: str, seq: int) -> Event:
         raise JournalCorrupt(f"event @{seq} ({tag}) cannot be read: {error}") from error
     except msgspec.DecodeError as error:
         raise JournalCorrupt(f"event @{seq} ({tag}) is not JSON: {error}") from error
+    except ValueError as error:
+        raise JournalCorrupt(f"event @{seq} ({tag}) can't be lifted to its present form: {error}") from error
 
 
 def encode_call(call: CallDetails) -> bytes:

@@ -13,7 +13,7 @@ from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePa
 AbortCause = Literal["crash", "stale", "disk_full", "file_busy", "blob_missing", "io_error", "refused"]
 
 
-class SeenLines(msgspec.Struct, frozen=True, omit_defaults=True):
+class SeenLines(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Lines of one version that an answer showed."""
 
     path: WorkspacePath
@@ -140,7 +140,7 @@ class ChangeAborted(Event, frozen=True, kw_only=True, tag="change_aborted"):
     cause: AbortCause
 
 
-class DivergedPath(msgspec.Struct, frozen=True, omit_defaults=True):
+class DivergedPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What recovery found where neither `before` nor `after` stood."""
 
     path: WorkspacePath

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import msgspec
 
-from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.sessions import AgentAdded, AgentClass, AgentRevoked, ApproverSet
-from orchestrator.core.ids import AgentName
+from orchestrator.core.ids import AgentName, Seq
 
 
 class Agent(msgspec.Struct, frozen=True):
@@ -21,11 +21,20 @@ class Agent(msgspec.Struct, frozen=True):
     revoked: bool = False
 
 
+class IdentitiesPart(msgspec.Struct, frozen=True):
+    """All of it."""
+
+    agents: tuple[Agent, ...]
+    approver: ApproverSet | None
+
+
 class Identities:
     """Agents by name, and the hash of the approver code."""
 
     name: ClassVar[str] = "identities"
     version: ClassVar[int] = 1
+    folds: ClassVar[frozenset[type[Event]]] = frozenset({AgentAdded, AgentRevoked, ApproverSet})
+    part: ClassVar[type[msgspec.Struct]] = IdentitiesPart
 
     def __init__(self) -> None:
         self._agents: dict[AgentName, Agent] = {}
@@ -62,3 +71,11 @@ class Identities:
             "agents": {name: msgspec.to_builtins(self._agents[name]) for name in sorted(self._agents)},
             "approver": msgspec.to_builtins(self.approver),
         }
+
+    def parts(self) -> list[msgspec.Struct]:
+        return [IdentitiesPart(tuple(self._agents.values()), self.approver)]
+
+    def restore(self, parts: Iterable[IdentitiesPart], events: Mapping[Seq, Recorded]) -> None:
+        for part in parts:
+            self._agents.update((agent.name, agent) for agent in part.agents)
+            self.approver = part.approver

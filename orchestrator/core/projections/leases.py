@@ -5,15 +5,18 @@ A reason may be redacted, so none is kept here; who shows one reads it from its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import msgspec
 
-from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseMode, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+from orchestrator.core.projections.base import pieces
+
+PART_LEASES = 500
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -33,6 +36,12 @@ class Lease(msgspec.Struct, frozen=True):
         return self.expires_at <= now_ms
 
 
+class LeasesPart(msgspec.Struct, frozen=True):
+    """Some of the leases, in the order of their grants."""
+
+    leases: tuple[Lease, ...]
+
+
 class Leases:
     """The leases that were granted, and neither released nor lapsed.
 
@@ -42,6 +51,8 @@ class Leases:
 
     name: ClassVar[str] = "leases"
     version: ClassVar[int] = 1
+    folds: ClassVar[frozenset[type[Event]]] = frozenset({LeaseGranted, LeaseRenewed, LeaseReleased, LeaseLapsed})
+    part: ClassVar[type[msgspec.Struct]] = LeasesPart
 
     def __init__(self) -> None:
         self._leases: dict[Seq, Lease] = {}
@@ -86,6 +97,13 @@ class Leases:
 
     def plain(self) -> dict[str, Any]:
         return {"leases": {str(seq): msgspec.to_builtins(lease) for seq, lease in sorted(self._leases.items())}}
+
+    def parts(self) -> list[msgspec.Struct]:
+        return [LeasesPart(piece) for piece in pieces(self._leases.values(), PART_LEASES)]
+
+    def restore(self, parts: Iterable[LeasesPart], events: Mapping[Seq, Recorded]) -> None:
+        for part in parts:
+            self._leases.update((lease.seq, lease) for lease in part.leases)
 
     def _compiled(self, lease: Lease) -> Globs:
         globs = self._globs.get(lease.seq)

@@ -5,11 +5,12 @@ A reason may be redacted, so none is kept here; who shows one reads it from its 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
     ApprovalGranted,
@@ -21,6 +22,7 @@ from orchestrator.core.events.conflicts import (
 )
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, FileRead
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+from orchestrator.core.projections.base import pieces
 
 ApprovalState = Literal["waiting", "granted", "used", "denied", "lapsed"]
 ConflictState = Literal["open", "settled", "superseded"]
@@ -53,11 +55,31 @@ class Conflict(msgspec.Struct, frozen=True):
     change: Seq | None = None  # the intent that settled or superseded it
 
 
+PART_ITEMS = 500
+
+
+class PendingPart(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Some of what waits. An open intent is named only: its event holds a reason, which may be redacted."""
+
+    approvals: tuple[Approval, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    intents: tuple[Seq, ...] = ()
+    diverged: tuple[Seq, ...] = ()
+
+
 class Pending:
     """Approvals, conflicts and intents without an outcome."""
 
     name: ClassVar[str] = "pending"
     version: ClassVar[int] = 1
+    folds: ClassVar[frozenset[type[Event]]] = frozenset(
+        {
+            *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalLapsed, FileRead),
+            *(ConflictFound, ConflictSettled, ConflictSuperseded),
+            *(ChangeIntended, ChangeApplied, ChangeAborted, ChangeDiverged),
+        }
+    )
+    part: ClassVar[type[msgspec.Struct]] = PendingPart
 
     def __init__(self) -> None:
         self._approvals: dict[Seq, Approval] = {}
@@ -117,8 +139,12 @@ class Pending:
         return tuple(self._diverged)
 
     def apply(self, recorded: Recorded) -> None:
-        seq = recorded.seq
-        match recorded.event:
+        seq, event = recorded.seq, recorded.event
+        if type(event) is FileRead:  # the commonest by far: before all patterns
+            if event.approval is not None:
+                self._turn(event.approval, state="used")
+            return
+        match event:
             case ApprovalRequested() as request:
                 bare = msgspec.structs.replace(request, reason="")
                 self._approvals[seq] = Approval(seq, recorded.at, recorded.agent, recorded.session, bare)
@@ -130,8 +156,6 @@ class Pending:
                 self._turn(approval, state="denied")
             case ApprovalLapsed(approval=approval, cause=cause):
                 self._turn(approval, state="lapsed", cause=cause)
-            case FileRead(approval=approval) if approval is not None:
-                self._turn(approval, state="used")
             case ConflictFound() as found:
                 bare_found = msgspec.structs.replace(found, reason="")
                 self._conflicts[seq] = Conflict(seq, recorded.at, recorded.agent, recorded.session, bare_found)
@@ -168,6 +192,20 @@ class Pending:
             "intents": sorted(self._intents),
             "diverged": list(self._diverged),
         }
+
+    def parts(self) -> list[msgspec.Struct]:
+        return [
+            *(PendingPart(approvals=piece) for piece in pieces(self._approvals.values(), PART_ITEMS)),
+            *(PendingPart(conflicts=piece) for piece in pieces(self._conflicts.values(), PART_ITEMS)),
+            PendingPart(intents=tuple(self._intents), diverged=tuple(self._diverged)),
+        ]
+
+    def restore(self, parts: Iterable[PendingPart], events: Mapping[Seq, Recorded]) -> None:
+        for part in parts:
+            self._approvals.update((item.seq, item) for item in part.approvals)
+            self._conflicts.update((item.seq, item) for item in part.conflicts)
+            self._intents.update((seq, events[seq]) for seq in part.intents)
+            self._diverged += part.diverged
 
     def _turn(self, seq: Seq, **changes: Any) -> None:
         known = self._approvals.get(seq)

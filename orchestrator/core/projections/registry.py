@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import msgspec
 
 from orchestrator.core.content import FoundFile, PathChange, Signature
-from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.files import (
     ChangeApplied,
     FileChangedOutside,
@@ -19,9 +19,13 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.events.keeping import ContentRedacted
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.projections.base import pieces
+
+PART_ENTRIES = 1000
+"""Files in one part of a snapshot: encoding one holds the interpreter lock for about 1 ms."""
 
 
-class FileEntry(msgspec.Struct, frozen=True):
+class FileEntry(msgspec.Struct, frozen=True, gc=False):
     """One tracked file that exists."""
 
     path: WorkspacePath
@@ -34,11 +38,25 @@ class FileEntry(msgspec.Struct, frozen=True):
     reads: int = 0
 
 
+class RegistryPart(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Some of the registry's entries, in its order."""
+
+    files: tuple[FileEntry, ...] = ()
+    removed: tuple[tuple[WorkspacePath, Seq], ...] = ()
+
+
 class Registry:
     """Every tracked path; a removed file leaves a tombstone with the version that removed it."""
 
     name: ClassVar[str] = "registry"
     version: ClassVar[int] = 2
+    folds: ClassVar[frozenset[type[Event]]] = frozenset(
+        {
+            *(FileRead, FilesFound, ChangeApplied, ContentRedacted),
+            *(FileChangedOutside, FileCreatedOutside, FileRemovedOutside),
+        }
+    )
+    part: ClassVar[type[msgspec.Struct]] = RegistryPart
 
     def __init__(self) -> None:
         self._files: dict[WorkspacePath, FileEntry] = {}
@@ -68,7 +86,7 @@ class Registry:
             case FileRead(seen=seen):
                 entry = self._files.get(seen.path)
                 if entry is not None:
-                    self._files[seen.path] = msgspec.structs.replace(entry, reads=entry.reads + 1)
+                    self._files[seen.path] = _read(entry)
             case FilesFound(entries=entries):
                 for found in entries:
                     self._found(recorded.seq, found)
@@ -91,6 +109,17 @@ class Registry:
             "files": {path: msgspec.to_builtins(self._files[path]) for path in sorted(self._files)},
             "removed": {path: self._removed[path] for path in sorted(self._removed)},
         }
+
+    def parts(self) -> list[msgspec.Struct]:
+        return [
+            *(RegistryPart(files=piece) for piece in pieces(self._files.values(), PART_ENTRIES)),
+            *(RegistryPart(removed=piece) for piece in pieces(self._removed.items(), PART_ENTRIES)),
+        ]
+
+    def restore(self, parts: Iterable[RegistryPart], events: Mapping[Seq, Recorded]) -> None:
+        for part in parts:
+            self._files.update((entry.path, entry) for entry in part.files)
+            self._removed.update(part.removed)
 
     def _found(self, seq: Seq, found: FoundFile) -> None:
         known = self._files.get(found.path)
@@ -125,3 +154,17 @@ class Registry:
     def _remove(self, path: WorkspacePath, seq: Seq) -> None:
         self._files.pop(path, None)
         self._removed[path] = seq
+
+
+def _read(entry: FileEntry) -> FileEntry:
+    """The same, read once more; half the time that `replace` takes, and the commonest event of all."""
+    return FileEntry(
+        entry.path,
+        entry.version,
+        entry.digest,
+        entry.signature,
+        entry.mode,
+        entry.kept,
+        entry.change,
+        entry.reads + 1,
+    )

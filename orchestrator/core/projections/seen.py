@@ -14,7 +14,7 @@ KEPT_VERSIONS = 8
 """Older versions of a file are forgotten per session; a base that old must be named."""
 
 
-class Coverage(msgspec.Struct, frozen=True):
+class Coverage(msgspec.Struct, frozen=True, gc=False):
     """Lines of one version that were shown, merged and in order; `whole` means every one of them."""
 
     ranges: tuple[LineRange, ...]
@@ -25,8 +25,15 @@ class Coverage(msgspec.Struct, frozen=True):
 class SeenFile:
     """All that one session was shown of one file, newest version last."""
 
-    def __init__(self) -> None:
-        self._versions: dict[Seq, Coverage] = {}
+    __slots__ = ("_versions",)
+
+    def __init__(self, versions: dict[Seq, Coverage] | None = None) -> None:
+        self._versions: dict[Seq, Coverage] = versions or {}  # replaced, never altered: snapshots share it
+
+    @property
+    def versions(self) -> dict[Seq, Coverage]:
+        """What was shown, by version; not to be altered."""
+        return self._versions
 
     @property
     def newest(self) -> Seq | None:
@@ -44,10 +51,9 @@ class SeenFile:
     def show(self, seen: SeenLines) -> None:
         """Lines were shown; a cut line makes its answer count as part only."""
         known = self._versions.get(seen.version)
-        if seen.cut:
-            ranges = known.ranges if known else ()
-        else:
-            ranges = merged((*(known.ranges if known else ()), *seen.ranges))
+        ranges = known.ranges if known else ()
+        if not seen.cut:
+            ranges = _joined(ranges, seen.ranges)
         whole = bool(known and known.whole) or (
             not seen.cut
             and (
@@ -55,20 +61,34 @@ class SeenFile:
                 or (len(ranges) == 1 and ranges[0].start <= 1 and ranges[0].end >= seen.total_lines)
             )
         )
-        self._versions[seen.version] = Coverage(ranges, seen.total_lines, whole)
-        self._forget()
+        if known is None or known.ranges is not ranges or (known.total_lines, known.whole) != (seen.total_lines, whole):
+            self._put(seen.version, Coverage(ranges, seen.total_lines, whole))
 
     def wrote(self, version: Seq, *, whole: bool) -> None:
         """The session's own change made this version."""
-        self._versions[version] = Coverage((), 0, whole)
-        self._forget()
+        self._put(version, Coverage((), 0, whole))
 
     def plain(self) -> dict[str, Any]:
         return {str(seq): msgspec.to_builtins(self._versions[seq]) for seq in sorted(self._versions)}
 
-    def _forget(self) -> None:
-        while len(self._versions) > KEPT_VERSIONS:
-            del self._versions[min(self._versions)]
+    def _put(self, version: Seq, coverage: Coverage) -> None:
+        versions = {**self._versions, version: coverage}
+        while len(versions) > KEPT_VERSIONS:
+            del versions[min(versions)]
+        self._versions = versions
+
+
+def _joined(known: tuple[LineRange, ...], more: tuple[LineRange, ...]) -> tuple[LineRange, ...]:
+    """Both, merged; `known` itself where it holds the only new range already."""
+    if len(more) == 1:
+        start, end = more[0].start, more[0].end
+        if start <= end:
+            if not known:
+                return more
+            for span in known:
+                if span.start <= start and end <= span.end:
+                    return known
+    return merged((*known, *more))
 
 
 def merged(ranges: tuple[LineRange, ...]) -> tuple[LineRange, ...]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import msgspec
 
 from orchestrator.core.content import LineRange
-from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
 from orchestrator.core.events.files import ChangeApplied, ContentSearched, DiffShown, FileRead, SeenLines, SessionNoted
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.seen import SeenFile
+from orchestrator.core.projections.base import pieces
+from orchestrator.core.projections.seen import Coverage, SeenFile
 
 RECENT = 200
 """Files and changes that a session's stack holds at most; the oldest fall out."""
@@ -42,6 +43,26 @@ class MadeChange(msgspec.Struct, frozen=True):
     at: int
 
 
+PART_SESSIONS = 20
+
+
+class SessionKept(msgspec.Struct, frozen=True, kw_only=True):
+    """One session as a snapshot holds it."""
+
+    opened: SessionOpened  # the fields that last
+    open: bool
+    seen: tuple[tuple[WorkspacePath, dict[Seq, Coverage]], ...]
+    changes: tuple[MadeChange, ...]
+    tasks: tuple[Task, ...]
+    waits: bool
+
+
+class SessionsPart(msgspec.Struct, frozen=True):
+    """Some of the sessions, in their order."""
+
+    sessions: tuple[SessionKept, ...]
+
+
 class Session:
     """One session."""
 
@@ -49,6 +70,7 @@ class Session:
         self.id = opened.session
         self.agent = opened.agent
         self.agent_class = opened.agent_class
+        self.door = opened.door
         self.asserted = opened.asserted
         self.client = opened.client
         self.open = True
@@ -56,6 +78,34 @@ class Session:
         self.changes: list[MadeChange] = []  # newest last
         self.tasks: dict[Seq, Task] = {}
         self.waits = False  # it left a change behind that waits, or waited
+
+    @classmethod
+    def restored(cls, kept: SessionKept) -> Session:
+        """The inverse of `kept`."""
+        session = cls(kept.opened)
+        session.open, session.waits = kept.open, kept.waits
+        session.seen = {path: SeenFile(versions) for path, versions in kept.seen}
+        session.changes = list(kept.changes)
+        session.tasks = {task.task: task for task in kept.tasks}
+        return session
+
+    def kept(self) -> SessionKept:
+        """All of it, in a piece that never changes."""
+        return SessionKept(
+            opened=SessionOpened(
+                session=self.id,
+                agent=self.agent,
+                agent_class=self.agent_class,
+                door=self.door,
+                asserted=self.asserted,
+                client=self.client,
+            ),
+            open=self.open,
+            seen=tuple([(path, seen.versions) for path, seen in self.seen.items()]),
+            changes=tuple(self.changes),
+            tasks=tuple(self.tasks.values()),
+            waits=self.waits,
+        )
 
     @property
     def task(self) -> Seq | None:
@@ -89,6 +139,13 @@ class Sessions:
 
     name: ClassVar[str] = "sessions"
     version: ClassVar[int] = 1
+    folds: ClassVar[frozenset[type[Event]]] = frozenset(
+        {
+            *(SessionOpened, SessionClosed, SessionNoted, FileRead, ContentSearched, DiffShown),
+            *(ApprovalRequested, ConflictFound, ChangeApplied, TaskBegun, TaskEnded),
+        }
+    )
+    part: ClassVar[type[msgspec.Struct]] = SessionsPart
 
     def __init__(self) -> None:
         self._sessions: dict[SessionId, Session] = {}
@@ -101,6 +158,11 @@ class Sessions:
 
     def apply(self, recorded: Recorded) -> None:
         event = recorded.event
+        if type(event) is FileRead:  # the commonest by far: before all patterns
+            reader = self._sessions.get(recorded.origin.session) if recorded.origin.session else None
+            if reader is not None:
+                reader.file(event.seen.path).show(event.seen)
+            return
         match event:
             case SessionOpened(session=opened):
                 known = self._sessions.get(opened)
@@ -121,8 +183,6 @@ class Sessions:
         if session is None:
             return
         match event:
-            case FileRead(seen=seen):
-                self._show(session, seen)
             case ContentSearched(seen=all_seen):
                 for seen in all_seen:
                     self._show(session, seen)
@@ -141,6 +201,16 @@ class Sessions:
 
     def plain(self) -> dict[str, Any]:
         return {session: self._sessions[session].plain() for session in sorted(self._sessions)}
+
+    def parts(self) -> list[msgspec.Struct]:
+        return [
+            SessionsPart(tuple([session.kept() for session in piece]))
+            for piece in pieces(self._sessions.values(), PART_SESSIONS)
+        ]
+
+    def restore(self, parts: Iterable[SessionsPart], events: Mapping[Seq, Recorded]) -> None:
+        for part in parts:
+            self._sessions.update((kept.opened.session, Session.restored(kept)) for kept in part.sessions)
 
     def _close(self, closed: SessionId) -> None:
         """Sessions that saw and did nothing are forgotten at once, of the others the oldest beyond KEPT_CLOSED."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from orchestrator.core.events.base import Recorded
+from orchestrator.core.events import chain
+from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.ids import Seq
 from orchestrator.core.projections.base import Projection
 from orchestrator.core.projections.identities import Identities
@@ -17,7 +19,7 @@ from orchestrator.core.projections.sessions import Sessions
 
 
 class State:
-    """The present, as the journal up to `head` makes it."""
+    """The present, as the journal up to `head` makes it; `tip` is the hash of that event."""
 
     def __init__(self) -> None:
         self.registry = Registry()
@@ -26,21 +28,43 @@ class State:
         self.identities = Identities()
         self.leases = Leases()
         self.head = Seq(0)
+        self.tip = chain.GENESIS
+        self._folds: dict[type[Event], tuple[Callable[[Recorded], None], ...]] = {}
 
     @property
     def projections(self) -> tuple[Projection, ...]:
         return (self.registry, self.sessions, self.pending, self.identities, self.leases)
 
+    @property
+    def version(self) -> str:
+        """Of all projections: what folds otherwise, or looks otherwise in a snapshot, has another one."""
+        return " ".join(f"{projection.name}:{projection.version}" for projection in self.projections)
+
     def apply(self, recorded: Recorded) -> None:
         """Fold one event into all of them. Raises ValueError on a gap: positions come without one."""
-        if recorded.seq != self.head + 1:
-            raise ValueError(f"event @{recorded.seq} after @{self.head}")
-        self.registry.apply(recorded)
-        self.sessions.apply(recorded)
-        self.pending.apply(recorded)
-        self.identities.apply(recorded)
-        self.leases.apply(recorded)
-        self.head = recorded.seq
+        seq = recorded.seq
+        if seq != self.head + 1:
+            raise ValueError(f"event @{seq} after @{self.head}")
+        kind = type(recorded.event)
+        folds = self._folds.get(kind)
+        if folds is None:
+            folds = self._folds[kind] = tuple(item.apply for item in self.projections if kind in item.folds)
+        for fold in folds:
+            fold(recorded)
+        self.head = seq
+        self.tip = recorded.hash
+
+    def restore(
+        self,
+        seq: Seq,
+        tip: bytes,
+        parts: Mapping[str, Iterable[msgspec.Struct]],
+        events: Mapping[Seq, Recorded],
+    ) -> None:
+        """Become, from empty, what stood at `seq`: the inverse of every projection's `parts`."""
+        for projection in self.projections:
+            projection.restore(parts.get(projection.name, ()), events)
+        self.head, self.tip = seq, tip
 
     def plain(self) -> dict[str, Any]:
         """Everything as plain data; equal for equal histories."""

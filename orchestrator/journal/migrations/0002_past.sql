@@ -22,6 +22,12 @@ CREATE TABLE segments (
     size      INTEGER NOT NULL
 ) STRICT;
 
+-- How many events each stream had when events of it were archived last; in the database it may have none left.
+CREATE TABLE archived_streams (
+    stream  TEXT PRIMARY KEY,
+    version INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- The same tables without a foreign key: an event may be in a file.
 CREATE TABLE requests_new (
     agent      TEXT NOT NULL,
@@ -79,3 +85,6 @@ SELECT path, seq, mode FROM (
       ON v.path = json_extract(f.value, '$.path') AND v.seq = json_extract(f.value, '$.version')
     WHERE e.tag = 'files_found' AND json_extract(f.value, '$.digest') IS NOT NULL
 ) WHERE mode IS NOT before;
+
+-- Which version of the rows' making the table holds; another one's is rebuilt when the journal is opened.
+INSERT INTO meta (key, value) VALUES ('file_versions', '1');

@@ -14,29 +14,50 @@ from orchestrator.core.events.conflicts import (
     ConflictFound,
     ConflictSettled,
     ConflictSuperseded,
+    PolicyLoaded,
 )
 from orchestrator.core.events.files import (
+    CallRefused,
     ChangeAborted,
     ChangeApplied,
     ChangeDiverged,
     ChangeIntended,
+    ChangeRefused,
+    ContentSearched,
+    DiffShown,
+    DirectoryListed,
     DivergedPath,
     FileChangedOutside,
     FileCreatedOutside,
+    FileInspected,
     FileRead,
     FileRemovedOutside,
     FilesFound,
+    ReadRefused,
     SeenLines,
+    SessionNoted,
+    StrayKept,
+)
+from orchestrator.core.events.keeping import (
+    CheckpointSigned,
+    ContentRedacted,
+    ContentsCollected,
+    JournalAdopted,
+    PayloadRedacted,
+    SegmentArchived,
+    SegmentRestored,
 )
 from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseReleased, LeaseRenewed
 from orchestrator.core.events.sessions import (
     AgentAdded,
     AgentRevoked,
+    ApproverSet,
     SessionClosed,
     SessionOpened,
     TaskBegun,
     TaskEnded,
 )
+from orchestrator.core.events.world import OutsideGroupClosed, OutsideGroupOpened
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 
 PATHS = [WorkspacePath(name) for name in ("a.txt", "b.txt", "src/c.py")]
@@ -96,6 +117,30 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(LeaseRenewed, lease=seqs, expires_at=times),
     st.builds(LeaseReleased, lease=seqs, by=st.just("p")),
     st.builds(LeaseLapsed, lease=seqs),
+    st.builds(ApproverSet, salt=st.just("01"), scrypt=st.sampled_from(["02", "03"]), by=st.just("first_up")),
+    st.builds(SessionNoted, session=sessions, seen=seen),
+    st.builds(ContentSearched, pattern=st.just("x"), path=st.just("."), globs=st.just(()),
+              seen=st.lists(seen, max_size=2).map(tuple), total=st.just(1), files_searched=st.just(1),
+              left_out=st.just(0), tokens=st.just(1)),
+    st.builds(DiffShown, path=paths, from_version=seqs, to_version=seqs, seen=st.none() | seen),
+    st.builds(OutsideGroupOpened, trigger=st.just("watch")),
+    st.builds(OutsideGroupClosed, group=seqs, changes=st.just(1)),
+    st.sampled_from([
+        FileInspected(operation="file_info", path="a"),
+        DirectoryListed(operation="list_files", path=PATHS[0], globs=(), entries=1),
+        ReadRefused(operation="read_file", path="a", code="c", message="m"),
+        CallRefused(operation="x", code="c", message="m"),
+        ChangeRefused(operation="x", paths=(), code="c", message="m"),
+        StrayKept(path=PATHS[0], digest=DIGESTS[0], size=1, change=Seq(1)),
+        PolicyLoaded(digest=DIGESTS[0], source="s", rules=1),
+        CheckpointSigned(journal="1f", head=Seq(1), head_hash="0a", key="0b", signature="0c"),
+        PayloadRedacted(target=Seq(1), fields=("reason",), by="p"),
+        ContentRedacted(digest=DIGESTS[0], size=1, by="p"),
+        ContentsCollected(digests=(DIGESTS[0],), bytes=1),
+        SegmentArchived(first=Seq(1), last=Seq(2), last_hash="0d", file="f", digest=DIGESTS[0], size=1),
+        SegmentRestored(first=Seq(1), last=Seq(2), file="f"),
+        JournalAdopted(by="p", head=Seq(1), known_head=Seq(2)),
+    ]),
 )  # fmt: skip
 
 
@@ -110,10 +155,20 @@ def record(seq: int, event: Event, session: SessionId | None, agent: AgentName |
         event=event,
         payload_hash=b"",
         prev_hash=b"",
-        hash=b"",
+        hash=seq.to_bytes(32, "big"),
     )
 
 
-histories = st.lists(st.tuples(events, st.none() | sessions, st.none() | agents), max_size=40).map(
-    lambda items: [record(at, event, session, agent) for at, (event, session, agent) in enumerate(items, 1)]
+OPENINGS: list[tuple[Event, SessionId | None, AgentName | None]] = [
+    (SessionOpened(session=session, agent=agent, agent_class="cloud", door="rpc"), session, agent)
+    for session, agent in zip(SESSIONS, AGENTS, strict=True)
+]
+"""With both sessions open, most of what follows means something to them."""
+
+histories = st.tuples(
+    st.sampled_from([OPENINGS, []]), st.lists(st.tuples(events, st.none() | sessions, st.none() | agents), max_size=40)
+).map(
+    lambda parts: [
+        record(at, event, session, agent) for at, (event, session, agent) in enumerate([*parts[0], *parts[1]], 1)
+    ]
 )

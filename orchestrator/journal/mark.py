@@ -1,0 +1,120 @@
+"""The mark: how far a workspace's journal once came, kept where no restore of the journal reaches."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from pathlib import Path
+
+import msgspec
+
+from orchestrator.core.errors import JournalBehind
+from orchestrator.journal.schema import naming_trouble, sql, sync_directory
+from orchestrator.journal.segments import Archive, segments_of
+
+EVERY = 200
+"""Events from one mark to the next while the daemon runs; it also sets one when it starts and when it ends."""
+
+_HINT = "Put the newer journal back; or, to go on with this one, run `orchestrator journal adopt`."
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A committed position of a journal, and the event's hash there."""
+
+    journal: str
+    head: int
+    head_hash: str  # hex; of nothing: 64 zeros
+
+
+class MarkFile:
+    """The mark of one workspace. Blocking, thread-safe."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._one_at_a_time = threading.Lock()
+        self._head = -1
+
+    def read(self) -> Mark | None:
+        """None if there never was one. Raises JournalBehind if it can't be read: then nothing can be vouched for."""
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=Mark)
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.MsgspecError) as error:
+            raise JournalBehind(
+                f"{self._path}, which says how far the journal came, can't be read: {error}",
+                hint="`orchestrator journal adopt` goes on with the journal as it is.",
+            ) from error
+
+    def read_if_readable(self) -> Mark | None:
+        """For whoever goes on with the journal as it is."""
+        try:
+            return self.read()
+        except JournalBehind:
+            return None
+
+    def write(self, mark: Mark) -> None:
+        """Put it in place, whole and synced; one that was overtaken meanwhile is left out. Raises OSError."""
+        with self._one_at_a_time:
+            if mark.head < self._head:
+                return
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+            with open(
+                os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb"
+            ) as file:
+                file.write(msgspec.json.encode(mark) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self._path)
+            sync_directory(self._path.parent)
+            self._head = mark.head
+
+    def refuse_a_lost_journal(self, path: Path) -> None:
+        """For where there is no journal at all. Raises JournalBehind if there was one."""
+        mark = self.read()
+        if mark is not None:
+            raise JournalBehind(
+                f"there is no journal in {path}, but this workspace had one that came to @{mark.head}",
+                hint="Restore it from a backup (`orchestrator journal restore DIR`); to begin anew, run "
+                "`orchestrator journal reset`.",
+                details={"head": "@0", "known_head": f"@{mark.head}"},
+            )
+
+    def check(self, connection: sqlite3.Connection, archive: Archive) -> None:
+        """Raises JournalBehind unless the journal came as far as the mark, by the same events."""
+        mark = self.read()
+        if mark is not None:
+            demand(mark, connection, archive)
+
+
+def demand(mark: Mark, connection: sqlite3.Connection, archive: Archive) -> None:
+    """Raises JournalBehind unless the journal came as far as a mark, by the same events. Blocking."""
+    with naming_trouble("the journal"):
+        (journal,) = connection.execute(sql("journal_id")).fetchone()
+        last = connection.execute(sql("last_event")).fetchone()
+    head = last[0] if last else 0
+    if journal != mark.journal:
+        why = f"this journal ({journal[:8]}…, at @{head}) is not the one that the workspace had ({mark.journal[:8]}…"
+        raise _behind(f"{why}, at @{mark.head})", head, mark)
+    if head < mark.head:
+        raise _behind(f"the journal ends at @{head}, but it had come to @{mark.head}", head, mark)
+    if mark.head and hash_at(connection, archive, mark.head) != mark.head_hash:
+        why = f"the journal's event @{mark.head} is not the one that was there; its head is @{head}"
+        raise _behind(f"{why}, it had come to @{mark.head}", head, mark)
+
+
+def hash_at(connection: sqlite3.Connection, archive: Archive, seq: int) -> str | None:
+    """The hash of an event, archived or not, in hex. Blocking."""
+    with naming_trouble("the journal"):
+        row = connection.execute(sql("event"), (seq,)).fetchone()
+        if row is None:
+            for segment in segments_of(connection):
+                if segment.first <= seq <= segment.last:
+                    row = archive.rows(segment)[seq - segment.first]
+    return row[17].hex() if row is not None else None
+
+
+def _behind(message: str, head: int, mark: Mark) -> JournalBehind:
+    return JournalBehind(message, hint=_HINT, details={"head": f"@{head}", "known_head": f"@{mark.head}"})

@@ -1,0 +1,245 @@
+"""Archived events: files that say what they hold, compressed and sealed by a digest, and the table that names them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from base64 import b64decode
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from orchestrator.core.errors import JournalCorrupt
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.ids import Digest, Seq
+from orchestrator.core.keeping import ArchiveMissing
+from orchestrator.journal.blobs import zstd
+from orchestrator.journal.rows import EVENT_COLUMNS, link_problem, origin_of, recorded_of
+from orchestrator.journal.schema import sql, sync_directory
+from orchestrator.ports import EventFilter
+
+ARCHIVE = "archive"
+"""The folder in the state directory."""
+
+FORMAT = "orchestrator segment 1"
+MOST_EVENTS = 5000
+"""In one segment: as many as are moved in one transaction, and as are held in memory to look one up."""
+
+LEVEL = 9
+OPEN_SEGMENTS = 2
+
+_BLOBS = ("payload", "salt", "payload_hash", "prev_hash", "hash", "details", "details_hash")
+_ORDER = tuple(name.strip() for name in EVENT_COLUMNS.split(","))
+
+
+class Segment(msgspec.Struct, frozen=True):
+    """A row of the segments table."""
+
+    first: int
+    last: int
+    prev_hash: bytes
+    last_hash: bytes
+    file: str
+    digest: Digest
+    size: int
+
+
+class _Header(msgspec.Struct, frozen=True):
+    """The first line of a file; the events follow, one JSON array a line, bytes in base64."""
+
+    format: str
+    journal: str
+    first: int
+    last: int
+    prev_hash: str
+    last_hash: str
+    columns: tuple[str, ...]
+
+
+class SegmentRows(msgspec.Struct, frozen=True):
+    """What a file holds, proven: every row with all of its columns, in order."""
+
+    header: _Header
+    rows: tuple[tuple[Any, ...], ...]
+
+    def ordered(self) -> Iterator[tuple[Any, ...]]:
+        """The rows as `rows.EVENT_COLUMNS` has them."""
+        places = tuple(self.header.columns.index(name) for name in _ORDER)
+        for row in self.rows:
+            yield tuple(row[place] for place in places)
+
+
+def segments_of(connection: sqlite3.Connection) -> tuple[Segment, ...]:
+    """The table, in order. Blocking."""
+    return tuple(
+        Segment(row[0], row[1], row[2], row[3], row[4], Digest(row[5]), row[6])
+        for row in connection.execute(sql("segments"))
+    )
+
+
+def all_rows(connection: sqlite3.Connection, archive: Archive) -> Iterator[Any]:
+    """Every event as `rows.EVENT_COLUMNS` has it, archived ones first. Blocking.
+
+    Raises ArchiveMissing, JournalCorrupt.
+    """
+    for segment in segments_of(connection):
+        yield from archive.rows(segment)
+    yield from connection.execute(sql("all_events"))
+
+
+def archived_end(connection: sqlite3.Connection) -> tuple[int, bytes] | None:
+    """Position and hash of the last archived event, on which the first in the database hangs."""
+    segments = segments_of(connection)
+    return (segments[-1].last, segments[-1].last_hash) if segments else None
+
+
+def write_segment(connection: sqlite3.Connection, folder: Path, first: int, last: int) -> Segment:
+    """Put events into a file, synced, and read it back. The database stays as it is. Blocking.
+
+    Raises OSError, JournalCorrupt if what was read back does not hold.
+    """
+    columns = tuple(row[1] for row in connection.execute("PRAGMA table_info(events)"))
+    rows = connection.execute(
+        f"SELECT {', '.join(columns)} FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq", (first, last)
+    ).fetchall()
+    if [row[columns.index("seq")] for row in rows] != list(range(first, last + 1)):
+        raise JournalCorrupt(f"events @{first} to @{last} are not all in the database")
+    prev_hash, last_hash = rows[0][columns.index("prev_hash")], rows[-1][columns.index("hash")]
+    (journal,) = connection.execute(sql("journal_id")).fetchone()
+    header = _Header(FORMAT, journal, first, last, prev_hash.hex(), last_hash.hex(), columns)
+    data = zstd.compress(_encoded(header, rows), LEVEL)
+    name = f"{first:012d}-{last:012d}.segment.zst"
+    made = Segment(first, last, prev_hash, last_hash, name, _digest(data), len(data))
+    _publish(folder, name, data)
+    read = read_segment(folder, made)
+    if tuple(rows) != read.rows:
+        raise JournalCorrupt(f"{folder / name} does not hold what was written to it")
+    return made
+
+
+def _encoded(header: _Header, rows: Iterable[Sequence[Any]]) -> bytes:
+    encode = msgspec.json.Encoder().encode
+    return b"".join(line + b"\n" for line in (encode(header), *(encode(row) for row in rows)))
+
+
+def _publish(folder: Path, name: str, data: bytes) -> None:
+    if not folder.is_dir():
+        folder.mkdir(mode=0o700)
+        sync_directory(folder.parent)
+    draft = folder / f"{name}.part"
+    try:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.rename(folder / name)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    sync_directory(folder)
+
+
+def read_segment(folder: Path, segment: Segment) -> SegmentRows:
+    """A file's rows, its digest, its chain and its ends checked. Raises ArchiveMissing, JournalCorrupt."""
+    path = folder / segment.file
+    data = _data(path, f"events @{segment.first} to @{segment.last}")
+    if _digest(data) != segment.digest:
+        raise JournalCorrupt(f"{path} is not the file that was archived: its digest differs")
+    found = parse_segment(data, path)
+    ends = (segment.first, segment.last, segment.prev_hash.hex(), segment.last_hash.hex())
+    if (found.header.first, found.header.last, found.header.prev_hash, found.header.last_hash) != ends:
+        raise JournalCorrupt(f"{path} holds @{found.header.first} to @{found.header.last}, which is another segment")
+    return found
+
+
+def parse_segment(data: bytes, path: Path) -> SegmentRows:
+    """Raises JournalCorrupt unless the bytes are a segment whose chain holds from end to end."""
+    try:
+        head, *lines = zstd.decompress(data).splitlines()
+        header = msgspec.json.decode(head, type=_Header)
+        if header.format != FORMAT:
+            raise JournalCorrupt(f"{path} has the format {header.format!r}; this program reads {FORMAT!r}")
+        found = SegmentRows(header, tuple(_row(line, header.columns) for line in lines))
+        _check_chain(found, path)
+    except (zstd.ZstdError, EOFError, msgspec.MsgspecError, ValueError) as error:
+        raise JournalCorrupt(f"{path} can't be read as a segment: {error}") from error
+    return found
+
+
+def _row(line: bytes, columns: tuple[str, ...]) -> tuple[Any, ...]:
+    values = msgspec.json.decode(line, type=list[int | str | None])
+    return tuple(
+        b64decode(value) if isinstance(value, str) and name in _BLOBS else value
+        for name, value in zip(columns, values, strict=True)
+    )
+
+
+def _check_chain(found: SegmentRows, path: Path) -> None:
+    header = found.header
+    end = (header.first - 1, bytes.fromhex(header.prev_hash))
+    for row in found.ordered():
+        problem = link_problem(row, origin_of(row), end)
+        if problem is not None:
+            raise JournalCorrupt(f"{path}: {problem}")
+        end = row[0], row[17]
+    if end != (header.last, bytes.fromhex(header.last_hash)):
+        raise JournalCorrupt(f"{path} ends at @{end[0]}, where @{header.last} should be")
+
+
+def _data(path: Path, what: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise ArchiveMissing(
+            f"{what}: {path} is not there", hint="Put the file back, from a backup if need be; its name must stay."
+        ) from error
+    except OSError as error:
+        raise ArchiveMissing(f"{what}: {path} can't be read: {error.strerror}", hint="Mend the disk.") from error
+
+
+def _digest(data: bytes) -> Digest:
+    return Digest(f"sha256:{hashlib.sha256(data).hexdigest()}")
+
+
+class Archive:
+    """The archived events of one journal; remembers the files that were read last. Blocking, thread-safe."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._read: dict[str, tuple[tuple[Any, ...], ...]] = {}
+
+    def rows(self, segment: Segment) -> tuple[tuple[Any, ...], ...]:
+        """All rows of a segment, in `rows.EVENT_COLUMNS`' order. Raises ArchiveMissing, JournalCorrupt."""
+        known = self._read.get(segment.digest)
+        if known is None:
+            known = tuple(read_segment(self.folder, segment).ordered())
+            self._read = {**dict(list(self._read.items())[1 - OPEN_SEGMENTS :]), segment.digest: known}
+        return known
+
+    def fitting(self, segment: Segment, wanted: EventFilter, after: int) -> list[Recorded]:
+        """The events of a segment that fit, in order."""
+        until = segment.last if wanted.until is None else wanted.until
+        return [recorded_of(row) for row in self.rows(segment) if after < row[0] <= until and _fits(row, wanted)]
+
+    def holding(self, segment: Segment, text: bytes) -> list[Seq]:
+        """The events of a segment whose payload or details hold these bytes, in order."""
+        return [Seq(row[0]) for row in self.rows(segment) if text in row[13] or (row[18] and text in row[18])]
+
+    def event(self, segment: Segment, seq: int) -> Recorded:
+        """One event of a segment."""
+        return recorded_of(self.rows(segment)[seq - segment.first])
+
+
+def _fits(row: tuple[Any, ...], wanted: EventFilter) -> bool:
+    return (
+        (not wanted.tags or row[4] in wanted.tags)
+        and wanted.stream in (None, row[2])
+        and wanted.session in (None, row[5])
+        and wanted.agent in (None, row[6])
+        and (wanted.since_at is None or row[1] >= wanted.since_at)
+        and (wanted.until_at is None or row[1] <= wanted.until_at)
+        and all(mention.fits(stream=row[2], payload=row[13], session=row[5], seq=row[0]) for mention in wanted.mentions)
+    )

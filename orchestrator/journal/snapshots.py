@@ -1,0 +1,95 @@
+"""Snapshots in their table, and how far the journal was checked since it was last closed cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sqlite3
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from functools import partial
+
+from anyio import CancelScope, to_thread
+
+from orchestrator.core.errors import JournalCorrupt
+from orchestrator.core.ids import Seq
+from orchestrator.journal.blobs import LEVEL, zstd
+from orchestrator.journal.reading import Reading
+from orchestrator.journal.schema import open_reader, sql
+from orchestrator.journal.vouching import Vouching
+from orchestrator.journal.writer import VOUCHED
+from orchestrator.ports import Snapshot
+
+KEPT = 3
+"""Snapshots with their bytes; should the newest be damaged, an older one and a longer tail do."""
+
+MOST_BYTES = 1 << 30
+"""Of a snapshot, unpacked."""
+
+
+class Snapshots(Reading):
+    """The part of `ports.Journal` that keeps snapshots and marks beside the events."""
+
+    @abstractmethod
+    async def _on_writer(self, name: str, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Do this in a transaction of its own, on the connection that writes."""
+
+    async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:
+        packed = await to_thread.run_sync(zstd.compress, data, LEVEL)
+
+        def keep(connection: sqlite3.Connection) -> None:
+            values = (snapshot.seq, snapshot.hash, snapshot.digest, snapshot.version, packed)
+            connection.execute(sql("add_snapshot"), values)
+            connection.execute(sql("thin_snapshots"), (KEPT,))
+
+        await self._on_writer("snapshot", keep)
+
+    async def snapshots(self) -> list[Snapshot]:
+        rows = await self._all(self._points, sql("snapshots"), ())
+        return [Snapshot(Seq(row[0]), row[1], row[2], row[3], bool(row[4])) for row in rows]
+
+    async def snapshot(self, seq: int) -> bytes:
+        row = await self._one(self._contents, sql("snapshot_data"), (seq,))
+        if row is None:
+            raise JournalCorrupt(f"the snapshot at @{seq} is not there")
+        return await to_thread.run_sync(_unpacked, seq, *row)
+
+    async def checks(self) -> AsyncGenerator[Seq, None]:
+        row = await self._one(self._points, sql("mark"), (VOUCHED,))
+        reader = await to_thread.run_sync(open_reader, self._path)
+        try:
+            vouching = Vouching(reader, after=int(row[0]) if row else None, until=self._head)
+            while await _step(vouching, reader):
+                yield vouching.at
+        finally:
+            reader.close()
+        if row is None or row[0] != str(vouching.at):
+            await self._on_writer("vouched", partial(_mark, str(vouching.at)))
+        yield vouching.at
+
+
+async def _step(vouching: Vouching, reader: sqlite3.Connection) -> bool:
+    """One slice in a thread; whoever is cancelled does not wait for the pages of a large table."""
+    slice_ = asyncio.get_running_loop().run_in_executor(None, vouching.step)
+    try:
+        return await asyncio.shield(slice_)
+    except asyncio.CancelledError:
+        reader.interrupt()
+        with CancelScope(shield=True), suppress(JournalCorrupt):
+            await slice_
+        raise
+
+
+def _mark(value: str, connection: sqlite3.Connection) -> None:
+    connection.execute(sql("set_mark"), (VOUCHED, value))
+
+
+def _unpacked(seq: int, digest: bytes, packed: bytes) -> bytes:
+    try:
+        data = zstd.ZstdDecompressor().decompress(packed, max_length=MOST_BYTES)
+    except (zstd.ZstdError, EOFError) as error:
+        raise JournalCorrupt(f"the snapshot at @{seq} can't be read: {error}") from error
+    if hashlib.sha256(data).digest() != digest:
+        raise JournalCorrupt(f"the snapshot at @{seq} is not what its digest says")
+    return data

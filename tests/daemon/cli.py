@@ -1,0 +1,27 @@
+"""The command line beside a running daemon, for tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+from tests.daemon.running import RunningDaemon
+
+
+def command(daemon: RunningDaemon, *arguments: str, approver: str = "") -> tuple[int, dict[str, Any]]:
+    """Run a command with --json; its exit code, and what it printed."""
+    env = {**daemon.env, "ORCHESTRATOR_APPROVER": approver} if approver else daemon.env
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestrator", *arguments, "--workspace", str(daemon.workspace), "--json"],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+    assert done.stdout, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return done.returncode, answer

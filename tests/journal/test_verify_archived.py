@@ -1,0 +1,177 @@
+"""A walk over archived events and the others, by one process and by several, and what it says of unreadable files."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.checkpoint import message
+from orchestrator.core.events.base import Origin
+from orchestrator.core.events.keeping import CheckpointSigned, ContentRedacted, ContentsCollected, PayloadRedacted
+from orchestrator.core.ids import Seq
+from orchestrator.core.keeping import EventArchived
+from orchestrator.journal import verify as verify_module
+from orchestrator.journal.keeping import SqliteKeeper
+from orchestrator.journal.ranges import Pass
+from orchestrator.journal.schema import FILE_NAME, open_reader
+from orchestrator.journal.segments import ARCHIVE, Archive
+from orchestrator.journal.signing import KeyFile
+from orchestrator.journal.sqlite import SqliteJournal
+from tests.journal.conftest import Open
+from tests.journal.given import STREAM, TASK, SteppingClock, by, digest, found, looked, unit
+from tests.journal.test_verify import alter
+
+pytestmark = pytest.mark.anyio
+
+REDACTED, MOST = Seq(3), 5
+
+
+def keeper_of(journal: SqliteJournal) -> SqliteKeeper:
+    return SqliteKeeper(journal, clock=SteppingClock(), most_events=MOST)
+
+
+async def told(journal: SqliteJournal, archived: int) -> None:
+    """Contents that were redacted and collected, a redacted event, several streams; the first of it archived."""
+    await journal.append(unit(found(b"one"), stream="workspace", blobs=[b"one"]))
+    await journal.append(unit(found(b"two"), stream="workspace", blobs=[b"two"]))
+    await journal.append(unit(TASK, stream="t"))
+    await journal.redact(PayloadRedacted(target=REDACTED, fields=("title",), by="ada"), by())
+    await journal.forget(ContentRedacted(digest=digest(b"one"), size=3, by="ada"), by())
+    for number in range(16):
+        await journal.append(unit(looked(str(number)), stream=f"{STREAM}{number % 3}"))
+    if archived:
+        await keeper_of(journal).archive(Seq(archived), Origin())
+
+
+@pytest.fixture(params=[1, 4], ids=["one process", "several"])
+def processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    count = int(request.param)
+    monkeypatch.setattr(verify_module, "WORTH_A_PROCESS", 4 if count > 1 else 10**6)
+    monkeypatch.setattr("os.cpu_count", lambda: count)
+    return count
+
+
+@pytest.mark.usefixtures("processes")
+@pytest.mark.parametrize("archived", [0, 2, 3, 4, 5, 12, 21])
+async def test_what_is_archived_is_checked_with_the_rest(opened: Open, archived: int) -> None:
+    journal = await opened()
+    await told(journal, archived)
+    report = await journal.verify()
+    assert (report.problems, report.events, report.head) == ((), journal.head, journal.head)
+    assert any("1 events with a redacted payload" in line for line in report.unchecked)
+
+
+@pytest.mark.usefixtures("processes")
+async def test_a_content_that_was_collected_is_not_missed(opened: Open) -> None:
+    journal = await opened()
+    await told(journal, 4)
+    collected = await keeper_of(journal).collect(
+        needed=frozenset(), as_of=journal.head, before_ms=10**15, origin=Origin(), dry_run=False
+    )
+    assert collected.digests == (), "the version that stood is needed"
+    await journal.append(unit(ContentsCollected(digests=(digest(b"two"),), bytes=3), stream="journal"))
+    assert (await journal.verify()).problems == ()
+
+
+@pytest.mark.usefixtures("processes")
+@pytest.mark.parametrize("file", range(4))
+async def test_of_a_file_that_is_gone_nothing_is_said_but_that(state_dir: Path, opened: Open, file: int) -> None:
+    journal = await opened()
+    await told(journal, 20)
+    path = sorted((state_dir / ARCHIVE).iterdir())[file]
+    path.unlink()
+    await journal.close()
+    report = await (await opened(readonly=True)).verify()
+    assert report.problems == ()
+    assert [line for line in report.unchecked if str(path) in line]
+    assert report.events == journal.head - MOST
+    assert report.proven == ()
+
+
+@pytest.mark.usefixtures("processes")
+@pytest.mark.parametrize("file", range(4))
+async def test_a_file_that_was_altered_is_one_problem(state_dir: Path, opened: Open, file: int) -> None:
+    journal = await opened()
+    await told(journal, 20)
+    await journal.close()
+    path = sorted((state_dir / ARCHIVE).iterdir())[file]
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + bytes((data[-1] ^ 1,)))
+    report = await (await opened(readonly=True)).verify()
+    assert [str(path) in problem for problem in report.problems] == [True]
+
+
+@pytest.mark.usefixtures("processes")
+@pytest.mark.parametrize(
+    ("statement", "place"),
+    [
+        pytest.param("UPDATE segments SET prev_hash = zeroblob(32) WHERE first = 6", "@6 to @10", id="where one hangs"),
+        pytest.param("UPDATE segments SET last_hash = zeroblob(32) WHERE first = 6", "@6", id="where one ends"),
+        pytest.param("DELETE FROM segments WHERE first = 6", "before event @", id="a file forgotten"),
+        pytest.param("DELETE FROM events WHERE seq = 22", "@22", id="an event gone"),
+    ],
+)
+async def test_a_seam_that_was_altered_is_found(state_dir: Path, opened: Open, statement: str, place: str) -> None:
+    journal = await opened()
+    await told(journal, 20)
+    await journal.close()
+    alter(state_dir, statement)
+    report = await (await opened(readonly=True)).verify()
+    assert any(place in problem for problem in report.problems), report.problems
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+async def test_ranges_over_files_say_together_what_one_pass_says(state_dir: Path, opened: Open, count: int) -> None:
+    journal = await opened()
+    await told(journal, 20)
+    with closing(open_reader(state_dir / FILE_NAME)) as connection:
+        walk, head = Pass(connection, Archive(state_dir / ARCHIVE)), int(journal.head)
+        (whole,) = walk.parts(0, head)
+        bounds = [head * number // count for number in range(count + 1)]
+        parts = [part for after, last in pairwise(bounds) for part in walk.parts(after, last)]
+    assert [problem for part in parts for problem in part.problems] == whole.problems == []
+    assert sum(part.events for part in parts) == whole.events == head
+    assert [row for part in parts for row in part.versions] == whole.versions
+    assert parts[-1].end == whole.end
+
+
+@pytest.mark.usefixtures("processes")
+@pytest.mark.parametrize("true", [True, False])
+async def test_a_checkpoint_inside_is_held_against_an_archived_event(state_dir: Path, opened: Open, true: bool) -> None:
+    journal = await opened()
+    await told(journal, 0)
+    event = await journal.event(7)
+    assert event is not None
+    said = event.hash.hex() if true else "00" * 32
+    key, signature = KeyFile(state_dir).sign(message(journal.id, Seq(7), said))
+    signed = CheckpointSigned(journal=journal.id, head=Seq(7), head_hash=said, key=key, signature=signature)
+    await journal.append(unit(signed, stream="journal"))
+    await keeper_of(journal).archive(Seq(20), Origin())
+    report = await journal.verify()
+    problem = "the checkpoint @22 does not fit: event @7 has another hash"
+    assert report.problems == (() if true else (problem,))
+    assert any("1 signed checkpoints" in line for line in report.proven) is true
+
+
+async def test_an_archived_event_is_not_redacted(state_dir: Path, opened: Open) -> None:
+    journal = await opened()
+    await journal.append(unit(TASK, stream="t"))
+    for number in range(9):
+        await journal.append(unit(looked(str(number)), stream=STREAM))
+    first, second = await keeper_of(journal).archive(Seq(8), Origin())
+    event = PayloadRedacted(target=Seq(1), fields=("title",), by="ada")
+    head = journal.head
+    with pytest.raises(EventArchived) as refused:
+        await journal.redact(event, by())
+    commands = [f"`orchestrator journal unarchive {file.file}`" for file in (second, first)]
+    assert ", then ".join(commands) in (refused.value.hint or "")
+    assert journal.head == head
+    for file in (second, first):
+        await keeper_of(journal).unarchive(file.file, Origin())
+    assert (await journal.redact(event, by())).scrubbed
+    with closing(sqlite3.connect(state_dir / FILE_NAME)) as connection:
+        assert connection.execute("SELECT count(*) FROM segments").fetchone() == (0,)
