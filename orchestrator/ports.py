@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
 from typing import Literal, Protocol
 
 import msgspec
 
 from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.content import Signature
-from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.base import Event, Happened, Origin, Recorded
 from orchestrator.core.events.keeping import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.world import OutsideTrigger
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
@@ -208,7 +208,7 @@ class Journal(Protocol):
 
     async def event(self, seq: int) -> Recorded | None: ...
 
-    def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[list[Recorded], None]:
+    def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[Sequence[Happened], None]:
         """All events in order, for a fold, in large pieces that are read and decoded off the loop."""
 
     async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:
@@ -504,6 +504,7 @@ class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
     directory: bool = False
     parents: tuple[WorkspacePath, ...] = ()
     signature: Signature | None = None  # of `before`, when it was last hashed
+    known: bytes | None = None  # the bytes of `before`, where they are at hand: what is met is held against them
 
 
 class Displaced(Exception):

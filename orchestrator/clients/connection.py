@@ -6,6 +6,7 @@ import os
 import socket
 import uuid
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, BinaryIO, NamedTuple, Self, TypeVar, cast
 
 import msgspec
@@ -211,8 +212,14 @@ class Connection:
 
 def _given(params: Params) -> dict[str, Any]:
     values = {}
-    for field in msgspec.structs.fields(params):
-        value = getattr(params, field.name)
-        if field.default is msgspec.NODEFAULT or value != field.default:
-            values[field.encode_name] = value
+    for attribute, name, default in _fields(type(params)):
+        value = getattr(params, attribute)
+        if default is msgspec.NODEFAULT or value != default:
+            values[name] = value
     return values
+
+
+@cache
+def _fields(params: type[Params]) -> tuple[tuple[str, str, Any], ...]:
+    """(attribute, name on the wire, default) of each; msgspec takes a quarter of a millisecond to tell them."""
+    return tuple((field.name, field.encode_name, field.default) for field in msgspec.structs.fields(params))

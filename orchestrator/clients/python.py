@@ -13,11 +13,11 @@ from typing import Self, TypeVar, cast
 
 import anyio
 import msgspec
-from anyio.abc import ByteStream
-from anyio.streams.buffered import BufferedByteReceiveStream
+from anyio.abc import SocketStream
 
 from orchestrator.api import locations
 from orchestrator.api.framing import AnyReply, Welcome
+from orchestrator.api.lines import LineStream
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.parameters import Params, Replacement
 from orchestrator.api.results import Result
@@ -31,7 +31,7 @@ from orchestrator.clients.people import PeopleCalls
 from orchestrator.clients.sealing import SealingCalls
 from orchestrator.clients.tracing import TracingCalls
 from orchestrator.clients.travel import TravelCalls
-from orchestrator.core.errors import DaemonUnreachable
+from orchestrator.core.errors import DaemonUnreachable, FrameTooLarge
 
 __all__ = ["FileAccess", "RemoteError", "Replacement"]
 
@@ -61,10 +61,9 @@ class FileAccess(
     while they are open (its `details` may name the `request_id` to send again).
     """
 
-    def __init__(self, stream: ByteStream, welcome: Welcome) -> None:
-        self._stream = stream
+    def __init__(self, stream: SocketStream, lines: LineStream, welcome: Welcome) -> None:
+        self._stream, self._lines = stream, lines
         self._welcome = welcome
-        self._sending = anyio.Lock()
         self._open: dict[int, _Waiting] = {}
         self._feeds = {}
         self._last = 0
@@ -110,16 +109,15 @@ class FileAccess(
             raise DaemonUnreachable(f"nothing answers on {path}: {error}") from error
         failure: Exception | None = None
         async with stream:
-            lines = BufferedByteReceiveStream(stream)
-            welcome = await _introduced(stream, lines, Caller(agent, token, session, "python"))
-            files = cls(stream, welcome)
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(files._receive, lines)
-                try:
-                    yield files
-                except Exception as error:  # noqa: BLE001  # raised below, where the group can't wrap it
-                    failure = error
-                tasks.cancel_scope.cancel()
+            with LineStream(stream) as lines:
+                files = cls(stream, lines, await _introduced(lines, Caller(agent, token, session, "python")))
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(files._receive)
+                    try:
+                        yield files
+                    except Exception as error:  # noqa: BLE001  # raised below, where the group can't wrap it
+                        failure = error
+                    tasks.cancel_scope.cancel()
         if failure is not None:
             raise failure
 
@@ -133,7 +131,7 @@ class FileAccess(
             raise DaemonUnreachable("the daemon has closed the connection")
         waiting = self._open[call.id] = _Waiting(call, answered)
         try:
-            await self._send(waiting)
+            await self._send(call.line)
             await waiting.done.wait()
         finally:
             del self._open[call.id]
@@ -141,36 +139,27 @@ class FileAccess(
             raise call.cut_off()
         return call.answer(waiting.reply)
 
-    async def _send(self, waiting: _Waiting) -> None:
+    async def _send(self, line: bytes) -> None:
         """Send a whole line: half of one, cut off by a cancellation, would spoil the connection."""
-        async with self._sending:
-            with anyio.move_on_after(SEND_TIMEOUT_S, shield=True) as scope:
-                try:
-                    await self._stream.send(waiting.call.line)
-                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    waiting.done.set()
-            if scope.cancelled_caught:
-                self._end()
-                await self._stream.aclose()
+        with anyio.move_on_after(SEND_TIMEOUT_S, shield=True) as scope:
+            await self._lines.send(line)
+        if scope.cancelled_caught:
+            self._end()
+            self._lines.close()
+            await self._stream.aclose()
 
-    async def _receive(self, lines: BufferedByteReceiveStream) -> None:
+    async def _receive(self) -> None:
         try:
-            while True:
-                line = await lines.receive_until(b"\n", MAX_REPLY_BYTES)
+            while (line := await self._lines.receive(MAX_REPLY_BYTES)) is not None:
                 reply = msgspec.json.decode(line, type=AnyReply)
                 if reply.method:
                     self._take(reply)
                 waiting = self._open.get(reply.id) if isinstance(reply.id, int) else None
                 if waiting is not None:
                     waiting.take(reply)
-        except (
-            anyio.IncompleteRead,
-            anyio.BrokenResourceError,
-            anyio.ClosedResourceError,
-            anyio.DelimiterNotFound,
-            msgspec.MsgspecError,
-        ):
-            self._end()
+        except (FrameTooLarge, msgspec.MsgspecError):
+            pass  # what answers is not the daemon any more: the calls end as if it were gone
+        self._end()
 
     def _take(self, line: AnyReply) -> None:
         """A line that answers no call: an event for a subscription, if it is still wanted."""
@@ -206,10 +195,13 @@ class _OfFeed(msgspec.Struct):
     subscription: int
 
 
-async def _introduced(stream: ByteStream, lines: BufferedByteReceiveStream, caller: Caller) -> Welcome:
+async def _introduced(lines: LineStream, caller: Caller) -> Welcome:
     try:
         with anyio.fail_after(CONNECT_TIMEOUT_S):
-            await stream.send(caller.preamble())
-            return welcomed(await lines.receive_until(b"\n", MAX_REPLY_BYTES) + b"\n")
-    except (TimeoutError, anyio.IncompleteRead, anyio.BrokenResourceError) as error:
+            await lines.send(caller.preamble())
+            line = await lines.receive(MAX_REPLY_BYTES)
+    except TimeoutError as error:
         raise DaemonUnreachable("the daemon did not answer the preamble") from error
+    if line is None:
+        raise DaemonUnreachable("the daemon did not answer the preamble")
+    return welcomed(line + b"\n")

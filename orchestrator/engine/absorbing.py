@@ -9,7 +9,6 @@ from orchestrator.core.content import FoundFile
 from orchestrator.core.errors import FileNotFound, PathError
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import (
-    ChangeIntended,
     FileCreatedOutside,
     FileRemovedOutside,
     FilesFound,
@@ -132,9 +131,8 @@ class Absorber:
         """What open changes are about to put where."""
         return frozenset(
             (item.path, item.after)
-            for recorded in self._s.state.pending.open_intents()
-            if isinstance(recorded.event, ChangeIntended)
-            for item in recorded.event.paths
+            for intent in self._s.state.pending.open_intents()
+            for item in intent.paths
             if item.after is not None
         )
 

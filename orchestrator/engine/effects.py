@@ -273,6 +273,7 @@ class Effects:
             directory=part.directory,
             parents=self._parents(part.path) if part.before is None else (),
             signature=self._signature(part),
+            known=self._s.contents.cached(part.before) if part.before is not None else None,
         )
 
     def _signature(self, part: Part) -> Signature | None:

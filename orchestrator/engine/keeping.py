@@ -12,6 +12,7 @@ from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
 from orchestrator.core.events.files import ChangeIntended
 from orchestrator.core.ids import Digest, Seq, parse_seq, show
 from orchestrator.core.keeping import BackupRefused, StillNeeded
+from orchestrator.core.projections.pending import Intent
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
@@ -121,7 +122,7 @@ class Keeping:
     async def _needed(self) -> frozenset[Digest]:
         """The contents of what waits, and of changes whose bytes did not land."""
         pending = self._s.state.pending
-        events: list[Event] = [recorded.event for recorded in pending.open_intents()]
+        events: list[Event | Intent] = [*pending.open_intents()]
         events += [approval.request for approval in (*pending.waiting(), *pending.granted())]
         events += [conflict.found for conflict in pending.open_conflicts()]
         for seq in pending.diverged:
@@ -159,9 +160,9 @@ def backup_answer(made: BackupReport) -> k.BackupAnswer:
     )
 
 
-def _contents(event: Event) -> Iterator[Digest]:
+def _contents(event: Event | Intent) -> Iterator[Digest]:
     match event:
-        case ChangeIntended(paths=paths) | ApprovalRequested(paths=paths):
+        case Intent(paths=paths) | ChangeIntended(paths=paths) | ApprovalRequested(paths=paths):
             for item in paths:
                 yield from (digest for digest in (item.before, item.after) if digest is not None)
         case ConflictFound() as found:

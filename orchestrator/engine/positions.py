@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from orchestrator.api.parameters import Version
 from orchestrator.core.errors import VersionUnknown
-from orchestrator.core.events.files import ChangeIntended
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.engine.catching_up import not_beyond
@@ -34,9 +33,9 @@ async def settled(services: Services, at: Seq) -> None:
     Whoever carries a change out holds the locks of its paths until the outcome is known.
     """
     for intent in services.state.pending.open_intents():
-        if intent.seq > at or not isinstance(intent.event, ChangeIntended):
+        if intent.seq > at:
             continue
-        for item in intent.event.paths:
+        for item in intent.paths:
             async with services.locks.shared(item.path):
                 pass
 

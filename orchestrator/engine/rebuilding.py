@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 
 from anyio import to_thread
@@ -11,7 +11,7 @@ from anyio import to_thread
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.errors import JournalCorrupt
-from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.base import Happened
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.projections.snapshots import Frozen, decode, encode, freeze
 from orchestrator.core.projections.state import State, first_difference
@@ -94,12 +94,11 @@ class Rebuilder:
         if mine == theirs:
             return None
         thawing = await to_thread.run_sync(decode, mine)
-        events = {seq: event for seq in thawing.wanted if (event := await self._s.journal.event(seq)) is not None}
-        found = await to_thread.run_sync(_first_difference, thawing.state(events), rebuilt, where)
+        found = await to_thread.run_sync(_first_difference, thawing.state(), rebuilt, where)
         return found or f"{where or '/'}: equal entries, in another order or of another event"
 
 
-def _folded(state: State, piece: list[Recorded], known: Mapping[Seq, Snapshot]) -> Snapshot | None:
+def _folded(state: State, piece: Sequence[Happened], known: Mapping[Seq, Snapshot]) -> Snapshot | None:
     """Fold a piece; the first snapshot whose digest is not the state's there. Raises JournalCorrupt on a gap."""
     try:
         for recorded in piece:

@@ -61,8 +61,9 @@ class Recovery:
     async def run(self) -> None:
         """Close every open intent, then take away every temporary file, keeping what no blob holds."""
         temps = {temp.name: temp for temp in await to_thread.run_sync(self._s.workspace.temps)}
-        for recorded in self._s.state.pending.open_intents():
-            if isinstance(recorded.event, ChangeIntended):
+        for intent in self._s.state.pending.open_intents():
+            recorded = await self._s.journal.event(intent.seq)
+            if recorded is not None and isinstance(recorded.event, ChangeIntended):
                 await self._close(recorded, recorded.event, temps)
                 self.closed += 1
         for temp in temps.values():

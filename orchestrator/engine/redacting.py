@@ -126,8 +126,7 @@ class Redactor:
     def _refuse_needed(self, digest: Digest) -> None:
         """A change on its way may need it again, if the daemon ends now."""
         for intent in self._s.state.pending.open_intents():
-            event = intent.event
-            if isinstance(event, ChangeIntended) and any(digest in (i.before, i.after) for i in event.paths):
+            if any(digest in (item.before, item.after) for item in intent.paths):
                 raise NotRedactable(
                     f"the change {show(intent.seq)} is under way with this content", hint="Try again when it is done."
                 )

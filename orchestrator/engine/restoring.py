@@ -7,8 +7,7 @@ from contextlib import aclosing
 from anyio import to_thread
 
 from orchestrator.core.errors import JournalCorrupt
-from orchestrator.core.events.base import Recorded
-from orchestrator.core.ids import Seq, show
+from orchestrator.core.ids import show
 from orchestrator.core.projections.snapshots import decode
 from orchestrator.core.projections.state import State
 from orchestrator.logs import logger
@@ -31,8 +30,7 @@ async def fold(journal: Journal, state: State) -> None:
     async with aclosing(journal.replay(after=state.head)) as pieces:
         async for piece in pieces:
             try:
-                for recorded in piece:
-                    state.apply(recorded)
+                state.apply_all(piece)
             except ValueError as error:
                 raise JournalCorrupt(
                     f"the journal has a gap: {error}", hint="`orchestrator journal verify` says more; restore a backup."
@@ -48,13 +46,7 @@ async def thawed(journal: Journal, snapshot: Snapshot) -> State:
     last = await journal.event(snapshot.seq)
     if last is None or last.hash != snapshot.hash:
         raise ValueError("it is of another history than the journal's")
-    events: dict[Seq, Recorded] = {}
-    for seq in thawing.wanted:
-        event = await journal.event(seq)
-        if event is None:
-            raise ValueError(f"event {show(seq)}, which it names, is not there")
-        events[seq] = event
-    return thawing.state(events)
+    return thawing.state()
 
 
 async def _snapshot(journal: Journal) -> State:

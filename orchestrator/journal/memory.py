@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Sequence
 from itertools import islice
 
 import msgspec
@@ -13,7 +13,7 @@ from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import JournalCorrupt, VersionUnknown, WritesStopped
 from orchestrator.core.events import chain
-from orchestrator.core.events.base import Origin, Recorded
+from orchestrator.core.events.base import Happened, Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import encode
 from orchestrator.core.events.keeping import CheckpointSigned, ContentRedacted, PayloadRedacted
@@ -122,7 +122,7 @@ class MemoryJournal:
                 return
             after = found[-1].seq
 
-    async def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[list[Recorded], None]:
+    async def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[Sequence[Happened], None]:
         await pause()
         found = self._recorded[after:until]
         if found:

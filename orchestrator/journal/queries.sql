@@ -21,6 +21,9 @@ SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, 
        trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash, details, details_hash
 FROM events WHERE seq > ? AND seq <= ? ORDER BY seq;
 
+-- name: replay
+SELECT seq, at, session, agent, tag, payload, hash FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?;
+
 -- name: event_hash
 SELECT hash FROM events WHERE seq = ?;
 

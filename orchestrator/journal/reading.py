@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from bisect import bisect_left
-from collections.abc import AsyncGenerator, AsyncIterator, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -16,18 +16,18 @@ from anyio import to_thread
 
 from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.errors import JournalCorrupt
-from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.base import Happened, Recorded, Replayed
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.history import version_of
 from orchestrator.journal.renewing import table_difference
-from orchestrator.journal.rows import EVENT_COLUMNS, recorded_of
+from orchestrator.journal.rows import recorded_of, replayed
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment
 from orchestrator.journal.selecting import select
 from orchestrator.journal.verify import verify
-from orchestrator.ports import EVERYTHING, EventFilter, KnownVersion, RequestSeen, VerifyReport
+from orchestrator.ports import EVERYTHING, EventFilter, KnownVersion, VerifyReport
 
 INLINE_BYTES = 16 * 1024
 """Contents up to this are packed and unpacked on the event loop (0.1 ms); larger ones in a worker thread."""
@@ -77,10 +77,6 @@ class Reading:
     def head(self) -> Seq:
         return Seq(self._head)
 
-    async def request(self, agent: str, request_id: str) -> RequestSeen | None:
-        row = await self._one(self._points, sql("request"), (agent, request_id))
-        return RequestSeen(row[0], Seq(row[1])) if row else None
-
     async def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
         after = wanted.after
         while True:
@@ -102,12 +98,13 @@ class Reading:
                 return
             after = rows[-1][0]
 
-    async def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[list[Recorded], None]:
+    async def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[Sequence[Happened], None]:
         until = self._head if until is None else min(until, self._head)
         reader = await to_thread.run_sync(open_reader, self._path)
         try:
             while after < until:
                 segment = self._holding(after + 1)
+                found: Sequence[Happened]
                 if segment is not None:
                     wanted = EventFilter(until=min(segment.last, until))
                     found = await to_thread.run_sync(self._archive.fitting, segment, wanted, after)
@@ -122,10 +119,9 @@ class Reading:
         finally:
             reader.close()
 
-    def _piece(self, reader: sqlite3.Connection, after: int, until: int) -> list[Recorded]:
-        statement = f"SELECT {EVENT_COLUMNS} FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+    def _piece(self, reader: sqlite3.Connection, after: int, until: int) -> list[Replayed]:
         with naming_trouble(self._path):
-            return [recorded_of(row) for row in reader.execute(statement, (after, until, PIECE))]
+            return replayed(reader.execute(sql("replay"), (after, until, PIECE)).fetchall())
 
     async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int, archived: bool = True) -> list[Recorded]:
         while True:

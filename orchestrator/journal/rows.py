@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from orchestrator.core.events import chain
-from orchestrator.core.events.base import Event, Origin, Recorded
-from orchestrator.core.events.codec import decode, decode_call
+from orchestrator.core.events.base import Event, Origin, Recorded, Replayed
+from orchestrator.core.events.codec import decode, decode_all, decode_call
 from orchestrator.core.ids import AgentName, Seq, SessionId
 
 EVENT_COLUMNS = (
@@ -56,6 +57,14 @@ def origin_of(row: Any) -> Origin:
 def event_of(row: Any) -> Event:
     """The payload."""
     return decode(row[13], tag=row[4], seq=row[0])
+
+
+def replayed(rows: Sequence[Any]) -> list[Replayed]:
+    """Rows of the query `replay`, for a fold. Raises JournalTooNew, JournalCorrupt."""
+    if not rows:
+        return []
+    seqs, ats, sessions, agents, tags, payloads, hashes = zip(*rows, strict=True)
+    return list(map(Replayed, seqs, ats, sessions, agents, decode_all(payloads, tags=tags, seqs=seqs), hashes))
 
 
 def link_problem(row: Any, origin: Origin, before: tuple[int, bytes] | None) -> str | None:

@@ -19,6 +19,13 @@ APPLICATION_ID = 0x0C4E57A7
 """Marks the file as ours."""
 
 BUSY_TIMEOUT_S = 5.0
+CHECKPOINT_PAGES = 4000
+"""The log is folded into the database when it has so many, 16 MB; a page that many commits changed is written once.
+
+Source: 32 callers with a session each dirty some hundred pages a commit. At SQLite's own 1000 an event took 43 µs of
+processor time (55 µs in all), at 4000 40 µs (48), at 8000 as much.
+"""
+
 CACHE_KIB = 16 * 1024
 
 _NAMED = re.compile(r"^-- name: (\w+)\n(.*?);\s*$", re.MULTILINE | re.DOTALL)
@@ -59,6 +66,7 @@ def open_writer(path: Path, *, factory: type[sqlite3.Connection] = sqlite3.Conne
         _check_identity(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA secure_delete = ON")  # what a redaction takes out must not lie in free space
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")

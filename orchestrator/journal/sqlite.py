@@ -15,7 +15,7 @@ from anyio import CancelScope, to_thread
 from orchestrator.core.errors import DiskFull, JournalBehind, JournalCorrupt, WritesStopped
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Recorded
-from orchestrator.core.ids import Digest
+from orchestrator.core.ids import Digest, Seq
 from orchestrator.journal.jobs import Along, Errand, Job, Outcome
 from orchestrator.journal.mark import EVERY, Mark, MarkFile, demand
 from orchestrator.journal.opening import refuse_to_begin_anew, sweep
@@ -29,7 +29,7 @@ from orchestrator.journal.snapshots import Snapshots
 from orchestrator.journal.tail import check_tail
 from orchestrator.journal.writer import Writer
 from orchestrator.logs import logger
-from orchestrator.ports import Clock, Entropy, Step, Unit
+from orchestrator.ports import Clock, Entropy, RequestSeen, Step, Unit
 
 KNOWN_BLOBS = 20_000
 KNOWN_STREAMS = 50_000
@@ -188,6 +188,12 @@ class SqliteJournal(Redacting, Snapshots):
             found = self._streams[stream] = row[0] if row else 0
             self._trim()
         return found
+
+    async def request(self, agent: str, request_id: str) -> RequestSeen | None:
+        # At once, on the loop's thread: every change asks this, and the way to another thread takes ten times as long.
+        with naming_trouble(self._path):
+            row = self._lookup.execute(sql("request"), (agent, request_id)).fetchone()
+        return RequestSeen(row[0], Seq(row[1])) if row else None
 
     def subscribe(self, fold: Callable[[Recorded], None]) -> None:
         self._folds.append(fold)

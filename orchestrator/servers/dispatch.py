@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import anyio
@@ -39,17 +37,8 @@ class Dispatcher:
                 hint='Send one JSON object a line: {"jsonrpc": "2.0", "id": 1, "method": …, "params": {…}}.',
             ) from error
 
-    @contextmanager
-    def open_call(self) -> Iterator[None]:
-        """Hold `idle` back until the reply is sent, and not only made."""
-        self.begin()
-        try:
-            yield
-        finally:
-            self.end()
-
     def begin(self) -> None:
-        """One more call has come in."""
+        """One more call has come in: `idle` is held back until its reply is sent, and not only made."""
         self._open += 1
 
     def end(self) -> None:

@@ -27,11 +27,11 @@ from orchestrator.api.feed import (
     Unsubscribed,
 )
 from orchestrator.api.framing import Reply, Request
+from orchestrator.api.lines import LineStream
 from orchestrator.core.errors import NotAvailable, OrchestratorError
 from orchestrator.core.ids import show
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
-from orchestrator.servers.lines import LineStream
 
 MAX_SUBSCRIPTIONS = 16
 """Of one connection."""

@@ -16,13 +16,13 @@ from pydantic import ValidationError
 
 from orchestrator.api.failures import refusal
 from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble
+from orchestrator.api.lines import LineStream
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import ChangeAnswer, Conflicts
 from orchestrator.core.errors import FrameTooLarge, OrchestratorError, UnknownOperation
 from orchestrator.engine.caller import Caller
 from orchestrator.servers.blocks import fenced, text_block
 from orchestrator.servers.dispatch import Dispatcher
-from orchestrator.servers.lines import LineStream
 from orchestrator.servers.tools import INSTRUCTIONS, tools
 from orchestrator.version import VERSION
 

@@ -17,6 +17,7 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream
 from orchestrator.api.failures import refusal
 from orchestrator.api.feed import METHODS
 from orchestrator.api.framing import MAX_FRAME_BYTES, MAX_PREAMBLE_BYTES, UNREADABLE, Preamble, Request, Welcome
+from orchestrator.api.lines import LineStream
 from orchestrator.core.errors import FrameInvalid, FrameTooLarge, OrchestratorError
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
@@ -24,7 +25,6 @@ from orchestrator.logs import logger
 from orchestrator.servers.auth import Doorkeeper
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.feed import Feed
-from orchestrator.servers.lines import LineStream
 
 PREAMBLE_TIMEOUT_S = 30.0
 """Who says nothing in that time is not let in."""
@@ -86,28 +86,31 @@ class SocketServer:
     async def _connection(self, stream: SocketStream) -> None:
         """One caller, from preamble to end; its failures end here."""
         async with stream:
-            lines = LineStream(stream)
-            try:
-                admitted = await self._admit(stream, lines)
-                if admitted is None:
-                    return
-                caller, preamble = admitted
+            with LineStream(stream) as lines:
                 try:
-                    if preamble.door == "mcp":
-                        from orchestrator.servers.mcp import serve_mcp
+                    await self._serve(stream, lines)
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    return
+                except OrchestratorError as error:
+                    self._log.warning("connection ended", code=error.code)
+                except Exception:  # noqa: BLE001  # one connection's defect must not end the others
+                    self._log.exception("connection failed")
 
-                        await serve_mcp(lines, caller, preamble, self._dispatcher)
-                    else:
-                        await self._serve_rpc(lines, caller)
-                finally:
-                    with anyio.CancelScope(shield=True):
-                        await self._engine.close_session(caller)
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                return
-            except OrchestratorError as error:
-                self._log.warning("connection ended", code=error.code)
-            except Exception:  # noqa: BLE001  # one connection's defect must not end the others
-                self._log.exception("connection failed")
+    async def _serve(self, stream: SocketStream, lines: LineStream) -> None:
+        admitted = await self._admit(stream, lines)
+        if admitted is None:
+            return
+        caller, preamble = admitted
+        try:
+            if preamble.door == "mcp":
+                from orchestrator.servers.mcp import serve_mcp
+
+                await serve_mcp(lines, caller, preamble, self._dispatcher)
+            else:
+                await self._serve_rpc(lines, caller)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._engine.close_session(caller)
 
     async def _admit(self, stream: SocketStream, lines: LineStream) -> tuple[Caller, Preamble] | None:
         uid = _peer_uid(stream.extra(SocketAttribute.raw_socket))
@@ -151,20 +154,23 @@ class SocketServer:
                 if request.method in METHODS:
                     await feed.answer(request, self._dispatcher.failed)
                 elif request.method in INLINE and not lines.more_waiting:
-                    with self._dispatcher.open_call():
-                        await lines.send(await self._dispatcher.answer(caller, request))
+                    await self._reply(lines, caller, request)
                 else:
                     await room.acquire()
                     calls.start_soon(partial(self._answer, lines, caller, request, room))
 
     async def _answer(self, lines: LineStream, caller: Caller, request: Request, room: anyio.Semaphore) -> None:
         try:
-            with self._dispatcher.open_call():
-                await lines.send(await self._dispatcher.answer(caller, request))
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return  # the caller went away; what it did is in the journal
+            await self._reply(lines, caller, request)
         finally:
             room.release()
+
+    async def _reply(self, lines: LineStream, caller: Caller, request: Request) -> None:
+        self._dispatcher.begin()
+        try:
+            await lines.send(await self._dispatcher.answer(caller, request))
+        finally:
+            self._dispatcher.end()
 
 
 def _peer_uid(raw: sockets.socket) -> int:

@@ -17,7 +17,7 @@ from orchestrator.core.errors import DiskFull, FileBusy, FileNotFound, PathError
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports import DiskChange, Displaced, FileStat, Step
 from orchestrator.workspace.confine import Confinement, kind_of, refusal, signature_of, stat_of, translated
-from orchestrator.workspace.proof import Foreign, content, holds, prove, same_directory
+from orchestrator.workspace.proof import Expected, Foreign, content, holds, prove, same_directory
 from orchestrator.workspace.staging import create_temp, dress, sync, write_whole
 
 _NO_SUCH_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
@@ -137,9 +137,9 @@ class LocalLanding:
         elif change.before is None:
             self._create()
         elif change.after is None:
-            self._remove(change.before)
+            self._remove(Expected(change.before, change.known))
         else:
-            self._replace(change.before, change.after)
+            self._replace(Expected(change.before, change.known), change.after)
 
     def _stat(self) -> FileStat | None:
         """Of our own file; None if it is gone again. A change since then shows as another stat at the next look."""
@@ -171,7 +171,7 @@ class LocalLanding:
             self._sync(self._parent)
             raise
 
-    def _replace(self, before: Digest, after: Digest) -> None:
+    def _replace(self, before: Expected, after: Digest) -> None:
         self._recheck(self._parent, self._name, before)
         try:
             self._disk.rename(self._parent, self._temp, self._parent, self._name, "exchange")
@@ -203,7 +203,7 @@ class LocalLanding:
             raise Displaced(path, diverged=True, foreign=self._both(out))
         self._in_temp = "ours"
 
-    def _remove(self, before: Digest) -> None:
+    def _remove(self, before: Expected) -> None:
         self._recheck(self._parent, self._name, before)
         try:
             self._rename_new(self._parent, self._name, self._parent, self._temp)
@@ -229,7 +229,7 @@ class LocalLanding:
         self._source, name = self._at.open_parent(source)
         self._held.callback(self._disk.close, self._source)
         self._check_place(self._source, source)
-        self._recheck(self._source, name, after)
+        self._recheck(self._source, name, Expected(after))
         try:
             self._rename_new(self._source, name, self._parent, self._name)
         except (FileExistsError, FileNotFoundError):
@@ -237,7 +237,7 @@ class LocalLanding:
         self._names_changed("nothing")
 
         self._source_name = name
-        self._ours = self._prove(self._parent, self._name, after, self._move_back)
+        self._ours = self._prove(self._parent, self._name, Expected(after), self._move_back)
 
     def _move_back(self) -> None:
         try:
@@ -249,7 +249,7 @@ class LocalLanding:
 
     # --- proof ------------------------------------------------------------------------
 
-    def _recheck(self, directory: int, name: str, expected: Digest) -> None:
+    def _recheck(self, directory: int, name: str, expected: Expected) -> None:
         """A last look before the names change, which saves most changes that would have to go back.
 
         An equal stat signature is enough for it, where the change itself is proven.
@@ -259,7 +259,7 @@ class LocalLanding:
         self._check_place(self._parent, self._change.path)
         self._step("hash_rechecked")
 
-    def _check_content(self, directory: int, name: str, expected: Digest) -> None:
+    def _check_content(self, directory: int, name: str, expected: Expected) -> None:
         if not holds(self._at, directory, name, expected, self._change.path):
             raise Displaced(self._change.path)
 
@@ -280,7 +280,7 @@ class LocalLanding:
         self._moved, self._in_temp = True, in_temp
         self._step("swapped")
 
-    def _prove(self, directory: int, name: str, expected: Digest, back: Callable[[], None]) -> os.stat_result:
+    def _prove(self, directory: int, name: str, expected: Expected, back: Callable[[], None]) -> os.stat_result:
         """What came out must be `expected`, with nobody still writing to it; else it goes `back`. Its stat."""
         path = self._change.path
         try:
@@ -338,7 +338,7 @@ class LocalLanding:
         """Whether what landed is still what stands at the path."""
         try:
             return same_directory(self._at, self._parent, self._change.path) and holds(
-                self._at, self._parent, self._name, after, self._change.path
+                self._at, self._parent, self._name, Expected(after), self._change.path
             )
         except PathError:
             return False
@@ -346,12 +346,14 @@ class LocalLanding:
     # --- finish -----------------------------------------------------------------------
 
     def finish(self) -> tuple[bytes, ...]:
+        change = self._change
         if self._in_temp == "theirs":
             if self._parent < 0:
                 self._open()  # a divergence gave the handles back
-            found = content(self._at, self._parent, self._temp, self._change.path)
+            found = content(self._at, self._parent, self._temp, change.path)
             if found is not None:
-                if digest_of(found) != self._change.before and found not in self._kept:
+                expected = change.before is not None and Expected(change.before, change.known).equals(found)
+                if not expected and found not in self._kept:
                     self._kept += (found,)
                     return (found,)
                 self._unlink()

@@ -13,7 +13,20 @@ from pathlib import Path
 
 import anyio
 
-from tests.benchmarks import blame, calls, edits, limits, reads, replay, starts, startup
+from tests.benchmarks import (
+    appends,
+    blame,
+    calls,
+    edits,
+    growth,
+    limits,
+    reads,
+    replay,
+    rollbacks,
+    starts,
+    startup,
+    watching,
+)
 from tests.benchmarks.measuring import table
 from tests.benchmarks.setting import Rows, Setting, setting
 
@@ -26,12 +39,16 @@ GROUPS: dict[str, Callable[[Setting], Awaitable[Rows]]] = {
     "starts": starts.rows,
     "limits": limits.rows,
     "blame": blame.rows,
+    "appends": appends.rows,
+    "rollbacks": rollbacks.rows,
+    "growth": growth.rows,
+    "watching": watching.rows,
     "replay": replay.rows,
     "startup": startup.rows,
 }
 
 LEGEND = """\
-Medians in turns (A B A B) of n calls; ratio = how many times better ours is than the peer's.
+Medians in turns (A B C, B C A) of n calls; ratio = how many times better ours is than the peer's.
 Ours through the daemon, journalled and synced; the peers' edits are neither. A committed call is one that
 appends an event and is answered after its commit (begin_task: TaskBegun; read_lines: FileRead), measured
 once the journal's log is written from the start again, as in a daemon that has run for a while."""

@@ -13,7 +13,7 @@ Work = Callable[[], Awaitable[object]]
 
 
 class Samples(msgspec.Struct):
-    """What one contender took; milliseconds, or calls a second."""
+    """What one contender took: milliseconds, calls a second, or a size."""
 
     values: list[float]
     why_none: str = ""  # why there are no values
@@ -41,7 +41,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, kw_only=True):
-    """One line of the table. `unit`: "ms", where less is better, or "calls/s", where more is."""
+    """One line of the table. `unit`: "ms", "bytes" or "MB", where less is better, or "calls/s", where more is."""
 
     work: str
     ours: Samples
@@ -56,7 +56,7 @@ class Row(msgspec.Struct, kw_only=True):
         if not self.ours.values or self.theirs is None or not self.theirs.values:
             return None
         ours, theirs = self.ours.median, self.theirs.median
-        return theirs / ours if self.unit == "ms" else ours / theirs
+        return ours / theirs if self.unit == "calls/s" else theirs / ours
 
     @property
     def met(self) -> bool | None:
@@ -82,13 +82,19 @@ class Row(msgspec.Struct, kw_only=True):
 
 
 async def in_turns(contenders: Mapping[str, Work], n: int, *, warm_up: int = 2) -> dict[str, Samples]:
-    """Time each contender `n` times, A B A B, so that the drift of a shared machine meets all alike."""
+    """Time each contender `n` times, in turns, so that the drift of a shared machine meets all alike.
+
+    Each turn begins with the next one (A B C, B C A): who comes after a contender that leaves the
+    caches cold pays for it, and it must not always be the same.
+    """
     for _ in range(warm_up):
         for work in contenders.values():
             await work()
     samples = {name: Samples([]) for name in contenders}
-    for _ in range(n):
-        for name, work in contenders.items():
+    order = list(contenders.items())
+    for turn in range(n):
+        first = turn % len(order)
+        for name, work in order[first:] + order[:first]:
             start = time.perf_counter()
             await work()
             samples[name].values.append((time.perf_counter() - start) * 1e3)

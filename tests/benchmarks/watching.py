@@ -1,6 +1,6 @@
 """What watching costs: private memory of the daemon with 100,000 files, and the time to take 10,000 changes in.
 
-On a workspace of its own, so it is not one of `make bench`'s rows: `python -m tests.benchmarks.watching`.
+`make bench` reports the first, on a folder of its own; `python -m tests.benchmarks.watching` both.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -18,10 +19,27 @@ from orchestrator.clients.python import FileAccess
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.benchmarks.measuring import Row, Samples, Target, table
+from tests.benchmarks.setting import Rows, Setting
 from tests.daemon.outside import settled
 from tests.daemon.running import RunningDaemon, running
 
 PER_FOLDER = 10
+
+
+FILES = 100_000
+
+
+async def rows(setting: Setting) -> Rows:
+    """What the watcher takes; a process of its own, so that no earlier group has left it memory to use again."""
+    folder = setting.peers_work / "watched"
+    folder.mkdir()
+    files = setting.times(FILES)
+    await anyio.to_thread.run_sync(made, folder, files)
+    command = [sys.executable, "-m", "tests.benchmarks.watching", "--watcher", str(folder)]
+    said = await anyio.run_process(command)
+    shutil.rmtree(folder)
+    work = f"watcher's private memory, {files:,} files"
+    return [Row(work=work, ours=Samples([int(said.stdout) / 1024]), unit="MB")]
 
 
 def private_kb(pid: int) -> int:
@@ -113,7 +131,11 @@ async def main(files: int, changes: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.watching", description=__doc__)
-    parser.add_argument("--files", type=int, default=100_000)
+    parser.add_argument("--files", type=int, default=FILES)
     parser.add_argument("--changes", type=int, default=10_000)
+    parser.add_argument("--watcher", type=Path, help="only print what watching this folder takes, in KB")
     given = parser.parse_args()
-    anyio.run(main, given.files, given.changes)
+    if given.watcher is not None:
+        print(watcher_kb(given.watcher))
+    else:
+        anyio.run(main, given.files, given.changes)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from orchestrator.core.errors import JournalCorrupt, JournalTooNew
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.catalog import EVENTS, tag_of
-from orchestrator.core.events.codec import decode, encode
+from orchestrator.core.events.codec import decode, decode_all, encode
+from tests.golden.samples import SAMPLES
 
 
 def anything(of: msgspec.inspect.Type) -> st.SearchStrategy[Any]:
@@ -63,3 +64,35 @@ def test_encode_then_decode_is_identity(event_type: type[Event], data: st.DataOb
 def test_what_cannot_be_read_names_its_place(payload: bytes, tag: str, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         decode(payload, tag=tag, seq=7)
+
+
+ONE = b'{"event":"file_inspected","operation":"file_info","path":"a"}'
+TAG = "file_inspected"
+
+
+def test_many_at_once_are_what_each_is_alone() -> None:
+    stored = [encode(event) for event in SAMPLES]
+    tags = [tag_of(event) for event in SAMPLES]
+    seqs = range(1, len(stored) + 1)
+    assert decode_all(stored, tags=tags, seqs=seqs) == [
+        decode(payload, tag=tag, seq=seq) for payload, tag, seq in zip(stored, tags, seqs, strict=True)
+    ]
+    assert decode_all([], tags=[], seqs=[]) == []
+
+
+@pytest.mark.parametrize("damaged", [
+    pytest.param(b"", id="empty"),
+    pytest.param(ONE + b"," + ONE, id="two in one"),
+    pytest.param(b'{"event":"file_inspected"}', id="no field"),
+    pytest.param(ONE[:-1], id="cut"),
+    pytest.param(b"\xff", id="not text"),
+])  # fmt: skip
+def test_among_many_the_damaged_one_is_named(damaged: bytes) -> None:
+    with pytest.raises(JournalCorrupt, match="@6"):
+        decode_all([ONE, damaged, ONE], tags=[TAG] * 3, seqs=[5, 6, 7])
+
+
+def test_among_many_an_old_form_is_lifted() -> None:
+    old = {"older": lambda data: {"event": TAG, "operation": data["did"], "path": "a"}}
+    found = decode_all([ONE, b'{"event":"older","did":"file_info"}'], tags=[TAG, "older"], seqs=[1, 2], upcasts=old)
+    assert found[0] == found[1]

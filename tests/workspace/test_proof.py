@@ -24,6 +24,7 @@ from orchestrator.core.errors import (
 from orchestrator.ports import DiskChange, Displaced
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
+from orchestrator.workspace.proof import BLOCK_BYTES, Expected
 from tests.workspace.changes import (
     TEMP,
     Make,
@@ -488,3 +489,30 @@ def test_another_users_leftover_is_not_ours(make: Make, root: Path) -> None:
     assert workspace.read_temp(ours) is None
     workspace.unlink_temp(ours)
     assert (root / TEMP).exists()
+
+
+WHOLE = bytes(range(256)) * (BLOCK_BYTES // 256) + b"and a little more"
+"""Of more than one block."""
+
+
+@pytest.mark.parametrize(
+    ("stands", "same"),
+    [
+        pytest.param(WHOLE, True, id="the content"),
+        pytest.param(WHOLE[:-1], False, id="its beginning"),
+        pytest.param(WHOLE + b"!", False, id="it and more"),
+        pytest.param(WHOLE[:BLOCK_BYTES], False, id="its first block"),
+        pytest.param(b"x" + WHOLE[1:], False, id="another first byte"),
+        pytest.param(WHOLE[:-1] + b"!", False, id="another last byte"),
+        pytest.param(b"", False, id="nothing"),
+    ],
+)
+@pytest.mark.parametrize("known", [None, WHOLE], ids=["by the hash", "by the bytes"])
+def test_what_is_met_is_held_against_the_whole_content(
+    root: Path, stands: bytes, same: bool, known: bytes | None
+) -> None:
+    (root / "a").write_bytes(stands)
+    expected = Expected(digest_of(WHOLE), known)
+    with (root / "a").open("rb") as file:
+        assert expected.is_in(KernelDisk(), file.fileno()) == same
+    assert expected.equals(stands) == same

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 
@@ -51,6 +51,34 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     trace_id: str | None = None
     client_call_id: str | None = None  # the agent's own id of the tool call
     call: CallDetails | None = None  # on a unit's first event
+
+
+class Happened(Protocol):
+    """What a fold may look at: of a stored event less than all."""
+
+    @property
+    def seq(self) -> Seq: ...
+    @property
+    def at(self) -> int: ...
+    @property
+    def session(self) -> SessionId | None: ...
+    @property
+    def agent(self) -> AgentName | None: ...
+    @property
+    def event(self) -> Event: ...
+    @property
+    def hash(self) -> bytes: ...
+
+
+class Replayed(msgspec.Struct, frozen=True, gc=False):
+    """A stored event as folds look at it; half the cost of a whole one."""
+
+    seq: Seq
+    at: int  # ms since the epoch
+    session: SessionId | None
+    agent: AgentName | None
+    event: Event
+    hash: bytes
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):

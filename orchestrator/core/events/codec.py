@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -13,6 +13,7 @@ from orchestrator.core.events.upcasts import UPCASTS, Upcast, upcast
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_LIST: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[AnyEvent])
 _CALLS: msgspec.json.Decoder[CallDetails] = msgspec.json.Decoder(CallDetails)
 _TAGS = frozenset(map(tag_of, EVENTS))
 
@@ -42,6 +43,23 @@ def decode(payload: bytes, *, tag: str, seq: int, upcasts: Mapping[str, Upcast] 
         raise JournalCorrupt(f"event @{seq} ({tag}) is not JSON: {error}") from error
     except ValueError as error:
         raise JournalCorrupt(f"event @{seq} ({tag}) can't be lifted to its present form: {error}") from error
+
+
+def decode_all(
+    payloads: Sequence[bytes], *, tags: Sequence[str], seqs: Sequence[int], upcasts: Mapping[str, Upcast] = UPCASTS
+) -> list[Event]:
+    """As `decode` for each; in one call of the decoder where all are of the present form."""
+    if upcasts.keys().isdisjoint(tags):
+        try:
+            events = _LIST.decode(b"[%b]" % b",".join(payloads))
+        except msgspec.DecodeError:
+            events = []  # one by one the place is found
+        if len(events) == len(payloads):
+            return events
+    return [
+        decode(payload, tag=tag, seq=seq, upcasts=upcasts)
+        for payload, tag, seq in zip(payloads, tags, seqs, strict=True)
+    ]
 
 
 def encode_call(call: CallDetails) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import assert_never
 
+from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.match import Matcher
 from orchestrator.core.policy.protected import GIT, STATE_REASON, built_in, own_state
 from orchestrator.core.policy.rules import (
@@ -26,6 +27,9 @@ from orchestrator.core.policy.rules import (
     Verdict,
 )
 
+REMEMBERED = 50_000
+"""Paths whose rules are known; of a larger tree they are found anew."""
+
 _STATE = Deny(own_state(()).name, STATE_REASON)
 _GIT = Deny(GIT.name, GIT.reason)
 
@@ -35,7 +39,8 @@ def evaluate(policy: Policy, request: Request) -> Verdict:
 
     Deny beats ask beats allow; nothing matches: the policy's default. Of several rules with
     the winning answer a built-in one is named, else the first by name, so that the order of
-    the file changes nothing. Cost: a few µs; siblings share the work for their directory.
+    the file changes nothing. Cost: a few µs; siblings share the work for their directory, and
+    what was asked of a path before costs one look into a table, which its policy owns.
     """
     return _judge(policy).verdict(request)
 
@@ -62,6 +67,7 @@ class _Judge:
         self._matcher = Matcher(self._rules)
         self._default = _answer(policy.default, DEFAULT_RULE, f"no rule of {policy.name} matches")
         self._applying: dict[tuple[str, str, str, bool], int] = {}
+        self._matching: dict[tuple[WorkspacePath, bool], int] = {}
         self._verdicts = [_answer(rule.verdict, rule.name, rule.reason) for rule in self._rules]
 
     def verdict(self, request: Request) -> Verdict:
@@ -86,7 +92,16 @@ class _Judge:
                 self._applying.clear()
             applying = sum(1 << at for at, rule in enumerate(self._rules) if _applies(rule, request))
             self._applying[who] = applying
-        return applying and applying & self._matcher.matching(request.path, directory=request.directory)
+        return applying and applying & self._matched(request.path, request.directory)
+
+    def _matched(self, path: WorkspacePath, directory: bool) -> int:
+        """The rules that name a path, whoever asks; the same for as long as the policy lives."""
+        matched = self._matching.get((path, directory))
+        if matched is None:
+            if len(self._matching) > REMEMBERED:
+                self._matching.clear()
+            matched = self._matching[path, directory] = self._matcher.matching(path, directory=directory)
+        return matched
 
 
 @lru_cache(maxsize=8)

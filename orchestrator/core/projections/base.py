@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 
-from orchestrator.core.events.base import Event, Recorded
-from orchestrator.core.ids import Seq
+from orchestrator.core.events.base import Event, Happened
 
 T = TypeVar("T")
 
@@ -26,7 +25,7 @@ class Projection(Protocol):
     folds: ClassVar[frozenset[type[Event]]]
     part: ClassVar[type[msgspec.Struct]]
 
-    def apply(self, recorded: Recorded) -> None:
+    def apply(self, recorded: Happened) -> None:
         """Take one event in; events come in the journal's order."""
 
     def plain(self) -> dict[str, Any]:
@@ -38,8 +37,8 @@ class Projection(Protocol):
         Cost: copies of references, for it runs on the event loop.
         """
 
-    def restore(self, parts: Iterable[Any], events: Mapping[Seq, Recorded]) -> None:
-        """Become, from empty, what gave these parts. `events` are those that `wanted` named."""
+    def restore(self, parts: Iterable[Any]) -> None:
+        """Become, from empty, what gave these parts."""
 
 
 def pieces(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import msgspec
 
-from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.events.base import Event, Happened
 from orchestrator.core.events.sessions import AgentAdded, AgentClass, AgentRevoked, ApproverSet
-from orchestrator.core.ids import AgentName, Seq
+from orchestrator.core.ids import AgentName
 
 
 class Agent(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Identities:
     def __iter__(self) -> Iterator[Agent]:
         return iter(self._agents.values())
 
-    def apply(self, recorded: Recorded) -> None:
+    def apply(self, recorded: Happened) -> None:
         match recorded.event:
             case AgentAdded(name=name, agent_class=agent_class, token_hash=token_hash):
                 self._agents[name] = Agent(name, agent_class, token_hash)
@@ -75,7 +75,7 @@ class Identities:
     def parts(self) -> list[msgspec.Struct]:
         return [IdentitiesPart(tuple(self._agents.values()), self.approver)]
 
-    def restore(self, parts: Iterable[IdentitiesPart], events: Mapping[Seq, Recorded]) -> None:
+    def restore(self, parts: Iterable[IdentitiesPart]) -> None:
         for part in parts:
             self._agents.update((agent.name, agent) for agent in part.agents)
             self.approver = part.approver

@@ -5,12 +5,12 @@ A reason may be redacted, so none is kept here; who shows one reads it from its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import msgspec
 
-from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.events.base import Event, Happened
 from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseMode, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
@@ -80,7 +80,7 @@ class Leases:
         """Whether a lease covers one of these paths."""
         return any(map(self._compiled(lease).match, paths))
 
-    def apply(self, recorded: Recorded) -> None:
+    def apply(self, recorded: Happened) -> None:
         match recorded.event:
             case LeaseGranted(globs=globs, mode=mode, expires_at=expires_at, task=task) if recorded.agent is not None:
                 seq, agent = recorded.seq, recorded.agent
@@ -101,7 +101,7 @@ class Leases:
     def parts(self) -> list[msgspec.Struct]:
         return [LeasesPart(piece) for piece in pieces(self._leases.values(), PART_LEASES)]
 
-    def restore(self, parts: Iterable[LeasesPart], events: Mapping[Seq, Recorded]) -> None:
+    def restore(self, parts: Iterable[LeasesPart]) -> None:
         for part in parts:
             self._leases.update((lease.seq, lease) for lease in part.leases)
 

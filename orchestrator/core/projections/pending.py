@@ -5,12 +5,13 @@ A reason may be redacted, so none is kept here; who shows one reads it from its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.content import IntendedPath
+from orchestrator.core.events.base import Event, Happened
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
     ApprovalGranted,
@@ -55,15 +56,23 @@ class Conflict(msgspec.Struct, frozen=True):
     change: Seq | None = None  # the intent that settled or superseded it
 
 
+class Intent(msgspec.Struct, frozen=True):
+    """A change that began and has no outcome yet. All else that was said of it stands in its event."""
+
+    seq: Seq
+    paths: tuple[IntendedPath, ...]
+    approval: Seq | None  # that it is by
+
+
 PART_ITEMS = 500
 
 
 class PendingPart(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Some of what waits. An open intent is named only: its event holds a reason, which may be redacted."""
+    """Some of what waits."""
 
     approvals: tuple[Approval, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
-    intents: tuple[Seq, ...] = ()
+    intents: tuple[Intent, ...] = ()
     diverged: tuple[Seq, ...] = ()
 
 
@@ -71,7 +80,7 @@ class Pending:
     """Approvals, conflicts and intents without an outcome."""
 
     name: ClassVar[str] = "pending"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalLapsed, FileRead),
@@ -84,7 +93,7 @@ class Pending:
     def __init__(self) -> None:
         self._approvals: dict[Seq, Approval] = {}
         self._conflicts: dict[Seq, Conflict] = {}
-        self._intents: dict[Seq, Recorded] = {}
+        self._intents: dict[Seq, Intent] = {}
         self._diverged: list[Seq] = []
 
     def approval(self, seq: int) -> Approval | None:
@@ -125,11 +134,7 @@ class Pending:
                 return approval
         return None
 
-    def intent(self, seq: int) -> Recorded | None:
-        """An intent that has no outcome yet."""
-        return self._intents.get(Seq(seq))
-
-    def open_intents(self) -> tuple[Recorded, ...]:
+    def open_intents(self) -> tuple[Intent, ...]:
         """Intents without an outcome, oldest first."""
         return tuple(self._intents.values())
 
@@ -138,7 +143,7 @@ class Pending:
         """Changes whose bytes did not land."""
         return tuple(self._diverged)
 
-    def apply(self, recorded: Recorded) -> None:
+    def apply(self, recorded: Happened) -> None:
         seq, event = recorded.seq, recorded.event
         if type(event) is FileRead:  # the commonest by far: before all patterns
             if event.approval is not None:
@@ -166,19 +171,15 @@ class Pending:
             case ConflictSuperseded(conflict=conflict, change=change):
                 self._close(conflict, state="superseded", change=change)
             case ChangeIntended() as intended:
-                self._intents[seq] = recorded
+                self._intents[seq] = Intent(seq, intended.paths, intended.approval)
                 if intended.approval is not None:
                     self._turn(intended.approval, change=seq, state="used")
             case ChangeApplied(change=change):
                 self._intents.pop(change, None)
             case ChangeAborted(change=change):
                 intent = self._intents.pop(change, None)
-                if (
-                    intent is not None
-                    and isinstance(intent.event, ChangeIntended)
-                    and intent.event.approval is not None
-                ):
-                    self._turn(intent.event.approval, change=None, state="granted")
+                if intent is not None and intent.approval is not None:
+                    self._turn(intent.approval, change=None, state="granted")
             case ChangeDiverged(change=change):
                 self._intents.pop(change, None)
                 self._diverged.append(change)
@@ -189,7 +190,7 @@ class Pending:
         return {
             "approvals": {str(seq): msgspec.to_builtins(item) for seq, item in sorted(self._approvals.items())},
             "conflicts": {str(seq): msgspec.to_builtins(item) for seq, item in sorted(self._conflicts.items())},
-            "intents": sorted(self._intents),
+            "intents": {str(seq): msgspec.to_builtins(item) for seq, item in sorted(self._intents.items())},
             "diverged": list(self._diverged),
         }
 
@@ -197,14 +198,14 @@ class Pending:
         return [
             *(PendingPart(approvals=piece) for piece in pieces(self._approvals.values(), PART_ITEMS)),
             *(PendingPart(conflicts=piece) for piece in pieces(self._conflicts.values(), PART_ITEMS)),
-            PendingPart(intents=tuple(self._intents), diverged=tuple(self._diverged)),
+            PendingPart(intents=tuple(self._intents.values()), diverged=tuple(self._diverged)),
         ]
 
-    def restore(self, parts: Iterable[PendingPart], events: Mapping[Seq, Recorded]) -> None:
+    def restore(self, parts: Iterable[PendingPart]) -> None:
         for part in parts:
             self._approvals.update((item.seq, item) for item in part.approvals)
             self._conflicts.update((item.seq, item) for item in part.conflicts)
-            self._intents.update((seq, events[seq]) for seq in part.intents)
+            self._intents.update((item.seq, item) for item in part.intents)
             self._diverged += part.diverged
 
     def _turn(self, seq: Seq, **changes: Any) -> None:

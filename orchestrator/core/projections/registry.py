@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import msgspec
 
 from orchestrator.core.content import FoundFile, PathChange, Signature
-from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.events.base import Event, Happened
 from orchestrator.core.events.files import (
     ChangeApplied,
     FileChangedOutside,
@@ -81,7 +81,7 @@ class Registry:
     def __len__(self) -> int:
         return len(self._files)
 
-    def apply(self, recorded: Recorded) -> None:
+    def apply(self, recorded: Happened) -> None:
         match recorded.event:
             case FileRead(seen=seen):
                 entry = self._files.get(seen.path)
@@ -116,7 +116,7 @@ class Registry:
             *(RegistryPart(removed=piece) for piece in pieces(self._removed.items(), PART_ENTRIES)),
         ]
 
-    def restore(self, parts: Iterable[RegistryPart], events: Mapping[Seq, Recorded]) -> None:
+    def restore(self, parts: Iterable[RegistryPart]) -> None:
         for part in parts:
             self._files.update((entry.path, entry) for entry in part.files)
             self._removed.update(part.removed)

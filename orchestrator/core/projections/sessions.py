@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import msgspec
 
 from orchestrator.core.content import LineRange
-from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.events.base import Event, Happened
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
 from orchestrator.core.events.files import ChangeApplied, ContentSearched, DiffShown, FileRead, SeenLines, SessionNoted
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
@@ -156,10 +156,10 @@ class Sessions:
     def __iter__(self) -> Iterator[Session]:
         return iter(self._sessions.values())
 
-    def apply(self, recorded: Recorded) -> None:
+    def apply(self, recorded: Happened) -> None:
         event = recorded.event
         if type(event) is FileRead:  # the commonest by far: before all patterns
-            reader = self._sessions.get(recorded.origin.session) if recorded.origin.session else None
+            reader = self._sessions.get(recorded.session) if recorded.session else None
             if reader is not None:
                 reader.file(event.seen.path).show(event.seen)
             return
@@ -208,7 +208,7 @@ class Sessions:
             for piece in pieces(self._sessions.values(), PART_SESSIONS)
         ]
 
-    def restore(self, parts: Iterable[SessionsPart], events: Mapping[Seq, Recorded]) -> None:
+    def restore(self, parts: Iterable[SessionsPart]) -> None:
         for part in parts:
             self._sessions.update((kept.opened.session, Session.restored(kept)) for kept in part.sessions)
 
@@ -230,7 +230,7 @@ class Sessions:
     def _show(session: Session, seen: SeenLines) -> None:
         session.file(seen.path).show(seen)
 
-    def _applied(self, session: Session, recorded: Recorded, event: ChangeApplied) -> None:
+    def _applied(self, session: Session, recorded: Happened, event: ChangeApplied) -> None:
         for changed in event.paths:
             if changed.after is not None:
                 session.file(changed.path).wrote(recorded.seq, whole=event.on_seen_whole)

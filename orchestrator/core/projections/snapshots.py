@@ -7,13 +7,9 @@ give equal bytes, and a restored state goes on as the one it was taken from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
-from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Seq
-from orchestrator.core.projections.pending import PendingPart
 from orchestrator.core.projections.state import State
 
 _ENCODER = msgspec.json.Encoder()
@@ -35,24 +31,15 @@ class Frozen(msgspec.Struct, frozen=True):
 
 
 class Thawing(msgspec.Struct, frozen=True):
-    """A snapshot that was read, and the events that must be looked up before it is a state."""
+    """A snapshot that was read."""
 
     head: Head
     parts: dict[str, list[msgspec.Struct]]
 
-    @property
-    def wanted(self) -> tuple[Seq, ...]:
-        """Positions of the events that the state holds as they are: open intents."""
-        found: list[Seq] = []
-        for part in self.parts.get("pending", ()):
-            if isinstance(part, PendingPart):
-                found += part.intents
-        return tuple(found)
-
-    def state(self, events: Mapping[Seq, Recorded]) -> State:
-        """The state, given all events that are wanted."""
+    def state(self) -> State:
+        """The state; another one at each call."""
         state = State()
-        state.restore(self.head.seq, bytes.fromhex(self.head.hash), self.parts, events)
+        state.restore(self.head.seq, bytes.fromhex(self.head.hash), self.parts)
         return state
 
 

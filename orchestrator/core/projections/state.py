@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from orchestrator.core.events import chain
-from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.events.base import Event, Happened
 from orchestrator.core.ids import Seq
 from orchestrator.core.projections.base import Projection
 from orchestrator.core.projections.identities import Identities
@@ -29,7 +29,7 @@ class State:
         self.leases = Leases()
         self.head = Seq(0)
         self.tip = chain.GENESIS
-        self._folds: dict[type[Event], tuple[Callable[[Recorded], None], ...]] = {}
+        self._folds: dict[type[Event], tuple[Callable[[Happened], None], ...]] = {}
 
     @property
     def projections(self) -> tuple[Projection, ...]:
@@ -40,30 +40,35 @@ class State:
         """Of all projections: what folds otherwise, or looks otherwise in a snapshot, has another one."""
         return " ".join(f"{projection.name}:{projection.version}" for projection in self.projections)
 
-    def apply(self, recorded: Recorded) -> None:
+    def apply(self, recorded: Happened) -> None:
         """Fold one event into all of them. Raises ValueError on a gap: positions come without one."""
-        seq = recorded.seq
-        if seq != self.head + 1:
-            raise ValueError(f"event @{seq} after @{self.head}")
-        kind = type(recorded.event)
-        folds = self._folds.get(kind)
-        if folds is None:
-            folds = self._folds[kind] = tuple(item.apply for item in self.projections if kind in item.folds)
-        for fold in folds:
-            fold(recorded)
-        self.head = seq
-        self.tip = recorded.hash
+        self.apply_all((recorded,))
+
+    def apply_all(self, piece: Iterable[Happened]) -> None:
+        """Fold many, in order; faster than one by one. Raises ValueError on a gap, with those before it folded."""
+        folds_of = self._folds
+        for recorded in piece:
+            seq = recorded.seq
+            if seq != self.head + 1:
+                raise ValueError(f"event @{seq} after @{self.head}")
+            kind = type(recorded.event)
+            folds = folds_of.get(kind)
+            if folds is None:
+                folds = folds_of[kind] = tuple(item.apply for item in self.projections if kind in item.folds)
+            for fold in folds:
+                fold(recorded)
+            self.head = seq
+            self.tip = recorded.hash
 
     def restore(
         self,
         seq: Seq,
         tip: bytes,
         parts: Mapping[str, Iterable[msgspec.Struct]],
-        events: Mapping[Seq, Recorded],
     ) -> None:
         """Become, from empty, what stood at `seq`: the inverse of every projection's `parts`."""
         for projection in self.projections:
-            projection.restore(parts.get(projection.name, ()), events)
+            projection.restore(parts.get(projection.name, ()))
         self.head, self.tip = seq, tip
 
     def plain(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -34,7 +35,7 @@ class NotEncodable(ValueError):
         self.character, self.line, self.encoding = character, line, encoding
 
 
-class Document(msgspec.Struct, frozen=True):
+class Document(msgspec.Struct, frozen=True, dict=True):
     """A text file: its lines, what ends each, and how they become bytes.
 
     `ends` is as long as `lines`; each is a newline, a carriage return, or both, and only the last
@@ -50,13 +51,18 @@ class Document(msgspec.Struct, frozen=True):
         """The text as callers see it: every ending is a newline. Built anew on each use."""
         return "\n".join(self.lines) + "\n" if self.final_newline else "\n".join(self.lines)
 
-    @property
+    @cached_property
     def eol(self) -> Eol:
-        """The one ending that all lines have, `mixed`, or `none` where no line has any."""
-        kinds = {*self.ends} - {""}
+        """The one ending that all lines have, `mixed`, or `none` where no line has any. Found out on the first use."""
+        kinds = self.kinds - {""}
         if len(kinds) > 1:
             return "mixed"
-        return _EOLS[kinds.pop()] if kinds else "none"
+        return _EOLS[next(iter(kinds))] if kinds else "none"
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The endings that its lines have; `""` where the last has none."""
+        return frozenset(self.ends)
 
     @property
     def final_newline(self) -> bool:
@@ -131,7 +137,7 @@ def splice(doc: Document, edits: Sequence[Edit]) -> Document:
     Raises ValueError for edits out of order, out of range, or with a line ending in a line.
     """
     _check(doc, edits)
-    common = _commonest(doc.ends)
+    common = _commonest(doc)
     lines: list[str] = []
     ends: list[str] = []
     at = 0
@@ -151,7 +157,7 @@ def splice(doc: Document, edits: Sequence[Edit]) -> Document:
                 final = doc.final_newline or not doc.lines
     lines += doc.lines[at:]
     ends += doc.ends[at:]
-    return _closed(lines, ends, doc.encoding, common, final)
+    return _closed(doc, lines, ends, common, final)
 
 
 def replace_text(doc: Document, text: str) -> Document:
@@ -200,11 +206,11 @@ def _check(doc: Document, edits: Sequence[Edit]) -> None:
         at = edit.start + edit.length
 
 
-def _commonest(ends: Sequence[str]) -> str:
-    kinds = {*ends} - {""}
+def _commonest(doc: Document) -> str:
+    kinds = doc.kinds - {""}
     if len(kinds) < 2:  # as nearly always; counting takes five times as long as this
-        return kinds.pop() if kinds else "\n"
-    tally = Counter(ends)
+        return next(iter(kinds), "\n")
+    tally = Counter(doc.ends)
     del tally[""]
     return tally.most_common(1)[0][0]
 
@@ -214,9 +220,12 @@ def _near(ends: Sequence[str], otherwise: str) -> str:
     return next((end for end in reversed(ends[-2:]) if end), otherwise)
 
 
-def _closed(lines: list[str], ends: list[str], encoding: Encoding, common: str, final: bool | None) -> Document:
-    """Mend what splicing leaves: the old last line's ending, the new one's, a `\\r` before an empty line."""
-    if "" in ends[:-1]:
+def _closed(old: Document, lines: list[str], ends: list[str], common: str, final: bool | None) -> Document:
+    """Mend what splicing leaves: the old last line's ending, the new one's, a `\\r` before an empty line.
+
+    New lines have endings of the old document's kinds, so what it lacks need not be looked for.
+    """
+    if "" in old.kinds and "" in ends[:-1]:
         at = ends.index("")  # once in the old document, so at most once here
         ends[at] = _near(ends[:at], ends[at + 1] or common)
     if final is True and ends and not ends[-1]:
@@ -226,8 +235,8 @@ def _closed(lines: list[str], ends: list[str], encoding: Encoding, common: str, 
         if not lines[-1]:  # an empty line without an ending is no line
             lines.pop()
             ends.pop()
-    if "\r" in ends:
+    if "\r" in old.kinds:
         for at, (end, following) in enumerate(pairwise(ends)):
             if end == "\r" and following == "\n" and not lines[at + 1]:
                 ends[at] = "\r\n"
-    return Document(tuple(lines), tuple(ends), encoding)
+    return Document(tuple(lines), tuple(ends), old.encoding)

@@ -328,3 +328,31 @@ def test_a_search_over_many_paths_is_quick() -> None:
     for path in paths:
         evaluate(DEFAULT, Request("quick", "cloud", "read", path))
     assert (time.perf_counter() - began) / len(paths) < 50e-6
+
+
+# --- what is remembered of a path ---
+
+
+def test_a_path_is_judged_anew_under_another_policy() -> None:
+    """As when the policy is reloaded between two calls, and then back."""
+    open_, shut = policy("allow read **"), policy("allow read **", "deny read secret/**")
+    for _ in range(3):
+        assert answer(open_, "read", "secret/a") == "allow"
+        assert answer(shut, "read", "secret/a") == "deny"
+
+
+def test_what_is_remembered_of_a_path_is_of_no_agent_action_or_kind() -> None:
+    rules = policy("allow read,list a", "deny read a", "allow list b/")
+    for _ in range(2):
+        assert answer(rules, "read", "a") == "deny"
+        assert answer(rules, "list", "a") == "allow"
+        assert answer(rules, "list", "b", directory=True) == "allow"
+        assert answer(rules, "list", "b") == "deny"
+
+
+def test_more_paths_than_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.core.policy.evaluate.REMEMBERED", 3)
+    rules = policy("allow read **", "deny read *.key")
+    paths = [f"d/{n}.{end}" for n in range(5) for end in ("key", "txt")]
+    for _ in range(2):
+        assert [answer(rules, "read", path) for path in paths] == ["deny", "allow"] * 5
