@@ -10,17 +10,21 @@ import click
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api import undoing as u
-from orchestrator.clients.cli.context import Settings, shared, text_of
+from orchestrator.clients.cli.context import Settings, shared, shared_but_agent, text_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def changing(command: Command) -> Command:
     """The options that every change has."""
+    return shared(changing_but_agent(command))
+
+
+def changing_but_agent(command: Command) -> Command:
+    """Those of a change whose own `--agent` is a filter, without the global ones."""
     for option in (
         click.option("--reason", default="", help="Why, for those who read the history."),
         click.option("--preview", is_flag=True, help="Only show what would happen."),
-        shared,
     ):
         command = option(command)
     return command
@@ -113,7 +117,8 @@ def revert(settings: Settings, change: str, preview: bool, reason: str) -> int:
 @click.option("--glob", "globs", multiple=True, help="Only these files; gitignore-style, may be repeated.")
 @click.option("--since", metavar="@N|TIME", help="Only what came after.")
 @click.option("--until", metavar="@N|TIME", help="Only what came until then.")
-@changing
+@shared_but_agent
+@changing_but_agent
 @click.pass_obj
 def rollback(
     settings: Settings,
