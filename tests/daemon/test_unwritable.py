@@ -41,3 +41,14 @@ async def test_who_comes_while_nothing_can_be_written_is_told_so(daemon: Running
     assert daemon.start()["ok"]
     assert command(daemon, "journal", "verify")[1]["ok"]
     assert command(daemon, "open", "a.txt")[0] == 0
+
+
+async def test_it_can_be_stopped_while_nothing_can_be_written(daemon: RunningDaemon) -> None:
+    assert daemon.process is not None
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (0, NO_LIMIT))
+    assert command(daemon, "status")[1]["code"] == "writes_stopped"
+    code, done = command(daemon, "stop")
+    assert code == 0, done
+    daemon.wait()
+    assert daemon.start()["ok"]
+    assert command(daemon, "journal", "verify")[1]["ok"]
