@@ -78,3 +78,10 @@ def test_every_redactable_event_can_be_read_without_its_texts(event: Any) -> Non
 def test_the_others_have_none(event: Any) -> None:
     with pytest.raises(NotRedactable):
         fields_to_blank(Seq(1), event, ())
+
+
+def test_a_change_names_the_event_that_holds_its_texts() -> None:
+    (applied,) = [event for event in SAMPLES if tag_of(event) == "change_applied"][:1]
+    with pytest.raises(NotRedactable) as refused:
+        fields_to_blank(Seq(9), applied, ())
+    assert f"`orchestrator journal redact @{applied.change}`" in refused.value.hint
