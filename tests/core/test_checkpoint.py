@@ -13,6 +13,7 @@ from orchestrator.core.checkpoint import Checkpoint, message, parse_checkpoint
 from orchestrator.core.errors import CheckpointInvalid, NotRedactable
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import decode, encode
+from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Seq
 from orchestrator.core.redaction import REDACTED, blanked, fields_to_blank
 from tests.golden.samples import SAMPLES
@@ -81,7 +82,7 @@ def test_the_others_have_none(event: Any) -> None:
 
 
 def test_a_change_names_the_event_that_holds_its_texts() -> None:
-    (applied,) = [event for event in SAMPLES if tag_of(event) == "change_applied"][:1]
+    applied = next(event for event in SAMPLES if isinstance(event, ChangeApplied))
     with pytest.raises(NotRedactable) as refused:
         fields_to_blank(Seq(9), applied, ())
     assert f"`orchestrator journal redact @{applied.change}`" in refused.value.hint
