@@ -258,8 +258,14 @@ class Journal(Protocol):
     async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
         """The newest version of this path with this content."""
 
-    async def moved_away(self, path: WorkspacePath) -> list[VersionRow]:
-        """The versions, of other paths, to which a file was moved from here; oldest first."""
+    async def moved_away(self, paths: Collection[WorkspacePath]) -> list[VersionRow]:
+        """The versions, of other paths, to which files were moved from these; oldest first."""
+
+    async def histories(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
+        """Every version of each of these paths, oldest first."""
+
+    async def modes(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[tuple[Seq, int], ...]]:
+        """Permission bits that changed without a new version: position and bits, oldest first, of paths with any."""
 
     async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
         """Every change that undid others, newest first, with the changes that it undid."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from orchestrator.api import results as r
 from orchestrator.core.content import IntendedPath, PathChange
 from orchestrator.core.decisions.decision import Apply
+from orchestrator.core.decisions.patching import EMPTY
 from orchestrator.core.errors import Aborted, VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
@@ -21,7 +22,7 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.text.encoding import Document, edits_between, splice
 from orchestrator.core.text.merge import merge_favouring_proposed
-from orchestrator.engine.diffs import EMPTY, Diffs, diff_text
+from orchestrator.engine.diffs import Diffs, diff_text
 from orchestrator.engine.services import Services
 from orchestrator.ports import EventFilter
 
@@ -132,7 +133,7 @@ class Answers:
                 conflict=number,
             )
         diff, truncated = (None, False)
-        if shows(found.path):
+        if all(map(shows, (found.path, *found.names))):
             diff, truncated = await self.conflict_diff(conflict)
         return r.ChangeAnswer(
             status="conflict",
@@ -261,7 +262,7 @@ class Answers:
 
     async def of_plan(self, plan: Apply, *, would_be: str, shows: Shows) -> r.ChangeAnswer:
         """A preview."""
-        shown = all(shows(part.path) for part in plan.parts)
+        shown = all(shows(name) for part in plan.parts for name in (part.path, *part.names))
         diff, truncated = await self._diffs.of_parts(plan.parts) if shown else (None, False)
         return r.ChangeAnswer(
             status="preview",

@@ -8,13 +8,11 @@ import msgspec
 
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange
 from orchestrator.core.decisions.decision import Part
+from orchestrator.core.decisions.patching import EMPTY
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.diff import Hunk, cut, unified
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.engine.contents import Contents
-
-EMPTY = Document((), ())
-"""What a file that is not there holds."""
 
 SHOWN_DIFF_LINES = 120
 """`get_diff` shows the rest."""

@@ -8,7 +8,7 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.decision import Apply, Base, Clash, Facts, Held, Part
-from orchestrator.core.decisions.patching import line_hunks, rebase
+from orchestrator.core.decisions.patching import EMPTY, line_hunks, rebase
 from orchestrator.core.errors import CallerError, NothingToChange, VersionUnknown
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import (
@@ -21,7 +21,6 @@ from orchestrator.core.events.conflicts import (
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Action, Deny
 from orchestrator.core.projections.pending import Approval
-from orchestrator.core.text.encoding import Document
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
@@ -33,7 +32,6 @@ from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import Services
 from orchestrator.ports import Displaced, NewEvent, Unit
 
-_EMPTY = Document((), ())
 TRIES = 3
 
 
@@ -185,8 +183,9 @@ class Granter:
             data = None
             if item.after is not None and item.moved_from is None:
                 data = await self._s.contents.need(item.after, f"what {show(approval.seq)} proposes for {item.path}")
-            old = self._s.contents.document(held.digest, held.data) if held else _EMPTY
-            new = self._s.contents.document(item.after, data) if item.after and data is not None else _EMPTY
+            source = facts[item.renamed_from].held if item.renamed_from is not None else held
+            old = self._s.contents.document(source.digest, source.data) if source else EMPTY
+            new = self._s.contents.document(item.after, data) if item.after and data is not None else EMPTY
             parts.append(
                 Part(
                     path=item.path,
@@ -197,6 +196,7 @@ class Granter:
                     hunks=line_hunks(old, new) if old and new and item.moved_from is None else (),
                     binary=old is None or new is None,
                     moved_from=item.moved_from,
+                    renamed_from=item.renamed_from,
                     directory=item.directory,
                 )
             )

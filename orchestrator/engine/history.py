@@ -7,6 +7,7 @@ import msgspec
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.content import LineRange
+from orchestrator.core.decisions.patching import EMPTY
 from orchestrator.core.errors import (
     BinaryFile,
     FileNotFound,
@@ -26,8 +27,6 @@ from orchestrator.engine.paths import Paths
 from orchestrator.engine.positions import position
 from orchestrator.engine.services import Services
 from orchestrator.engine.tree_diffs import TreeDiffs
-
-_EMPTY = Document((), ())
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -165,7 +164,7 @@ class Historian:
 
     async def _document(self, path: WorkspacePath, side: Side) -> Document:
         if side.digest is None:
-            return _EMPTY
+            return EMPTY
         data = await self._s.contents.need(side.digest, f"{path} at {show(side.version)}")
         document = self._s.contents.document(side.digest, data)
         if document is None:

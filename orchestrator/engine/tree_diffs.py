@@ -131,7 +131,7 @@ class TreeDiffs:
     ) -> WorkspacePath | None:
         here, since = path, first
         for _ in range(MOST_MOVES):
-            moved = [row for row in await self._s.journal.moved_away(here) if since < row.effective <= last]
+            moved = [row for row in await self._s.journal.moved_away((here,)) if since < row.effective <= last]
             if not moved:
                 return here if here in ends else None
             here, since = moved[-1].path, moved[-1].effective

@@ -14,10 +14,11 @@ from orchestrator.core.ids import Digest, WorkspacePath, parse_seq, show
 from orchestrator.core.moments import Moment, parse_moment
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changing import CallerBusy, Carried, Changer, Wanted
+from orchestrator.engine.changing import CallerBusy, Carried, Changer
 from orchestrator.engine.choosing import OUTSIDE, Chooser, Chosen, Span
 from orchestrator.engine.diffs import Diffs
 from orchestrator.engine.services import Services
+from orchestrator.engine.wanted import Wanted
 
 TRIES = 5
 SHOWN_DIFF_LINES = 600
@@ -78,8 +79,10 @@ class Undoer:
         self._changer.refuse_early(caller, *(Wish("revert", path, path in others) for path in touched))
         wanted = Wanted(caller=caller, call=call, preview=params.preview, reason=params.reason)
         for _ in range(TRIES):
+            histories = await self._chooser.histories(chosen)
             command = Undo(
-                histories=await self._chooser.histories(chosen),
+                histories=histories,
+                modes=await self._s.journal.modes(histories.keys()),
                 chosen=chosen.keys,
                 others_work=others,
                 touched=touched,
@@ -143,7 +146,8 @@ class Undoer:
         return tuple(sorted(files, key=lambda item: item.path))
 
     async def _diff(self, caller: Caller, part: Part, before: Digest | None, room: int) -> str | None:
-        if room <= 0 or part.binary or not self._s.readable(caller, WorkspacePath(part.path)):
+        shown = all(self._s.readable(caller, name) for name in (part.path, *part.names))
+        if room <= 0 or part.binary or not shown:
             return None
         return (await self._diffs.of_part(part, before))[0]
 

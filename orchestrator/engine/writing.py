@@ -17,11 +17,12 @@ from orchestrator.core.text.patch import FilePatch
 from orchestrator.core.text.unified import parse_patches
 from orchestrator.engine.answers import Answers, everything
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changing import Changer, Wanted
+from orchestrator.engine.changing import Changer
 from orchestrator.engine.effects import Effects, Intent
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import Services
 from orchestrator.engine.trees import Trees
+from orchestrator.engine.wanted import Wanted
 
 
 class Writer:

@@ -129,7 +129,15 @@ FROM file_versions WHERE path = ? AND digest = ? ORDER BY seq DESC LIMIT 1;
 -- name: moved_away
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
        reverts, moved_from
-FROM file_versions WHERE moved_from = ? ORDER BY seq;
+FROM file_versions WHERE moved_from IN (SELECT value FROM json_each(?)) ORDER BY seq;
+
+-- name: histories
+SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
+       reverts, moved_from
+FROM file_versions WHERE path IN (SELECT value FROM json_each(?)) ORDER BY path, seq;
+
+-- name: modes
+SELECT path, seq, mode FROM file_modes WHERE path IN (SELECT value FROM json_each(?)) ORDER BY path, seq;
 
 -- name: reverters
 SELECT DISTINCT change, reverts FROM file_versions WHERE reverts <> '[]' AND change IS NOT NULL ORDER BY change DESC;

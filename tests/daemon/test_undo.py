@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from tests.crash.given import POLICY
-from tests.daemon.outside import git, settled
+from tests.daemon.outside import git, seen, settled
 from tests.daemon.running import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
@@ -187,6 +187,107 @@ async def test_others_work_asks_a_person_once_for_all(daemon: RunningDaemon) -> 
         assert tree(daemon.workspace) == {"a.txt": TEXT, "b.txt": TEXT}
         await edit(alice, "a.txt", 3, "alice")
         assert (await alice.rollback(agent="alice")).status == "applied"
+
+
+async def test_a_file_that_a_person_lets_be_renamed_keeps_its_lines(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "a.txt").write_text(TEXT)
+    patch = """--- a/a.txt
++++ b/moved.txt
+@@ -3,1 +3,1 @@
+-line 3
++bob
+"""
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+        await edit(alice, "a.txt", 9, "alice")
+        await bob.read_file("a.txt")
+        waiting = await bob.apply_patch(patch)
+        assert waiting.status == "waiting"
+        shown = await person.approvals_show(waiting.approval or "")
+        assert "rename from a.txt\nrename to moved.txt\n" in (shown.diff or "")
+        assert "-line 3\n+bob\n" in (shown.diff or "")
+        done = await person.approve(waiting.approval or "", approver=await daemon.make_approver())
+        assert done.status == "applied"
+        by = {line: item.agent for item in (await bob.blame("moved.txt")).ranges for line in (item.start, item.end)}
+        assert (by[3], by[9]) == ("bob", "alice")
+        assert set(by.values()) == {"bob", "alice", "outside"}
+
+
+async def test_what_a_hidden_name_held_is_not_shown_under_another(daemon: RunningDaemon) -> None:
+    """An agent undoes what was done to a secret that was moved to a name that it may see since."""
+    work = daemon.workspace
+    secret = "KEY=ZZSECRET\n" + TEXT
+    async with daemon.client("spy") as spy, daemon.client() as person:
+        (work / "prod.env").write_text(secret)
+        await seen(person, work)
+        (work / "prod.env").write_text(secret.replace("ZZSECRET", "gone"))
+        await seen(person, work)
+        changed = (await person.file_info("prod.env")).version_id
+        (work / "prod.env").rename(work / "opts.txt")
+        await seen(person, work)
+        preview = await spy.revert(changed or "", preview=True)
+        assert "ZZSECRET" not in repr(preview)
+        assert "ZZSECRET" not in repr(await spy.rollback(agent="outside", preview=True))
+        await edit(spy, "opts.txt", 1, "spy")
+        await spy.edit_file("opts.txt", [Replacement(search="KEY=gone\n", replace="KEY=spied\n")])
+        answers = [await spy.revert(changed or ""), await spy.list_conflicts()]
+        assert "ZZSECRET" not in repr(answers)
+        (conflict,) = (await person.list_conflicts()).conflicts
+        assert "KEY=spied" in (conflict.current or "")
+        assert (conflict.base, conflict.proposed, conflict.diff) == (None, None, None)
+
+
+async def test_what_has_another_kind_since_does_not_keep_the_rest(free: RunningDaemon) -> None:
+    """A file became a folder, a link, and something else: these stay, all else goes back."""
+    work = free.workspace
+    with running(free.base):
+        async with free.client("alice") as alice, free.client("bob") as bob:
+            for path in ("a.txt", "b.txt", "src/c.txt"):
+                await edit(alice, path, 3, "alice")
+            (work / "a.txt").unlink()
+            (work / "a.txt").mkdir()
+            (work / "a.txt" / "inside").write_text("inside\n")
+            (work / "b.txt").unlink()
+            (work / "b.txt").symlink_to("src/c.txt")
+            undone = await bob.rollback(agent="alice")
+            assert undone.status == "applied"
+            assert (work / "src/c.txt").read_text() == TEXT
+            assert (work / "a.txt/inside").read_text() == "inside\n"
+            assert (work / "b.txt").is_symlink()
+            assert {item.path for item in undone.files} == {"src/c.txt"}
+            assert len(undone.warnings) == 2
+        async with free.client() as person:
+            await seen(person, work)
+        await agrees(free)
+
+
+async def test_permission_bits_that_somebody_set_stay(free: RunningDaemon) -> None:
+    path = free.workspace / "a.txt"
+    with running(free.base):
+        async with free.client("alice") as alice, free.client() as person:
+            await edit(alice, "a.txt", 1, "alice")
+            path.chmod(0o755)
+            await person.file_info("a.txt")
+            change = await edit(alice, "a.txt", 3, "alice")
+            assert (await alice.revert(change)).status == "applied"
+            assert path.stat().st_mode & 0o777 == 0o755
+            gone = await alice.delete_file("a.txt")
+            assert (await alice.revert(gone.change or "")).status == "applied"
+            assert path.stat().st_mode & 0o777 == 0o755
+            await alice.read_file("a.txt")
+            moved = await alice.apply_patch("--- a/a.txt\n+++ b/m.txt\n@@ -2,1 +2,1 @@\n-line 2\n+moved\n")
+            assert (await alice.revert(moved.change or "")).status == "applied"
+            assert path.stat().st_mode & 0o777 == 0o755
+
+
+async def test_the_same_clash_waits_once(free: RunningDaemon) -> None:
+    with running(free.base):
+        async with free.client("alice") as alice, free.client("bob") as bob:
+            change = await edit(alice, "a.txt", 3, "alice")
+            await bob.edit_file("a.txt", [Replacement(search="alice\n", replace="bob\n")])
+            first, second = await alice.revert(change), await alice.revert(change)
+            assert first.status == second.status == "conflict"
+            assert first.conflict == second.conflict
+            assert len((await alice.list_conflicts()).conflicts) == 1
 
 
 async def test_a_branch_switch_is_undone_as_one(free: RunningDaemon) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import msgspec
 
@@ -40,6 +41,7 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[FilePart, ...]
     base_rule: Rule = "seen"
     reads: bool = True
+    lenient: ClassVar[bool] = False
 
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
@@ -94,6 +96,7 @@ class MoveTree(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[tuple[WorkspacePath, WorkspacePath], ...]
     base_rule: Rule = "none"
     reads: bool = False
+    lenient: ClassVar[bool] = False
 
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
@@ -126,6 +129,7 @@ class DeleteTree(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[WorkspacePath, ...]
     base_rule: Rule = "none"
     reads: bool = False
+    lenient: ClassVar[bool] = False
 
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
