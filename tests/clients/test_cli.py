@@ -430,7 +430,7 @@ def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Com
         yield from commands(below, f"{name} {below.name}")
 
 
-@pytest.mark.parametrize(("name", "command"), commands(orchestrator, "orchestrator"))
+@pytest.mark.parametrize(("name", "command"), list(commands(orchestrator, "orchestrator")))
 def test_no_option_has_two_meanings(name: str, command: click.Command) -> None:
     names = [option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)]
     assert len(names) == len(set(names)), name
