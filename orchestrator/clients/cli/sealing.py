@@ -14,6 +14,7 @@ from orchestrator.api import sealing as s
 from orchestrator.clients import notes
 from orchestrator.clients.cli import offline
 from orchestrator.clients.cli.context import Settings, shared, text_of, usage
+from orchestrator.clients.starting import StateDirectoryInUse
 from orchestrator.core.errors import DaemonUnreachable, escaped
 
 
@@ -22,17 +23,20 @@ from orchestrator.core.errors import DaemonUnreachable, escaped
 @shared
 @click.pass_obj
 def journal_verify(settings: Settings, checkpoint: str | None) -> int:
-    """Check the chain, the payloads, the blobs and the signatures; works with the daemon stopped too."""
+    """Check the chain, the payloads, the blobs and the signatures; works with the daemon stopped too.
+
+    With --state-dir it is that journal, whether the daemon runs on another one or not.
+    """
     text = None if checkpoint is None else text_of(checkpoint)
-    root = locations.find_workspace(settings.workspace)
-    known = locations.read_location(locations.workspace_id(root))
-    state_dir = settings.state_dir or (known.state_dir if known is not None else None)
+    identity = locations.workspace_id(locations.find_workspace(settings.workspace))
     try:
         return settings.run("journal_verify", p.JournalVerify(checkpoint=text), r.VerifyAnswer)
+    except StateDirectoryInUse:
+        pass  # it is the daemon's; this one is nobody's, and is only read
     except DaemonUnreachable:
-        if state_dir is None:
+        if settings.state_dir is None and locations.read_location(identity) is None:
             raise
-    return settings.show(offline.verify(state_dir, text))
+    return settings.show(offline.verify(locations.state_directory(identity, settings.state_dir), text))
 
 
 @click.command("checkpoint")
