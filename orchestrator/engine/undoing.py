@@ -42,13 +42,14 @@ class Undoer:
         return await self._told(caller, await self._carry(caller, call, params, chosen))
 
     def _span(self, params: u.Rollback) -> Span:
+        head = self._s.journal.head
         span = Span(
             agent=params.agent,
             session=params.session,
             task=parse_seq(params.task, parameter="task") if params.task is not None else None,
             globs=params.globs,
-            since=parse_moment(params.since, parameter="since") if params.since is not None else None,
-            until=parse_moment(params.until, parameter="until") if params.until is not None else None,
+            since=parse_moment(params.since, parameter="since", head=head) if params.since is not None else None,
+            until=parse_moment(params.until, parameter="until", head=head) if params.until is not None else None,
         )
         if span == Span():
             raise ParameterInvalid(

@@ -139,6 +139,11 @@ async def test_a_task_and_spans_of_the_journal(free: RunningDaemon) -> None:
             await alice.end_task(task.task)
             await edit(alice, "b.txt", 9, "after")
             assert (await alice.rollback(since=middle, preview=True)).paths[0].path == "b.txt"
+            number = int(middle.removeprefix("@"))
+            for bare in (number, str(number)):
+                assert (await alice.rollback(since=bare, preview=True)).changes == (
+                    await alice.rollback(since=middle, preview=True)
+                ).changes
             until = await alice.rollback(until=middle, preview=True)
             assert {item.path for item in until.files} == {"a.txt"}
             assert (await alice.rollback(task=task.task)).status == "applied"
@@ -152,6 +157,8 @@ async def test_a_task_and_spans_of_the_journal(free: RunningDaemon) -> None:
         pytest.param({}, "invalid_parameter", id="nothing said"),
         pytest.param({"agent": "nobody"}, "invalid_parameter", id="an agent that never called"),
         pytest.param({"since": "@9999"}, "invalid_parameter", id="ahead of the journal"),
+        pytest.param({"since": 9999}, "invalid_parameter", id="a number ahead of the journal"),
+        pytest.param({"until": 1_700_000_000_000}, "invalid_parameter", id="milliseconds"),
         pytest.param({"since": "yesterday"}, "invalid_parameter", id="no moment"),
         pytest.param({"globs": ["*.nothing"]}, "nothing_to_change", id="nothing fits"),
         pytest.param({"until": "2001-01-01"}, "nothing_to_change", id="long ago"),

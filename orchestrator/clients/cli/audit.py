@@ -38,7 +38,7 @@ def filtered(command: Command) -> Command:
     """The options that choose events."""
     for option in (
         click.option("--outcome", type=click.Choice(get_args(Outcome)), help="Only what came out so."),
-        click.option("--until", metavar="MOMENT", help="Up to @N, a date and time (no zone: UTC), or ms since 1970."),
+        click.option("--until", metavar="MOMENT", help="Up to @N, or a date and time in ISO 8601 (no zone: UTC)."),
         click.option("--since", metavar="MOMENT", help="From there on, written like --until."),
         click.option("--kind", help="Only events of this kind, e.g. change_applied."),
         click.option("--task", metavar="@N", help="Only what belongs to this task."),
