@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import closing
 
 import pytest
 
@@ -21,17 +23,23 @@ def patch() -> str:
     return "".join(f"--- /dev/null\n+++ b/f{n:02}.txt\n@@ -0,0 +1 @@\n+{n}\n" for n in range(FILES))
 
 
-def shell(daemon: RunningDaemon, *words: str) -> list[str]:
-    return [sys.executable, "-m", "orchestrator", *words, "--workspace", str(daemon.workspace)]
+def terminal(daemon: RunningDaemon, *words: str) -> Generator[str, None, None]:
+    """The lines that a command prints, as they come."""
+    command_line = [sys.executable, "-m", "orchestrator", *words, "--workspace", str(daemon.workspace)]
+    with subprocess.Popen(command_line, env=daemon.env, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        try:
+            yield from running.stdout
+        finally:
+            running.kill()
 
 
 @pytest.mark.parametrize("words", [("log", "--kind", "change_applied"), ("journal", "query", "--agent", "alice")])
 async def test_a_line_names_a_few_and_json_all(daemon: RunningDaemon, words: tuple[str, ...]) -> None:
     async with daemon.client("alice") as alice:
         assert (await alice.apply_patch(patch())).status == "applied"
-    told = subprocess.run(shell(daemon, *words), env=daemon.env, capture_output=True, text=True, check=True, timeout=60)
-    (line,) = (line for line in told.stdout.splitlines() if "change_applied" in line)
-    assert line.endswith(f"  {SHOWN}")
+    (line,) = (line for line in terminal(daemon, *words) if "change_applied" in line)
+    assert line.endswith(f"  {SHOWN}\n")
     entries = command(daemon, *words)[1]["entries"]
     (applied,) = (entry for entry in entries if entry["kind"] == "change_applied")
     assert [item["path"] for item in applied["paths"]] == [f"f{n:02}.txt" for n in range(FILES)]
@@ -40,10 +48,5 @@ async def test_a_line_names_a_few_and_json_all(daemon: RunningDaemon, words: tup
 async def test_a_followed_event_names_a_few(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice:
         await alice.apply_patch(patch())
-    words = shell(daemon, "log", "--follow", "--kind", "change_applied", "--from", "@0")
-    with subprocess.Popen(words, env=daemon.env, stdout=subprocess.PIPE, text=True) as following:
-        assert following.stdout is not None
-        try:
-            assert following.stdout.readline().endswith(f"change_applied  {SHOWN}\n")
-        finally:
-            following.kill()
+    with closing(terminal(daemon, "log", "--follow", "--kind", "change_applied", "--from", "@0")) as lines:
+        assert next(lines).endswith(f"change_applied  {SHOWN}\n")
