@@ -94,7 +94,7 @@ OPERATIONS: tuple[Operation, ...] = (
         result=r.ChangeAnswer,
         writes=True,
         core=True,
-        summary="Apply a unified diff to one file, or create or delete one by it.",
+        summary="Apply a unified diff to one file or several, all or none; it may create, rename and delete files.",
         raises=(*CHANGES, e.FileNotFound, e.PatchInvalid, e.SearchNotFound, e.SearchAmbiguous, e.BaseRequired),
     ),
     Operation(

@@ -127,7 +127,9 @@ class EditFile(ChangeParams, frozen=True, kw_only=True):
 
 
 class ApplyPatch(ChangeParams, frozen=True, kw_only=True):
-    patch: Annotated[str, Meta(description="A unified diff of one file ('--- a/x', '+++ b/x', '@@ …').", min_length=1)]
+    patch: Annotated[
+        str, Meta(description="A unified diff of one file or several ('--- a/x', '+++ b/x', '@@ …').", min_length=1)
+    ]
     path: Annotated[str | None, Meta(description="The file, if the patch has no file header.")] = None
     base: BaseText = None
     supersedes: Supersedes = None

@@ -163,7 +163,7 @@ class AgentCalls:
         base: str | int | None = None,
         supersedes: str | int | None = None,
     ) -> r.ChangeAnswer:
-        """Apply a unified diff to one file, or create or delete one by it."""
+        """Apply a unified diff to one file or several, all or none; it may create, rename and delete files."""
         return await self._call(
             r.ChangeAnswer,
             p.ApplyPatch(

@@ -36,7 +36,7 @@ base = click.option("--base", help="The version, @N or sha256:…, that the chan
 @changing
 @click.pass_obj
 def patch(settings: Settings, *, file: str, path: str | None, base: str | None, preview: bool, reason: str) -> int:
-    """Apply a unified diff to one file."""
+    """Apply a unified diff to one file or several, all of them or none."""
     params = p.ApplyPatch(
         patch=text_of(file),
         path=None if path is None else settings.path(path),
