@@ -36,6 +36,8 @@ class Blamer:
 
     async def blame(self, caller: Caller, call: Call, params: t.Blame) -> t.Blamed:
         path = self._paths.file(params.path)
+        if params.end is not None and params.end < params.start:
+            raise ParameterInvalid("end", f"{params.end} comes before start, which is {params.start}")
         verdict = self._s.permit(caller, "read", path)
         if isinstance(verdict, NeedApproval):
             raise ApprovalRequired(

@@ -49,9 +49,6 @@ ON CONFLICT (agent, request_id) DO UPDATE SET seq = excluded.seq;
 -- name: all_requests
 SELECT agent, request_id, digest, seq FROM requests;
 
--- name: stray_requests
-SELECT request_id, seq FROM requests WHERE seq > ? OR seq < 1;
-
 -- name: add_blob
 INSERT INTO blobs (digest, size, data) VALUES (?, ?, ?) ON CONFLICT (digest) DO NOTHING;
 

@@ -71,6 +71,7 @@ def open_writer(path: Path, *, factory: type[sqlite3.Connection] = sqlite3.Conne
         connection.execute("PRAGMA secure_delete = ON")  # what a redaction takes out must not lie in free space
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         _migrate(connection)
+        _check_meta(connection, path)
     return connection
 
 
@@ -83,6 +84,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
     with _closed_on_error(connection), naming_trouble(path):
         if _check_identity(connection, path) == 0:
             raise JournalCorrupt(f"{path} holds no journal yet", hint="Start the daemon on this workspace first.")
+        _check_meta(connection, path)
         for pragma in READER_PRAGMAS:
             connection.execute(pragma)
     return connection
@@ -155,6 +157,16 @@ def _check_identity(connection: sqlite3.Connection, path: Path) -> int:
             hint="Run the newer version of the program that wrote it.",
         )
     return int(version)
+
+
+def _check_meta(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises JournalCorrupt where the rows are gone that each journal has from its begin on."""
+    there = {key for (key,) in connection.execute("SELECT key FROM meta")}
+    lacks = sorted({"journal", "epoch"} - there)
+    if lacks:
+        raise JournalCorrupt(
+            f"{path} is damaged: its table meta lacks {' and '.join(lacks)}", hint="Restore it from a backup."
+        )
 
 
 def _migrate(connection: sqlite3.Connection) -> None:

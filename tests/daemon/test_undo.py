@@ -139,6 +139,11 @@ async def test_a_task_and_spans_of_the_journal(free: RunningDaemon) -> None:
             await alice.end_task(task.task)
             await edit(alice, "b.txt", 9, "after")
             assert (await alice.rollback(since=middle, preview=True)).paths[0].path == "b.txt"
+            number = int(middle.removeprefix("@"))
+            for bare in (number, str(number)):
+                assert (await alice.rollback(since=bare, preview=True)).changes == (
+                    await alice.rollback(since=middle, preview=True)
+                ).changes
             until = await alice.rollback(until=middle, preview=True)
             assert {item.path for item in until.files} == {"a.txt"}
             assert (await alice.rollback(task=task.task)).status == "applied"
@@ -152,10 +157,15 @@ async def test_a_task_and_spans_of_the_journal(free: RunningDaemon) -> None:
         pytest.param({}, "invalid_parameter", id="nothing said"),
         pytest.param({"agent": "nobody"}, "invalid_parameter", id="an agent that never called"),
         pytest.param({"since": "@9999"}, "invalid_parameter", id="ahead of the journal"),
+        pytest.param({"since": 9999}, "invalid_parameter", id="a number ahead of the journal"),
+        pytest.param({"until": 1_700_000_000_000}, "invalid_parameter", id="milliseconds"),
         pytest.param({"since": "yesterday"}, "invalid_parameter", id="no moment"),
         pytest.param({"globs": ["*.nothing"]}, "nothing_to_change", id="nothing fits"),
         pytest.param({"until": "2001-01-01"}, "nothing_to_change", id="long ago"),
-        pytest.param({"task": "@1"}, "nothing_to_change", id="no such task"),
+        pytest.param({"task": "@1"}, "invalid_parameter", id="no such task"),
+        pytest.param({"task": "@9999"}, "invalid_parameter", id="a task ahead of the journal"),
+        pytest.param({"session": "nope"}, "invalid_parameter", id="no such session"),
+        pytest.param({"session": "nope", "globs": ["*"]}, "invalid_parameter", id="no such session, and globs"),
     ],
 )
 async def test_what_selects_nothing_says_so(free: RunningDaemon, wanted: dict[str, object], code: str) -> None:
@@ -446,6 +456,32 @@ rename to moved/b.txt
             assert undone.status == "applied"
             assert tree(free.workspace) == without()
         await agrees(free)
+
+
+@pytest.mark.parametrize(
+    ("hunk", "code", "said"),
+    [
+        ("@@ -1,1 +1,1 @@\n-not there\n+x\n", "search_not_found", "b.txt, hunk 1: its context"),
+        ("@@ -30,1 +30,1 @@\n-same\n+x\n", "search_ambiguous", "b.txt, hunk 1 does not fit"),
+        ("@@ -1,1 +1,1 @@\n-1\n+x\n@@ -1,1 +1,1 @@\n-1\n+y\n", "changes_overlap", "b.txt, hunk 2 stands"),
+    ],
+)
+async def test_of_several_files_the_one_whose_patch_does_not_fit_is_named(
+    daemon: RunningDaemon, hunk: str, code: str, said: str
+) -> None:
+    (daemon.workspace / "a.txt").write_text("one\n")
+    (daemon.workspace / "b.txt").write_text("1\n2\nsame\n4\nsame\n")
+    before = tree(daemon.workspace)
+    text = f"--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-one\n+two\n--- a/b.txt\n+++ b/b.txt\n{hunk}"
+    async with daemon.client("alice") as alice:
+        for path in ("a.txt", "b.txt"):
+            await alice.read_file(path)
+        with pytest.raises(RemoteError) as refused:
+            await alice.apply_patch(text)
+    assert refused.value.code == code
+    assert refused.value.message.startswith(said)
+    assert refused.value.details["path"] == "b.txt"
+    assert tree(daemon.workspace) == before
 
 
 async def test_a_file_that_changed_under_a_patch_of_several_is_named(free: RunningDaemon) -> None:

@@ -115,7 +115,7 @@ def revert(settings: Settings, change: str, preview: bool, reason: str) -> int:
 @click.option("--session", "of_session", metavar="ID", help="Only changes of this session.")
 @click.option("--task", metavar="@N", help="Only changes of this task.")
 @click.option("--glob", "globs", multiple=True, help="Only these files; gitignore-style, may be repeated.")
-@click.option("--since", metavar="@N|TIME", help="Only what came after.")
+@click.option("--since", metavar="@N|TIME", help="Only what came after; TIME in ISO 8601 (no zone: UTC).")
 @click.option("--until", metavar="@N|TIME", help="Only what came until then.")
 @shared_but_agent
 @changing_but_agent

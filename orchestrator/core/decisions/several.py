@@ -13,7 +13,14 @@ from orchestrator.core.decisions.bases import Rule
 from orchestrator.core.decisions.commands import AllFacts, Delete, Move, Wish
 from orchestrator.core.decisions.decision import Apply, Clash, Need, Outcome, Part
 from orchestrator.core.decisions.permissions import only_bits, with_bits
-from orchestrator.core.errors import ChangesClash, FileExists, FileNotFound
+from orchestrator.core.errors import (
+    ChangesClash,
+    ChangesOverlap,
+    FileExists,
+    FileNotFound,
+    SearchAmbiguous,
+    SearchNotFound,
+)
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.text.patch import FilePatch
 
@@ -66,7 +73,7 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
         clashes: list[Clash] = []
         rung, seen_whole, warnings = 0, True, list[str]()
         for item in self.files:
-            outcome = _decide(item, facts)
+            outcome = _decide(item, facts) if len(self.files) == 1 else _named(item, facts)
             match outcome:
                 case Need(digests=digests):
                     missing |= dict.fromkeys(digests)
@@ -164,6 +171,16 @@ def _wishes(item: FilePart) -> Iterator[Wish]:
         yield Wish("delete", item.path)
     else:
         yield Wish("create" if item.creates else "write", item.path)
+
+
+def _named(item: FilePart, facts: AllFacts) -> Outcome:
+    """As `_decide`; a refusal says of which file it is."""
+    try:
+        return _decide(item, facts)
+    except (SearchNotFound, SearchAmbiguous, ChangesOverlap) as error:
+        error.message = f"{item.path}, {error.message} None of the patch's files was changed."
+        error.details["path"] = item.path
+        raise
 
 
 def _decide(item: FilePart, facts: AllFacts) -> Outcome:
