@@ -123,6 +123,7 @@ class Engine:
             stop=stop,
             recovered=lambda: self._recovery.closed,
             watching=lambda: self._watching.health,
+            unnamed=lambda: self._watching.unnamed,
             verified=lambda: self._checking.verified,
         )
         rooms: tuple[object, ...] = (

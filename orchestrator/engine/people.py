@@ -57,13 +57,14 @@ class People:
         stop: Callable[[], None],
         recovered: Callable[[], int],
         watching: Callable[[], str],
+        unnamed: Callable[[], int],
         verified: Callable[[], str],
     ) -> None:
         self._s, self._observer, self._effects = services, observer, effects
         self._baseline, self._gate, self._facts = baseline, gate, facts
         self._reservations = Reservations(services)
         self._read_policy, self._stop, self._recovered = read_policy, stop, recovered
-        self._watching, self._verified = watching, verified
+        self._watching, self._unnamed, self._verified = watching, unnamed, verified
 
     async def status(self, caller: Caller, call: Call, params: p.Status) -> r.StatusInfo:
         pending = self._s.state.pending
@@ -75,6 +76,10 @@ class People:
         skipped = ", ".join(f"{count} {why}" for why, count in sorted(self._baseline.skipped.items()) if count)
         if skipped:
             notes.append(f"left out of the start scan: {skipped}")
+        if unnamed := self._unnamed():
+            notes.append(
+                f"come since the start, and not tracked: {unnamed} names that break the name rule; rename them"
+            )
         if self._baseline.done.is_set() and (left := sum(not entry.kept for entry in self._s.state.registry.files())):
             most = self._s.policy.outside.keep_max_bytes
             notes.append(
