@@ -59,9 +59,10 @@ def open_writer(path: Path, *, factory: type[sqlite3.Connection] = sqlite3.Conne
     or not a database, JournalTooNew, WorkspaceHeld.
     """
     _make_private(path)
-    connection = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_S, factory=factory
-    )
+    with naming_trouble(path):
+        connection = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_S, factory=factory
+        )
     with _closed_on_error(connection), naming_trouble(path):
         _check_identity(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
