@@ -61,10 +61,11 @@ class Cursor:
             self._cursor.close()
 
 
-class Connection:
+class Through:
     """A connection through the file system of that name."""
 
-    def __init__(self, path: str, *, vfs: str, uri: bool, timeout: float) -> None:
+    def __init__(self, path: str, *, vfs: str, uri: bool, timeout: float, synchronous: str) -> None:
+        self._synchronous = synchronous
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         with as_sqlite3():
             self._db = apsw.Connection(path, flags=flags | (apsw.SQLITE_OPEN_URI if uri else 0), vfs=vfs)
@@ -79,6 +80,7 @@ class Connection:
             if statement.startswith(AUTOCHECKPOINT):
                 self._checkpoint_after(int(statement.removeprefix(AUTOCHECKPOINT)))
                 return Cursor(self._db.cursor())
+            statement = statement.replace("synchronous = FULL", f"synchronous = {self._synchronous}")
             return Cursor(self._db.execute(statement, tuple(values)))
 
     def _checkpoint_after(self, pages: int) -> None:
@@ -110,12 +112,12 @@ class Connection:
 
 
 class Driver:
-    """Stands where `journal.schema` has the module `sqlite3`."""
+    """Stands where `journal.schema` has the module `sqlite3`; `synchronous` in place of FULL."""
 
     Error, Connection = sqlite3.Error, sqlite3.Connection
 
-    def __init__(self, vfs: str) -> None:
-        self._vfs = vfs
+    def __init__(self, vfs: str, *, synchronous: str = "FULL") -> None:
+        self._vfs, self._synchronous = vfs, synchronous
 
-    def connect(self, path: str | PathLike[str], *, timeout: float, uri: bool = False, **_: object) -> Connection:
-        return Connection(str(path), vfs=self._vfs, uri=uri, timeout=timeout)
+    def connect(self, path: str | PathLike[str], *, timeout: float, uri: bool = False, **_: object) -> Through:
+        return Through(str(path), vfs=self._vfs, uri=uri, timeout=timeout, synchronous=self._synchronous)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -55,18 +54,31 @@ class Platter:
     def __init__(self) -> None:
         self.synced: dict[str, bytes] = {}  # names that a directory sync made durable, with their content
         self.pending: dict[str, list[Write]] = {}
+        self._unlinked: set[str] = set()
+        self._unnamed: set[str] = set()
 
     def born(self, path: str, content: bytes) -> None:
-        if path not in self.synced and path not in self.pending:
-            self.pending[path] = []
+        if path in self._unlinked or path not in self.pending:
+            self.pending.setdefault(path, [])
+            self._unlinked.discard(path)
             if content or path.endswith(".db"):  # the journal makes and syncs the name of this one itself
                 self.synced[path] = content
+            else:
+                self._unnamed.add(path)
 
     def removed(self, path: str) -> None:
         """Its name may come back with the power, and whoever makes it again begins with nothing."""
         self.pending.setdefault(path, []).append(Write(0, None))
+        self._unlinked.add(path)
 
     def sync(self, path: str) -> None:
+        """The content; with a new file's first SQLite syncs the directory too, and so what was unlinked in it."""
+        if path in self._unnamed:
+            self._unnamed.remove(path)
+            for gone in self._unlinked:
+                self.synced.pop(gone, None)
+                self.pending.pop(gone, None)
+            self._unlinked.clear()
         self.synced[path] = applied(self.synced.get(path, b""), self.pending.get(path, []))
         self.pending[path] = []
 
@@ -114,22 +126,20 @@ class Disk(apsw.VFS):
         self.platter = Platter()
         self.off = False
         self.calls: list[tuple[Call, str]] = []
-        self.at_cut: Callable[[], None] = lambda: None
+        self.cut = -1  # the call at which the power went
 
-    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> File:
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> File:  # noqa: N802  # SQLite\'s name
         path = name.filename() if isinstance(name, apsw.URIFilename) else name or ""
         if not flags[0] & apsw.SQLITE_OPEN_READONLY:
             self.meet("open", path)
         return File(self, name, path, flags)
 
-    def xDelete(self, path: str, sync_directory: bool) -> None:
+    def xDelete(self, path: str, sync_directory: bool) -> None:  # noqa: N802  # SQLite\'s name
         self.meet("delete", path)
-        super().xDelete(path, sync_directory)
         if sync_directory:
-            self.platter.synced.pop(path, None)
-            self.platter.pending.pop(path, None)
-        else:
-            self.platter.removed(path)
+            raise NotImplementedError("no journal of ours asks for it")
+        super().xDelete(path, sync_directory)
+        self.platter.removed(path)
 
     def meet(self, call: Call, path: str) -> Kind | None:
         """Count a call, and fail it if it is its turn; "half" is for the caller to do."""
@@ -139,8 +149,7 @@ class Disk(apsw.VFS):
         if self.fault is None or not self.fault.due(call):
             return None
         if self.fault.kind == "cut":
-            self.at_cut()
-            self.off = True
+            self.off, self.cut = True, len(self.calls) - 1
         if self.fault.kind == "full":
             raise coded(apsw.FullError("database or disk is full"), apsw.SQLITE_FULL)
         if self.fault.kind == "half":
@@ -159,21 +168,19 @@ class Disk(apsw.VFS):
 class File(apsw.VFSFile):
     """An open file of it."""
 
-    def __init__(
-        self, disk: Disk, name: str | apsw.URIFilename | None, path: str, flags: list[int]
-    ) -> None:
-        super().__init__("unix", name, flags)  # type: ignore[arg-type]  # None is a temporary file's name
+    def __init__(self, disk: Disk, name: str | apsw.URIFilename | None, path: str, flags: list[int]) -> None:
+        super().__init__("unix", name, flags)
         self._disk, self._path = disk, path
         self._kept = bool(flags[0] & (apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_WAL))
         if self._kept:
             disk.platter.born(path, Path(path).read_bytes())
 
-    def xRead(self, amount: int, offset: int) -> bytes:
+    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802  # SQLite\'s name
         if self._path.endswith("-wal"):
             self._disk.meet("read", self._path)
         return super().xRead(amount, offset)
 
-    def xWrite(self, data: bytes, offset: int) -> None:
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802  # SQLite\'s name
         if self._disk.meet("write", self._path) == "half":
             self._put(data[: len(data) // 2], offset)
             raise failed("write")
@@ -184,13 +191,13 @@ class File(apsw.VFSFile):
         if self._kept:
             self._disk.platter.pending.setdefault(self._path, []).append(Write(offset, bytes(data)))
 
-    def xTruncate(self, size: int) -> None:
+    def xTruncate(self, size: int) -> None:  # noqa: N802  # SQLite\'s name
         self._disk.meet("truncate", self._path)
         super().xTruncate(size)
         if self._kept:
             self._disk.platter.pending.setdefault(self._path, []).append(Write(size, None))
 
-    def xSync(self, flags: int) -> None:
+    def xSync(self, flags: int) -> None:  # noqa: N802  # SQLite\'s name
         self._disk.meet("sync", self._path)
         if self._kept and self._disk.syncs:
             self._disk.platter.sync(self._path)
@@ -202,5 +209,5 @@ def failed(call: Call) -> apsw.Error:
 
 
 def coded(error: apsw.Error, code: int) -> apsw.Error:
-    error.extendedresult = code
+    error.extendedresult = code  # type: ignore[attr-defined]  # read by apsw, and in no stub of it
     return error
