@@ -127,11 +127,11 @@ class SocketServer:
                     hint="Use the orchestrator's own clients, or `orchestrator mcp`.",
                 ) from error
             caller = await self._doorkeeper.admit(preamble, uid)
+            await self._engine.open_session(caller, preamble.client)
         except OrchestratorError as error:
             await self._engine.turn_away(error)
             await lines.send(_ENCODER.encode(refusal(error)) + b"\n")
             return None
-        await self._engine.open_session(caller, preamble.client)
         welcome = Welcome(
             session=caller.session, agent=caller.agent, asserted=caller.asserted, workspace=self._workspace
         )
