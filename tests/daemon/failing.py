@@ -68,7 +68,7 @@ def main(argv: list[str]) -> int:
     ignore_lease_breaks()
     if kind != "fill":
         disk = Switched("switched", switch)
-        schema.sqlite3 = Driver(disk.name)  # type: ignore[attr-defined]
+        schema.sqlite3 = Driver(disk.name)  # type: ignore[assignment, attr-defined]
     return serve(Daemon(config, step=step), config)
 
 
