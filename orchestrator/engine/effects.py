@@ -157,14 +157,15 @@ class Effects:
                 Unit((NewEvent(self._stream(plan), event, self._version(plan)),), origin, blobs, closes=True)
             )
         except (DiskFull, WritesStopped) as error:
+            so_far = "the change is on disk" if isinstance(event, ChangeApplied) else "the change did not take effect"
             if blobs or isinstance(error, WritesStopped):  # contents may lack, so that the journal owes nothing
                 self.stop(f"the outcome of a change could not be committed: {error.message}")
                 raise WritesStopped(
-                    "the change is on disk, but the journal could not take its outcome; the next start closes it",
+                    f"{so_far}, but the journal could not take its outcome; the next start closes it",
                     hint="Reads go on. Mend the disk of the state directory, then restart the daemon.",
                 ) from error
             raise WritesStopped(
-                "the change is on disk, but the journal has no space left for its outcome; it is noted when it has",
+                f"{so_far}, but the journal has no space left for its outcome; it is noted when it has",
                 hint="Reads go on. Free space on the disk of the state directory, then send the same call again.",
             ) from error
         return recorded[0]
