@@ -24,7 +24,7 @@ from orchestrator.journal.outcomes import refusal, resolve
 from orchestrator.journal.reading import INLINE_BYTES
 from orchestrator.journal.redacting import Redacting
 from orchestrator.journal.renewing import renew_versions
-from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, open_writer, sql
+from orchestrator.journal.schema import FILE_NAME, FULL, naming_trouble, open_reader, open_writer, sql
 from orchestrator.journal.segments import Segment, segments_of
 from orchestrator.journal.snapshots import Snapshots
 from orchestrator.journal.tail import check_tail
@@ -174,7 +174,7 @@ class SqliteJournal(Redacting, Snapshots):
         try:
             await asyncio.wrap_future(errand.done)
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
+            if getattr(error, "sqlite_errorname", "") in FULL:
                 raise DiskFull("the disk that holds the journal is full") from error
             raise JournalCorrupt(f"{self._path} can't be written: {error}") from error
 

@@ -134,7 +134,7 @@ class Writer:
             ending = item is None
 
     def _run_errand(self, errand: Errand) -> None:
-        """A failure is the errand's own: the units go on."""
+        """A failure is the errand's own, and the units go on; a disk that failed is everybody's."""
         try:
             if self._broken is not None:
                 raise WritesStopped(self._broken, hint=MEND)
@@ -147,6 +147,9 @@ class Writer:
             self._db.execute("COMMIT")
         except Exception as error:  # noqa: BLE001  # whatever it is, it goes to who sent the errand
             self._undo()
+            name = getattr(error, "sqlite_errorname", "")
+            if name.startswith("SQLITE_IOERR") and name not in FULL:
+                self.stop(f"the journal can't be written: {error}")
             errand.done.set_exception(error)
         else:
             self._step(f"errand_committed:{errand.name}")
