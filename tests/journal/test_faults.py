@@ -18,7 +18,7 @@ import pytest
 from orchestrator.core.errors import DiskFull, JournalCorrupt, OrchestratorError, WritesStopped
 from orchestrator.journal import schema
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.ports import EventFilter, Step, StreamMoved, Unit
+from orchestrator.ports import EventFilter, Snapshot, Step, StreamMoved, Unit
 from tests.journal.driver import Driver
 from tests.journal.given import SeededEntropy, SteppingClock, by, found, looked, unit
 from tests.journal.platter import Call, Disk, Fault, Kind
@@ -174,6 +174,26 @@ async def test_a_call_fails(
             assert len(told.acknowledged) == len(list(units()))
             return
         assert nth < MOST_CALLS
+
+
+async def test_a_sync_that_fails_beside_the_units_stops_them_too(memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An errand's commit is on the same disk."""
+    disk = Disk("errand")
+    with on(disk, monkeypatch):
+        async with journal_in(memory / "state") as journal:
+            await journal.append(unit(looked()))
+            disk.fault = Fault("error", frozenset({"sync"}), 1)
+            head = journal.head
+            with pytest.raises(JournalCorrupt, match="disk I/O error"):
+                await journal.keep_snapshot(Snapshot(head, b"h" * 32, b"d" * 32, "v", kept=True), b"data")
+            assert disk.fault.fired
+            assert "disk I/O error" in journal.trouble
+            with pytest.raises(WritesStopped):
+                await journal.append(unit(looked()))
+    disk.unregister()
+    async with journal_in(memory / "state") as journal:
+        assert journal.head == head
+        assert journal.trouble == ""
 
 
 # --- the power is cut -------------------------------------------------------------------
