@@ -76,11 +76,14 @@ class Unit(msgspec.Struct, frozen=True):
     `blobs` are kept in the same transaction. `origin.request_id`, if set, is claimed for
     (agent, request_id); each later unit of the same request (same digest) moves the claim to
     its own first event, so that a retry after an aborted change finds what the retry led to.
+    `closes`: it ends an intent. On a full disk it gets the room that is held back; one that
+    is refused with DiskFull even so is written, before anything else, once there is space.
     """
 
     events: tuple[NewEvent, ...]
     origin: Origin
     blobs: tuple[tuple[Digest, bytes], ...] = ()
+    closes: bool = False
 
 
 class RequestSeen(msgspec.Struct, frozen=True):
@@ -189,6 +192,10 @@ class Journal(Protocol):
     @property
     def head(self) -> Seq:
         """The last committed position; 0 for an empty journal."""
+
+    @property
+    def trouble(self) -> str:
+        """Why it takes no events, as the last attempt found; empty when it does."""
 
     def stream_version(self, stream: str) -> int:
         """How many events the stream has, of all that are committed."""

@@ -63,7 +63,7 @@ class Blamer:
             raise ParameterInvalid("start", f"{path} has {total} lines at {show(row.seq)}; asked for {params.start}")
         ranges = await self._ranges(path, list(lineage.attribution.owned(params.start, end)), lineage.authors)
         event = FileInspected(operation=call.operation.name, path=escaped(path))
-        await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return t.Blamed(
             path=path,
             version_id=show(row.seq),

@@ -68,7 +68,7 @@ class Chronicler:
         event = DirectoryListed(
             operation=call.operation.name, path=WorkspacePath("."), globs=params.globs, entries=len(told)
         )
-        await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return t.Changes(changes=tuple(told), head=show(at if more else head), more=more, left_out=left_out)
 
     def _listable(self, caller: Caller, path: WorkspacePath) -> bool:

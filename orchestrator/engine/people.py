@@ -71,8 +71,11 @@ class People:
         notes = list(self._facts.notes)
         if not self._gate.is_set:
             notes.append("no approver code yet, so approvals wait: run `orchestrator up`")
-        if self._effects.stopped:
-            notes.append(f"writes are stopped: {self._effects.stopped}")
+        stopped = self._effects.stopped or self._s.journal.trouble
+        if stopped:
+            notes.append(f"writes are stopped: {stopped}")
+        if self._s.unnoted:
+            notes.append(f"not in the journal, which could take nothing then: {self._s.unnoted} reads and refusals")
         skipped = ", ".join(f"{count} {why}" for why, count in sorted(self._baseline.skipped.items()) if count)
         if skipped:
             notes.append(f"left out of the start scan: {skipped}")
@@ -108,7 +111,7 @@ class People:
             approvals=sum(1 for _ in pending.waiting()),
             conflicts=sum(1 for _ in pending.open_conflicts()),
             health=r.Health(
-                state="writes_stopped" if self._effects.stopped else "ok",
+                state="writes_stopped" if stopped else "ok",
                 baseline="done" if self._baseline.done.is_set() else "running",
                 watching=self._watching(),
                 verified=self._verified(),

@@ -289,7 +289,7 @@ class Recovery:
         )
         expected = self._s.journal.stream_version(recorded.stream)
         new = tuple(NewEvent(recorded.stream, event, expected + number) for number, event in enumerate(events))
-        await self._s.journal.append(Unit(new, origin, blobs))
+        await self._s.journal.append(Unit(new, origin, blobs, closes=True))
 
     async def _sweep(self, temp: TempFile | None, change: Seq | None) -> None:
         """Remove a leftover; bytes that no blob holds are kept first, unless they are our own torn write.

@@ -72,7 +72,7 @@ class TreeDiffs:
                 continue
             if not page.takes(item, await self._patch(caller, item, params.context_lines)):
                 break
-        await self._s.append(caller.origin(call), *((f"session:{caller.session}", event) for event in page.events()))
+        await self._s.note(caller.origin(call), *((f"session:{caller.session}", event) for event in page.events()))
         return page.answer(total=len(found), unlisted=len(found) - len(listed))
 
     async def _span(self, caller: Caller, params: p.GetDiff) -> Span:

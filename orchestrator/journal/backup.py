@@ -211,10 +211,8 @@ def _telling_full(target: Path) -> Iterator[None]:
     try:
         with naming_trouble(target):
             yield
-    except JournalCorrupt as error:
-        if getattr(error.__cause__, "sqlite_errorname", "") == "SQLITE_FULL":
-            raise _full(target) from error
-        raise
+    except DiskFull as error:
+        raise _full(target) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _full(target) from error

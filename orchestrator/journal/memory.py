@@ -72,6 +72,10 @@ class MemoryJournal:
     def head(self) -> Seq:
         return Seq(len(self._recorded))
 
+    @property
+    def trouble(self) -> str:
+        return self._stopped
+
     def stream_version(self, stream: str) -> int:
         return self._streams.get(stream, 0)
 
