@@ -197,26 +197,3 @@ def _told(line: bytes, log: str) -> Location:
             raise DaemonRefused(answer)
         case _:
             raise DaemonUnreachable("the daemon ended before it was ready", hint=f"Its last words are in {log}.")
-
-
-def end_process(path: str) -> None:
-    """End the daemon that listens on a socket and lets nobody in; returns when it has ended.
-
-    Who it is says the kernel, not a file. Raises DaemonUnreachable.
-    """
-    import select
-    import signal
-    import socket
-    import struct
-
-    try:
-        with locations.connect(path, ENDING_TIMEOUT_S) as door:
-            pid, _, _ = struct.unpack("3i", door.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        process = os.pidfd_open(pid)
-    except OSError as error:
-        raise DaemonUnreachable(f"nothing answers on {path}: {error}") from error
-    try:
-        signal.pidfd_send_signal(process, signal.SIGTERM)
-        select.select([process], [], [], ENDING_TIMEOUT_S)
-    finally:
-        os.close(process)

@@ -1,4 +1,4 @@
-"""A disk that takes no more: whoever comes is told so at the door, and the daemon lives on to tell the next one."""
+"""A disk that takes no more, neither of the journal nor of the log: the daemon lives on, and says so to who comes."""
 
 from __future__ import annotations
 
@@ -25,15 +25,19 @@ def daemon(base: Path) -> Iterator[RunningDaemon]:
     daemon.stop()
 
 
-async def test_who_comes_while_nothing_can_be_written_is_told_so(daemon: RunningDaemon) -> None:
+async def test_it_answers_while_nothing_can_be_written(daemon: RunningDaemon) -> None:
     assert daemon.process is not None
     (daemon.workspace / "a.txt").write_text("a\n")
     # No file may grow, the log neither: it is on the same full disk as the journal.
     resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (0, NO_LIMIT))
-    for arguments in (("status",), ("open", "a.txt"), ("status", "--agent", "bob")):
-        code, refused = command(daemon, *arguments)
-        assert (code, refused["code"]) == (1, "writes_stopped"), refused
-        assert "restart the daemon" in refused["hint"]
+    for _ in range(2):
+        code, told = command(daemon, "status")
+        assert (code, told["health"]["state"]) == (0, "writes_stopped"), told
+    made = daemon.home / "made.diff"
+    made.write_text("--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+x\n")
+    code, refused = command(daemon, "patch", str(made))
+    assert (code, refused["code"]) == (1, "writes_stopped"), refused
+    assert "restart the daemon" in refused["hint"]
     assert daemon.process.poll() is None
 
     resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (NO_LIMIT, NO_LIMIT))
@@ -46,7 +50,7 @@ async def test_who_comes_while_nothing_can_be_written_is_told_so(daemon: Running
 async def test_it_can_be_stopped_while_nothing_can_be_written(daemon: RunningDaemon) -> None:
     assert daemon.process is not None
     resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (0, NO_LIMIT))
-    assert command(daemon, "status")[1]["code"] == "writes_stopped"
+    assert command(daemon, "status")[0] == 0
     code, done = command(daemon, "stop")
     assert code == 0, done
     daemon.wait()

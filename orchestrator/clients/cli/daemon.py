@@ -20,12 +20,10 @@ from orchestrator.api import results as r
 from orchestrator.clients import render, starting
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.cli.context import Settings, shared
-from orchestrator.clients.connection import Caller, Connection, RemoteError, socket_of
-from orchestrator.core.errors import DiskFull, WritesStopped
+from orchestrator.clients.connection import Caller, Connection
 
 STOP_TIMEOUT_S = 30.0
 
-CANNOT_WRITE = (DiskFull.code, WritesStopped.code)
 """What a daemon answers that can't note who comes, and so lets nobody in: it is ended by a signal."""
 
 
@@ -91,15 +89,9 @@ def status(settings: Settings) -> int:
 @click.pass_obj
 def stop(settings: Settings) -> int:
     """End the daemon; returns when it has ended."""
-    try:
-        with settings.connect() as connection:
-            done = connection.call("stop", p.Stop(), r.Done)
-            connection.wait_closed(STOP_TIMEOUT_S)
-    except RemoteError as error:
-        if error.code not in CANNOT_WRITE:
-            raise
-        starting.end_process(socket_of(settings.workspace))
-        done = r.Done(message=f"it could not write: {error.code}")
+    with settings.connect() as connection:
+        done = connection.call("stop", p.Stop(), r.Done)
+        connection.wait_closed(STOP_TIMEOUT_S)
     identity = locations.workspace_id(locations.find_workspace(settings.workspace))
     known = locations.read_location(identity)
     if known is not None:
