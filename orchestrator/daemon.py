@@ -35,7 +35,9 @@ from orchestrator.journal.signing import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports import EventFilter, Step, Watcher
+from orchestrator.ports.journal import EventFilter
+from orchestrator.ports.machine import Step
+from orchestrator.ports.watching import Watcher
 from orchestrator.servers.auth import Doorkeeper
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind

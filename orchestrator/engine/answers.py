@@ -24,7 +24,7 @@ from orchestrator.core.text.encoding import Document, edits_between, splice
 from orchestrator.core.text.merge import merge_favouring_proposed
 from orchestrator.engine.diffs import Diffs, diff_text
 from orchestrator.engine.services import Services
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 
 _OUTCOMES = (tag_of(ChangeApplied), tag_of(ChangeAborted), tag_of(ChangeDiverged))
 

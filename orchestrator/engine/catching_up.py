@@ -28,7 +28,7 @@ from orchestrator.core.policy.rules import Deny
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 
 CHANGE_TAGS = tuple(
     tag_of(event) for event in (ChangeApplied, FileChangedOutside, FileCreatedOutside, FileRemovedOutside)

@@ -25,7 +25,7 @@ from orchestrator.core.projections.history import VersionRow
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.groups import members
 from orchestrator.engine.services import Services
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 
 OUTSIDE = "outside"
 """As an agent's name: changes by other hands."""

@@ -21,7 +21,7 @@ from orchestrator.engine.answers import Answers, Shows
 from orchestrator.engine.effects import Applied
 from orchestrator.engine.services import Services
 from orchestrator.engine.wanted import Wanted
-from orchestrator.ports import NewEvent, Unit
+from orchestrator.ports.journal import NewEvent, Unit
 
 SHOWN_LINES = 60
 """Current lines that a conflict shows."""

@@ -25,7 +25,8 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.engine.landings import Apart, Landings
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports import ANY_VERSION, DiskChange, Displaced, FileStat, NewEvent, StreamMoved, Unit
+from orchestrator.ports.journal import ANY_VERSION, NewEvent, StreamMoved, Unit
+from orchestrator.ports.workspace import DiskChange, Displaced, FileStat
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):

@@ -73,7 +73,9 @@ from orchestrator.engine.undoing import Undoer
 from orchestrator.engine.watching import Watching
 from orchestrator.engine.writing import Writer
 from orchestrator.logs import logger
-from orchestrator.ports import JournalKeeper, Signer, Watcher
+from orchestrator.ports.keeping import JournalKeeper
+from orchestrator.ports.machine import Signer
+from orchestrator.ports.watching import Watcher
 
 Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
 

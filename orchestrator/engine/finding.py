@@ -18,7 +18,7 @@ from orchestrator.core.moments import parse_moment
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import Services
-from orchestrator.ports import EventFilter, Journal, Mention
+from orchestrator.ports.journal import EventFilter, Journal, Mention
 
 _TAGS = frozenset(map(tag_of, EVENTS))
 _STREAMS = ("file", "approval", "conflict", "stray")

@@ -23,7 +23,7 @@ from orchestrator.core.policy.rules import Deny
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.catching_up import CHANGE_TAGS, not_beyond
 from orchestrator.engine.services import Services
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 
 BATCH = 200
 """Events that a follower reads at once; no more of them are in memory for it."""

@@ -21,7 +21,9 @@ from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.engine.groups import Group
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports import FileBytes, FileStat, Hints, NewEvent, StreamMoved, Unit
+from orchestrator.ports.journal import NewEvent, StreamMoved, Unit
+from orchestrator.ports.watching import Hints
+from orchestrator.ports.workspace import FileBytes, FileStat
 
 Holder = Callable[[WorkspacePath], tuple[AgentName, Seq] | None]
 """Whose lease a path is under, and the lease; None unless it is certain who alone works there."""

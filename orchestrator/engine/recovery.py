@@ -25,7 +25,8 @@ from orchestrator.core.text.encoding import Document, decode
 from orchestrator.engine.landings import Apart, Landings
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports import DiskChange, Displaced, FileBytes, FileStat, NewEvent, TempFile, Unit
+from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.workspace import DiskChange, Displaced, FileBytes, FileStat, TempFile
 
 UNREADABLE = Digest("unreadable")
 """Equal to no content's hash: something is there, but no regular file that can be read."""

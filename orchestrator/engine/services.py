@@ -18,7 +18,9 @@ from orchestrator.engine.caller import Caller
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.locks import PathLocks
 from orchestrator.logs import logger
-from orchestrator.ports import ANY_VERSION, Clock, Entropy, Ignore, Journal, NewEvent, Step, Unit, Workspace
+from orchestrator.ports.journal import ANY_VERSION, Journal, NewEvent, Unit
+from orchestrator.ports.machine import Clock, Entropy, Step
+from orchestrator.ports.workspace import Ignore, Workspace
 
 OFF_LOOP_BYTES = 64 * 1024
 """Decisions on larger texts run in a worker thread, so that other callers are answered meanwhile."""

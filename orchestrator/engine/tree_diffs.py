@@ -23,7 +23,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.positions import position, settled, tree
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 
 PAGE_TOKENS = 20_000
 PAGE_FILES = 1000

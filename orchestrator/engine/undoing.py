@@ -20,7 +20,7 @@ from orchestrator.engine.choosing import OUTSIDE, Chooser, Chosen, Span
 from orchestrator.engine.diffs import Diffs
 from orchestrator.engine.services import Services
 from orchestrator.engine.wanted import Wanted
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 
 TRIES = 5
 SHOWN_DIFF_LINES = 600

@@ -19,7 +19,7 @@ from orchestrator.engine.observing import Observer
 from orchestrator.engine.services import Services
 from orchestrator.engine.suspects import Sifter
 from orchestrator.logs import logger
-from orchestrator.ports import Hints, Watcher
+from orchestrator.ports.watching import Hints, Watcher
 
 QUIET_S = 0.05
 """What comes without a pause this long is one burst."""

@@ -20,7 +20,7 @@ from orchestrator.journal.blobs import FOLDER_NAME, Blobs
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql, sync_directory
 from orchestrator.journal.segments import ARCHIVE, segments_of
 from orchestrator.journal.verify import verify
-from orchestrator.ports import VerifyReport
+from orchestrator.ports.journal import VerifyReport
 
 MANIFEST = "manifest.json"
 FORMAT = "orchestrator backup 1"

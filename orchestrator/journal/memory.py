@@ -26,10 +26,8 @@ from orchestrator.journal.ranges import Signed
 from orchestrator.journal.rows import link_problem, origin_of, recorded_of
 from orchestrator.journal.seals import Seals
 from orchestrator.journal.snapshots import KEPT
-from orchestrator.ports import (
+from orchestrator.ports.journal import (
     EVERYTHING,
-    Clock,
-    Entropy,
     EventFilter,
     KnownVersion,
     Mention,
@@ -40,6 +38,7 @@ from orchestrator.ports import (
     Unit,
     VerifyReport,
 )
+from orchestrator.ports.machine import Clock, Entropy
 
 
 class MemoryJournal:

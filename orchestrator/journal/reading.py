@@ -27,7 +27,7 @@ from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, 
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment
 from orchestrator.journal.selecting import select
 from orchestrator.journal.verify import verify
-from orchestrator.ports import EVERYTHING, EventFilter, KnownVersion, VerifyReport
+from orchestrator.ports.journal import EVERYTHING, EventFilter, KnownVersion, VerifyReport
 
 INLINE_BYTES = 16 * 1024
 """Contents up to this are packed and unpacked on the event loop (0.1 ms); larger ones in a worker thread."""

@@ -30,7 +30,8 @@ from orchestrator.journal.snapshots import Snapshots
 from orchestrator.journal.tail import check_tail
 from orchestrator.journal.writer import Writer
 from orchestrator.logs import logger
-from orchestrator.ports import Clock, Entropy, RequestSeen, Step, Unit
+from orchestrator.ports.journal import RequestSeen, Unit
+from orchestrator.ports.machine import Clock, Entropy, Step
 
 KNOWN_BLOBS = 20_000
 KNOWN_STREAMS = 50_000

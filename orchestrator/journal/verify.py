@@ -23,7 +23,7 @@ from orchestrator.journal.seals import Seals
 from orchestrator.journal.segments import ARCHIVE, Archive
 from orchestrator.journal.tail import redaction_in, silence_problems
 from orchestrator.journal.workers import Workers
-from orchestrator.ports import VerifyReport
+from orchestrator.ports.journal import VerifyReport
 
 WORTH_A_PROCESS = 50_000
 """Events; fewer are walked in the calling thread. A process takes 0.2 s to start, as long as 20,000 events."""

@@ -19,7 +19,8 @@ from orchestrator.journal.jobs import Errand, Job, Outcome
 from orchestrator.journal.ledger import Ledger, Row
 from orchestrator.journal.schema import FULL, naming_trouble, sql
 from orchestrator.journal.scrubbing import Scrubber
-from orchestrator.ports import Clock, Entropy, RequestSeen, Step, StreamMoved
+from orchestrator.ports.journal import RequestSeen, StreamMoved
+from orchestrator.ports.machine import Clock, Entropy, Step
 
 Deliver = Callable[[list[tuple["Job", Outcome]]], None]
 

@@ -14,7 +14,7 @@ from orchestrator.core.events.world import OutsideTrigger
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
 from orchestrator.logs import logger
-from orchestrator.ports import Hints
+from orchestrator.ports.watching import Hints
 from orchestrator.workspace.confine import Confinement
 from orchestrator.workspace.ignore import BUILT_IN, RULE_FILES, IgnoreRules, is_temp
 from orchestrator.workspace.inotify import (

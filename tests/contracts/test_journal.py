@@ -26,7 +26,16 @@ from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.ports import ANY_VERSION, EventFilter, Journal, Mention, NewEvent, RequestSeen, StreamMoved, Unit
+from orchestrator.ports.journal import (
+    ANY_VERSION,
+    EventFilter,
+    Journal,
+    Mention,
+    NewEvent,
+    RequestSeen,
+    StreamMoved,
+    Unit,
+)
 from tests.journal.given import (
     PATH,
     STREAM,

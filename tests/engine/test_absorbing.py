@@ -27,7 +27,7 @@ from orchestrator.engine.suspects import paired
 from orchestrator.engine.watching import Watching
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports import Hints
+from orchestrator.ports.watching import Hints
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 

@@ -18,7 +18,8 @@ import pytest
 from orchestrator.core.errors import DiskFull, JournalCorrupt, OrchestratorError, WritesStopped
 from orchestrator.journal import schema
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.ports import EventFilter, Snapshot, Step, StreamMoved, Unit
+from orchestrator.ports.journal import EventFilter, Snapshot, StreamMoved, Unit
+from orchestrator.ports.machine import Step
 from tests.journal.driver import Driver
 from tests.journal.given import SeededEntropy, SteppingClock, by, found, looked, unit
 from tests.journal.platter import Call, Disk, Fault, Kind
