@@ -309,8 +309,7 @@ class Writer:
         return WritesStopped(self._broken or "", hint=MEND)
 
     def _check_epoch(self) -> None:
-        (epoch,) = self._db.execute(sql("epoch")).fetchone()
-        if epoch != self._epoch:
+        if self._db.execute(sql("epoch")).fetchone() != (self._epoch,):
             raise WorkspaceHeld(
                 "another daemon has opened this journal for writing",
                 hint="One daemon serves a workspace; end one of the two.",
