@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from orchestrator.core.ids import Digest, WorkspacePath
 
-Rung = Literal["current", "shifted", "merged"]
-"""How a patch came to fit: on its own base, moved with its lines, or by three-way merge."""
+Rung = Literal["current", "shifted", "anchored", "fuzzy", "merged"]
+"""How a patch came to fit: on its own base, moved with its lines, found again in the same symbol,
+found by likeness, or by three-way merge."""
+
+RUNGS: Final[tuple[Rung, ...]] = ("current", "shifted", "anchored", "fuzzy", "merged")
+"""From the surest down."""
 
 
 class Signature(msgspec.Struct, frozen=True, array_like=True, gc=False):

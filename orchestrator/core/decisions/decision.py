@@ -11,6 +11,7 @@ from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.conflicts import ClashRegion
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.symbols import Outline
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -43,13 +44,23 @@ class Facts(msgspec.Struct, frozen=True):
     base: Base | None = None
     contents: Mapping[Digest, bytes] = {}
     blind: bool = False  # the caller may not know the content: no outcome may depend on it
+    outlines: Mapping[Digest, Outline | None] = {}  # of contents; None: no text
     trouble: OrchestratorError | None = None  # why nothing can be said of it: no regular file, or too large a one
 
 
-class Need(msgspec.Struct, frozen=True):
-    """Fetch these contents and decide again."""
+class Source(msgspec.Struct, frozen=True):
+    """A content to be outlined; the path says in which language."""
 
-    digests: tuple[Digest, ...]
+    path: WorkspacePath
+    digest: Digest
+    data: bytes
+
+
+class Need(msgspec.Struct, frozen=True):
+    """Fetch these contents, and the outlines of these, and decide again."""
+
+    digests: tuple[Digest, ...] = ()
+    outlines: tuple[Source, ...] = ()
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import msgspec
 
-from orchestrator.core.content import Rung
+from orchestrator.core.content import RUNGS
 from orchestrator.core.decisions import patching
 from orchestrator.core.decisions.bases import Rule
 from orchestrator.core.decisions.commands import AllFacts, Delete, Move, Wish
@@ -23,8 +23,6 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.text.patch import FilePatch
-
-_RUNGS: tuple[Rung, ...] = ("current", "shifted", "merged")
 
 
 class FilePart(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +79,7 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
                     clashes.append(outcome)
                 case Apply():
                     parts += _renamed(item, outcome, facts) if item.target != item.path else outcome.parts
-                    rung = max(rung, _RUNGS.index(outcome.rung))
+                    rung = max(rung, RUNGS.index(outcome.rung))
                     seen_whole = seen_whole and outcome.on_seen_whole
                     warnings += (f"{item.path}: {warning}" for warning in outcome.warnings)
         if missing:
@@ -90,7 +88,7 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
             raise _refused(clashes, facts)
         return Apply(
             parts=tuple(parts),
-            rung=_RUNGS[rung],
+            rung=RUNGS[rung],
             on_seen_whole=seen_whole,
             warnings=tuple(warnings),
         )
