@@ -163,7 +163,7 @@ class Writer:
             self._check_epoch()
             self._db.execute(sql("set_mark"), (CLOSED, str(self._ledger.head)))
             self._db.execute("COMMIT")
-        except (sqlite3.Error, WorkspaceHeld):
+        except (sqlite3.Error, WorkspaceHeld, WritesStopped):
             self._undo()
 
     def _outcomes(self, jobs: Sequence[Job]) -> list[Outcome]:
@@ -309,7 +309,11 @@ class Writer:
         return WritesStopped(self._broken or "", hint=MEND)
 
     def _check_epoch(self) -> None:
-        if self._db.execute(sql("epoch")).fetchone() != (self._epoch,):
+        row = self._db.execute(sql("epoch")).fetchone()
+        if row is None:
+            self.stop("the journal lacks its epoch: somebody has altered it")
+            raise WritesStopped(self._broken or "", hint=MEND)
+        if row != (self._epoch,):
             raise WorkspaceHeld(
                 "another daemon has opened this journal for writing",
                 hint="One daemon serves a workspace; end one of the two.",
