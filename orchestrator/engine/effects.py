@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from orchestrator.core.content import IntendedPath, PathChange, Signature, digest_of
 from orchestrator.core.decisions.decision import Apply, Part
-from orchestrator.core.errors import DiskFull, FileBusy, OrchestratorError, PathError, WritesStopped
+from orchestrator.core.errors import DiskFull, FileBusy, IoFailed, OrchestratorError, PathError, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.files import (
     AbortCause,
@@ -173,7 +173,7 @@ class Effects:
             cause = "disk_full"
         elif isinstance(error, FileBusy):
             cause = "file_busy"
-        elif isinstance(error, OrchestratorError) and not isinstance(error, WritesStopped):
+        elif isinstance(error, OrchestratorError) and not isinstance(error, WritesStopped | IoFailed):
             cause = "refused"
         await to_thread.run_sync(landings.abandon)
         origin = msgspec.structs.replace(intent.origin, cause=number)

@@ -17,6 +17,7 @@ from orchestrator.core.errors import (
     DiskFull,
     FileExists,
     FileNotFound,
+    IoFailed,
     NotADirectory,
     NotAFile,
     NotARegularFile,
@@ -241,6 +242,8 @@ def refusal(path: WorkspacePath, error: OSError) -> OrchestratorError:
             return PathTooLong(path, "a name in it is too long for the file system")
         case errno.ENOSPC | errno.EDQUOT:
             return DiskFull(f"no space is left for {escaped(path)}; nothing was changed")
+        case errno.EIO:
+            return IoFailed(path, f"the disk failed: {error.strerror}")
         case errno.EAGAIN:
             return ChangedWhileRead(path, "other programs keep moving it")
         case _:
