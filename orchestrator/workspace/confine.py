@@ -150,7 +150,8 @@ class Confinement:
                 self._require_regular(found, path)
                 handle = self.disk.open_at(directory, name, LOOK)
             try:
-                opened = self.disk.stat(handle)
+                with translated(path):
+                    opened = self.disk.stat(handle)
                 self._require_regular(opened, path)
             except BaseException:
                 self.disk.close(handle)

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import anyio
 import msgspec
+from structlog.testing import capture_logs
 
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import Params
@@ -131,8 +132,27 @@ def _caller(agent: str, kind: AgentClass) -> Caller:
 
 
 @asynccontextmanager
-async def living(state_dir: Path, root: Path, disk: Disk, *, step: Step = lambda name: None) -> AsyncIterator[Inside]:
-    """From start and recovery to a clean stop. Raises what the start raises."""
+async def living(
+    state_dir: Path,
+    root: Path,
+    disk: Disk,
+    *,
+    step: Step = lambda name: None,
+    leave: Callable[[], object] = lambda: None,
+) -> AsyncIterator[Inside]:
+    """From start and recovery to a clean stop; `leave` is called just before the journal is closed.
+
+    What the daemon would log is dropped. Raises what the start raises.
+    """
+    with capture_logs():
+        async with _living(state_dir, root, disk, step, leave) as life:
+            yield life
+
+
+@asynccontextmanager
+async def _living(
+    state_dir: Path, root: Path, disk: Disk, step: Step, leave: Callable[[], object]
+) -> AsyncIterator[Inside]:
     clock, entropy = SystemClock(), SystemEntropy()
     journal = await SqliteJournal.open(state_dir, clock=clock, entropy=entropy, step=step)
     workspace = LocalWorkspace(str(root), disk=disk, step=step)
@@ -160,5 +180,6 @@ async def living(state_dir: Path, root: Path, disk: Disk, *, step: Step = lambda
         async with engine.running():
             yield Inside(engine, services)
     finally:
+        leave()
         workspace.close()
         await journal.close()
