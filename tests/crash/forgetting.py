@@ -1,4 +1,4 @@
-"""A disk in memory that keeps what is synced and what is pending apart: at a power cut any part of the pending survives.
+"""A disk in memory that keeps what is synced and what is pending apart; at a power cut any part of that survives.
 
 It stands in for the kernel under `LocalWorkspace`, call for call (tests/contracts runs over it too).
 """
