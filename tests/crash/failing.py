@@ -32,7 +32,7 @@ class FailingDisk:
 
     def arm(self, fault: Fault, at: int) -> None:
         """From now on, the `at`-th call (from 1) has the fault."""
-        self._fault, self._at, self._count = fault, at, 0
+        self._fault, self._at, self._count, self.fired = fault, at, 0, None
 
     def mend(self) -> None:
         self._fault = None
