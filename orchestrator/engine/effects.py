@@ -115,7 +115,7 @@ class Effects:
             if p.after is not None and p.data is not None:
                 self._s.contents.put(p.after, p.data, p.document)
         if plan.emptied:
-            await self._finish(landings, number, plan.emptied)
+            await self._s.fenced(partial(self._empty, landings, number, plan.emptied))
         else:
             self._s.in_background(partial(self._finish, landings, number))
         return Applied(number, recorded, applied, intended, (*plan.warnings, *landings.warnings))
@@ -208,7 +208,17 @@ class Effects:
             return ()
         return ((read.digest, read.data),)
 
-    async def _finish(self, landings: Landings, number: Seq, emptied: tuple[WorkspacePath, ...] = ()) -> None:
+    async def _empty(self, landings: Landings, number: Seq, emptied: tuple[WorkspacePath, ...]) -> None:
+        """Finish, and remove the directories that the change left empty. The change itself is done by now."""
+        await self._finish(landings, number)
+        try:
+            for path in emptied:
+                await to_thread.run_sync(self._s.workspace.remove_empty, path)
+        except WritesStopped as error:
+            self.stop(error.message)
+            raise
+
+    async def _finish(self, landings: Landings, number: Seq) -> None:
         """Unlink what was swapped out; bytes that nobody knew are kept first."""
         for _ in range(FINISH_TRIES):
             strays = await to_thread.run_sync(landings.finish)
@@ -216,8 +226,6 @@ class Effects:
                 break
             for stray in strays:
                 await self.keep_strays(stray.path, (stray.data,), number)
-        for path in emptied:
-            await to_thread.run_sync(self._s.workspace.remove_empty, path)
 
     async def keep_strays(self, path: WorkspacePath, strays: tuple[bytes, ...], change: Seq | None) -> None:
         """Make blobs of bytes that stood in a temporary file and that no event explains."""

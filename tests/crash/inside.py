@@ -5,22 +5,23 @@ Where a fault is wanted at each call in turn, a process for every one of them wo
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import msgspec
 from structlog.testing import capture_logs
 
+from orchestrator.api.framing import PROTOCOL, Preamble
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import JournalEntry, Result
 from orchestrator.clients.connection import asked
 from orchestrator.clients.following import Answered
 from orchestrator.clients.python import FileAccess
-from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import AgentName, SessionId
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.engine.caller import Caller
@@ -33,6 +34,7 @@ from orchestrator.journal.signing import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports import Disk, Step
+from orchestrator.servers.auth import Doorkeeper
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.workspace.local import LocalWorkspace
 from tests.crash.given import POLICY
@@ -51,7 +53,7 @@ class Within(FileAccess):
         call = asked(0, name, params)
         values = msgspec.json.decode(call.line)["params"]
         result = await self._dispatcher.run(self._caller, name, msgspec.json.encode(values), None)
-        return cast(Result, msgspec.json.decode(msgspec.json.encode(result), type=BY_NAME[name].result))
+        return msgspec.json.decode(msgspec.json.encode(result), type=BY_NAME[name].result)
 
 
 class CountedServices(Services):
@@ -88,14 +90,17 @@ class Inside:
         self._dispatcher = Dispatcher(engine)
 
     async def client(self, agent: str) -> Within:
-        """Come in as an agent."""
-        caller = _caller(agent, "local")
+        """Come in by the door, as an agent."""
+        preamble = Preamble(orchestrator=PROTOCOL, door="rpc", agent=agent)
+        caller = await Doorkeeper(self.services, uid=os.getuid()).admit(preamble, os.getuid())
         await self._engine.open_session(caller, "test")
         return Within(self._dispatcher, caller)
 
     @property
     def person(self) -> Within:
-        return Within(self._dispatcher, _caller("person", "person"))
+        """The one at the keyboard."""
+        name, session = AgentName("person:test"), SessionId("s-person")
+        return Within(self._dispatcher, Caller(agent=name, agent_class="person", session=session, door="rpc"))
 
     async def writes_stopped(self) -> bool:
         return (await self.person.status()).health.state == "writes_stopped"
@@ -125,10 +130,6 @@ class Inside:
         rebuilt = await self.person.journal_rebuild()
         assert rebuilt.ok, rebuilt.first_difference
         assert self.services.workspace.temps() == []
-
-
-def _caller(agent: str, kind: AgentClass) -> Caller:
-    return Caller(agent=AgentName(agent), agent_class=kind, session=SessionId(f"s-{agent}"), door="rpc")
 
 
 @asynccontextmanager
