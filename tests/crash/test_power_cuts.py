@@ -163,15 +163,17 @@ async def one(act: Act, life: Inside, files: FileAccess, disk: ForgettingDisk, k
         raise PowerGone
 
 
-async def scenario(base: Path, acts: list[Act], luck: int) -> str:
+async def scenario(
+    base: Path, acts: list[Act], luck: int, *, make: Callable[[], ForgettingDisk] = ForgettingDisk
+) -> str:
     """Cut the power at a call, perhaps once more while recovering; what became of the act that was cut off."""
-    calm = filled()
+    calm = filled(ForgettingDisk())
     rehearsed = await perform(base / "plain", acts, calm, Plug(calm, None))
     assert len(rehearsed.trees) == len(acts) + 1
     if not rehearsed.calls:
         return "nothing to do"
     chance = random.Random(luck)
-    disk = filled()
+    disk = filled(make())
     plug = Plug(disk, chance.randint(1, rehearsed.calls))
     done = await perform(base / "cut", acts, disk, plug, lambda: shutil.copytree(base / "cut/state", base / "state"))
     disk = disk.after_the_cut(chance)
@@ -228,8 +230,7 @@ async def recovered(base: Path, disk: ForgettingDisk, rehearsed: Rehearsed, *, a
     return verdict
 
 
-def filled() -> ForgettingDisk:
-    disk = ForgettingDisk()
+def filled(disk: ForgettingDisk) -> ForgettingDisk:
     for path, data in AT_FIRST.items():
         disk.put(path, data)
     return disk
