@@ -6,8 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from demo import checks, story
+from demo import checks, past, story
 from demo.agents import agents
+from demo.play import Play
 from demo.props import shared_file
 from demo.stage import DemoFailed, Stage, stage
 from demo.telling import Teller
@@ -41,12 +42,14 @@ def play(made: Stage, teller: Teller, source: Path) -> bool:
             hello = agent.hello
             teller.line(f"       {agent.name} is connected: MCP {hello['revision']}, {len(hello['tools'])} tools")
         shared = shared_file(made.workspace, alice)
-        acts = story.Play(made, teller, alice, bob, shared)
+        acts = Play(made, teller, alice, bob, shared)
         seen = story.same_time(acts)[1]
         aside = story.stale(acts, seen)
         story.overlap(acts, seen)
         story.protected(acts)
         story.undo(acts, aside)
+        past.outsider(acts)
+        past.taken_back(acts)
         story.crash(acts)
     checks.history(made, teller, shared.path)
     after = checks.snapshot(made.workspace)

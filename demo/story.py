@@ -1,30 +1,17 @@
-"""What happens: seven scenes, each of which says what must come of it."""
+"""What happens: six scenes, each of which says what must come of it."""
 
 from __future__ import annotations
 
 import os
 import signal
-from typing import Any, NamedTuple
 
-from demo.agents import Agent, Answer
-from demo.props import Shared
-from demo.stage import DemoFailed, Stage
-from demo.telling import Teller
+from demo.play import Play, became, holds, marked, served
+from demo.stage import DemoFailed
 
 PROTECTED = "Makefile"
 PROTECTED_LINES = "\n# a target that an agent would like to have\nhello:\n\t@echo hello\n"
 BIG_LINES = 120_000
 ATTEMPTS = 6
-
-
-class Play(NamedTuple):
-    """Who and what is on the stage."""
-
-    stage: Stage
-    teller: Teller
-    alice: Agent
-    bob: Agent
-    shared: Shared
 
 
 def same_time(play: Play) -> tuple[str, ...]:
@@ -35,14 +22,14 @@ def same_time(play: Play) -> tuple[str, ...]:
     for agent in (play.alice, play.bob):
         agent.ask("read_file", path=path)
     for agent in (play.alice, play.bob):
-        head = _served(agent.answer()).split("\n", 1)[0]
+        head = served(agent.answer()).split("\n", 1)[0]
         teller.line(f"       {agent.name} read {head}")
         seen.append(head.removeprefix(path).split(",")[0].strip())
     for agent, place in ((play.alice, places[1]), (play.bob, places[3])):
-        agent.ask("edit_file", path=path, changes=[_marked(place, agent.name)], reason="a note of my own")
+        agent.ask("edit_file", path=path, changes=[marked(place, agent.name)], reason="a note of my own")
     for agent in (play.alice, play.bob):
-        teller.change(agent.name, "edit_file", _became("applied", agent.answer()))
-    _holds(play, f"{places[1]} (alice)", f"{places[3]} (bob)")
+        teller.change(agent.name, "edit_file", became("applied", agent.answer()))
+    holds(play, f"{places[1]} (alice)", f"{places[3]} (bob)")
     return tuple(seen)
 
 
@@ -51,16 +38,16 @@ def stale(play: Play, seen: str) -> str:
     teller, path, places = play.teller, play.shared.path, play.shared.places
     teller.chapter("Alice adds lines above; bob's patch is against the text of before, and is rebased")
     added = f"{places[0]}\nalice was here, line one\nalice was here, line two"
-    first = _became(
+    first = became(
         "applied",
         play.alice.call("edit_file", path=path, changes=[{"search": places[0], "replace": added}], reason="an aside"),
     )
     teller.change("alice", "edit_file", first)
-    second = _became("applied", play.bob.call("edit_file", path=path, changes=[_marked(places[4], "bob")], base=seen))
+    second = became("applied", play.bob.call("edit_file", path=path, changes=[marked(places[4], "bob")], base=seen))
     teller.change("bob", "edit_file", second)
     if second["rung"] != "shifted":
         raise DemoFailed(f"bob's stale patch was fitted by {second['rung']}, not shifted")
-    _holds(play, "alice was here, line two", f"{places[4]} (bob)")
+    holds(play, "alice was here, line two", f"{places[4]} (bob)")
     return str(first["change"])
 
 
@@ -70,9 +57,9 @@ def overlap(play: Play, seen: str) -> None:
     teller.chapter("Both change the same line: a conflict, which a person settles")
     hers, his = f"{place} (as alice has it)", f"{place} (as bob has it)"
     changes = [{"search": place, "replace": hers}]
-    teller.change("alice", "edit_file", _became("applied", play.alice.call("edit_file", path=path, changes=changes)))
+    teller.change("alice", "edit_file", became("applied", play.alice.call("edit_file", path=path, changes=changes)))
     answer = play.bob.call("edit_file", path=path, changes=[{"search": place, "replace": his}], base=seen)
-    conflict = _became("conflict", answer)
+    conflict = became("conflict", answer)
     teller.change("bob", "edit_file", conflict)
     if hers not in answer.texts[1]:
         raise DemoFailed("the conflict does not show bob the current lines")
@@ -85,7 +72,7 @@ def overlap(play: Play, seen: str) -> None:
     teller.change("a person", f"orchestrator conflicts resolve {name}", settled)
     known = play.bob.call("await_change", id=name).json
     teller.line(f"       bob's await_change({name}) says: {known['status']}, {known['message']}")
-    _holds(play, f"{hers}\n{his}")
+    holds(play, f"{hers}\n{his}")
 
 
 def protected(play: Play) -> None:
@@ -95,7 +82,7 @@ def protected(play: Play) -> None:
     mode = "append" if (play.stage.workspace / PROTECTED).exists() else "create"
     before = (play.stage.workspace / PROTECTED).read_bytes() if mode == "append" else b""
     answer = play.bob.call("write_file", path=PROTECTED, content=PROTECTED_LINES, mode=mode, reason="for a demo")
-    waiting = _became("waiting", answer)
+    waiting = became("waiting", answer)
     teller.change("bob", f"write_file {PROTECTED}", waiting)
     name = str(waiting["approval"])
     play.bob.ask("await_change", id=name)
@@ -106,7 +93,7 @@ def protected(play: Play) -> None:
         raise DemoFailed(f"{PROTECTED} changed before anyone agreed")
     granted = play.stage.person("approvals", "approve", name).answer
     teller.change("a person", f"orchestrator approvals approve {name}", granted)
-    known = _became("applied", play.bob.answer())
+    known = became("applied", play.bob.answer())
     teller.line(f"       bob, who waited, hears: {known['status']} as {known['change']}")
     if not play.stage.read(PROTECTED).endswith(PROTECTED_LINES):
         raise DemoFailed(f"{PROTECTED} does not hold what was approved")
@@ -116,8 +103,8 @@ def undo(play: Play, change: str) -> None:
     """A change from the middle of the history goes; what came later stays."""
     teller, places = play.teller, play.shared.places
     teller.chapter(f"Alice takes back {change}, from the middle of the history; later work stays")
-    teller.change("alice", f"revert {change}", _became("applied", play.alice.call("revert", change=change)))
-    _holds(play, f"{places[1]} (alice)", f"{places[4]} (bob)", f"{places[2]} (as alice has it)")
+    teller.change("alice", f"revert {change}", became("applied", play.alice.call("revert", change=change)))
+    holds(play, f"{places[1]} (alice)", f"{places[4]} (bob)", f"{places[2]} (as alice has it)")
     if "alice was here" in play.stage.read(play.shared.path):
         raise DemoFailed("what was reverted is still there")
 
@@ -137,9 +124,9 @@ def crash(play: Play) -> None:
     request_id = told["details"]["request_id"]
     teller.line(f"       bob is told: {told['code']}, request_id {request_id}")
     arguments = {"path": path, "content": content, "mode": "create", "request_id": request_id}
-    applied = _became("applied", play.bob.call("write_file", **arguments))
+    applied = became("applied", play.bob.call("write_file", **arguments))
     teller.change("bob", f"write_file {path}, again with the same request_id", applied)
-    once_more = _became("applied", play.bob.call("write_file", **arguments))
+    once_more = became("applied", play.bob.call("write_file", **arguments))
     if once_more["change"] != applied["change"]:
         raise DemoFailed(f"the same request was applied twice: {applied['change']} and {once_more['change']}")
     teller.line(f"       and once more: the same answer, {once_more['change']}; it was applied once")
@@ -152,7 +139,7 @@ def crash(play: Play) -> None:
     teller.line(f"       `orchestrator up` finds it running, process {facts['pid']}; changes it recovered: {recovered}")
     if any(name.startswith(".orchestrator-") for name in os.listdir(play.stage.workspace)):
         raise DemoFailed("a temporary file was left behind")
-    again = _served(play.alice.call("read_file", path=path, end=1)).split("\n", 1)[0]
+    again = served(play.alice.call("read_file", path=path, end=1)).split("\n", 1)[0]
     teller.line(f"       alice's session goes on: {again}")
 
 
@@ -167,7 +154,7 @@ def _killed_while_writing(play: Play, pid: int) -> tuple[str, str, bool]:
         if not mid or _caught(play, pid, path):
             os.kill(pid, signal.SIGKILL)
             return path, content, mid
-        _became("applied", play.bob.answer())
+        became("applied", play.bob.answer())
     raise AssertionError("the last attempt always kills")
 
 
@@ -182,29 +169,3 @@ def _caught(play: Play, pid: int, path: str) -> bool:
             os.kill(pid, signal.SIGCONT)
         if path in names:
             return False
-
-
-def _marked(place: str, who: str) -> dict[str, str]:
-    return {"search": place, "replace": f"{place} ({who})"}
-
-
-def _became(status: str, answer: Answer) -> dict[str, Any]:
-    told = answer.json
-    if answer.refused or told["status"] != status:
-        raise DemoFailed(f"{status} was expected, and the answer is: {answer.texts[0][:1000]}")
-    return told
-
-
-def _served(answer: Answer) -> str:
-    if answer.refused:
-        raise DemoFailed(f"a read was refused: {answer.texts[0]}")
-    return answer.texts[0]
-
-
-def _holds(play: Play, *passages: str) -> None:
-    text = play.stage.read(play.shared.path)
-    for passage in passages:
-        if text.count(passage) != 1:
-            raise DemoFailed(
-                f"{play.shared.path} should hold {passage!r} once, and holds it {text.count(passage)} times"
-            )

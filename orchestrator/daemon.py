@@ -29,12 +29,15 @@ from orchestrator.engine.engine import Engine
 from orchestrator.engine.people import DaemonFacts
 from orchestrator.engine.restoring import restored
 from orchestrator.engine.services import Services
+from orchestrator.journal.ballast import BALLAST_BYTES
 from orchestrator.journal.keeping import SqliteKeeper
 from orchestrator.journal.signing import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports import EventFilter, Step, Watcher
+from orchestrator.ports.journal import EventFilter
+from orchestrator.ports.machine import Step
+from orchestrator.ports.watching import Watcher
 from orchestrator.servers.auth import Doorkeeper
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind
@@ -113,7 +116,12 @@ class Daemon:
         config = self._config
         clock, entropy = SystemClock(), SystemEntropy()
         journal = await SqliteJournal.open(
-            config.state_dir, clock=clock, entropy=entropy, step=self._step, mark=_mark(config)
+            config.state_dir,
+            clock=clock,
+            entropy=entropy,
+            step=self._step,
+            mark=_mark(config),
+            ballast_bytes=BALLAST_BYTES,
         )
         stack.push_async_callback(journal.close)
         self._keeper = SqliteKeeper(journal, clock=clock)

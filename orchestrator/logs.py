@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from contextlib import suppress
+from typing import Any, TextIO, cast
 
 import structlog
+
+
+class Lines:
+    """A stream that loses what it can't write: a full disk must not end the daemon by its own log."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.flush()
 
 
 def start_logging() -> None:
@@ -17,7 +33,7 @@ def start_logging() -> None:
             structlog.processors.format_exc_info,
             structlog.processors.JSONRenderer(),
         ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, Lines(sys.stderr))),
         cache_logger_on_first_use=True,
     )
 

@@ -32,7 +32,7 @@ from orchestrator.journal.mark import Mark, MarkFile
 from orchestrator.journal.restoring import restore_backup, set_aside, set_unnamed_contents_aside
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports import EventFilter, NewEvent, Unit
+from orchestrator.ports.journal import EventFilter, NewEvent, Unit
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.holding import hold_root, hold_state
 from orchestrator.workspace.local import LocalWorkspace

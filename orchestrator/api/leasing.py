@@ -20,7 +20,7 @@ class ReservePaths(Params, frozen=True, kw_only=True):
         tuple[str, ...],
         Meta(
             description="What you will work on, gitignore-style: 'src/api' and all in it, '/a.py' in the root only, "
-            "'*.sql' at any depth, '!x' excepts.",
+            "'*.sql' at any depth; '!x' excepts from those before it.",
             min_length=1,
             max_length=100,
         ),

@@ -94,7 +94,7 @@ OPERATIONS: tuple[Operation, ...] = (
         result=r.ChangeAnswer,
         writes=True,
         core=True,
-        summary="Apply a unified diff to one file, or create or delete one by it.",
+        summary="Apply a unified diff, of one file or several (all of it or none); creates, deletes and renames too.",
         raises=(*CHANGES, e.FileNotFound, e.PatchInvalid, e.SearchNotFound, e.SearchAmbiguous, e.BaseRequired),
     ),
     Operation(
@@ -114,9 +114,8 @@ OPERATIONS: tuple[Operation, ...] = (
         writes=True,
         destructive=True,
         core=True,
-        summary="Move or rename one file; never overwrites.",
+        summary="Move or rename a file or a folder; never overwrites.",
         raises=(*CHANGES, e.FileNotFound, e.FileExists),
-        planned=("a directory as source",),
     ),
     Operation(
         name="delete_file",
@@ -125,9 +124,8 @@ OPERATIONS: tuple[Operation, ...] = (
         writes=True,
         destructive=True,
         core=True,
-        summary="Delete one file; revert brings it back.",
+        summary="Delete a file, or a folder with all in it; revert brings it back.",
         raises=(*CHANGES, e.FileNotFound),
-        planned=("a directory as path",),
     ),
     Operation(
         name="create_directory",

@@ -38,7 +38,7 @@ Limit = Annotated[int, Meta(description="Most entries in one answer.", ge=1, le=
 Cursor = Annotated[str | None, Meta(description="`cursor` of the last answer, to go on from there.")]
 
 
-MOMENT = "'@N', ISO 8601 such as '2026-11-21T09:30:00+01:00' (no zone: UTC), or ms since 1970."
+MOMENT = "'@N', or a time in ISO 8601 such as '2026-11-21T09:30:00+01:00' (no zone: UTC)."
 
 
 class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -127,7 +127,7 @@ class EditFile(ChangeParams, frozen=True, kw_only=True):
 
 
 class ApplyPatch(ChangeParams, frozen=True, kw_only=True):
-    patch: Annotated[str, Meta(description="A unified diff of one file ('--- a/x', '+++ b/x', '@@ …').", min_length=1)]
+    patch: Annotated[str, Meta(description="A unified diff, also git's: '--- a/x', '+++ b/x', '@@ …'.", min_length=1)]
     path: Annotated[str | None, Meta(description="The file, if the patch has no file header.")] = None
     base: BaseText = None
     supersedes: Supersedes = None

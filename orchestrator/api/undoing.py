@@ -8,12 +8,8 @@ from msgspec import Meta
 
 from orchestrator.api import results as r
 from orchestrator.api.operation import CHANGES, Operation
-from orchestrator.api.parameters import ChangeParams, Version
+from orchestrator.api.parameters import MOMENT, ChangeParams, Version
 from orchestrator.core import errors as e
-
-Moment = Annotated[
-    Version | None, Meta(description="'@N', a time in ISO 8601 (UTC without a zone), or ms since the epoch.")
-]
 
 
 class Rollback(ChangeParams, frozen=True, kw_only=True):
@@ -26,8 +22,8 @@ class Rollback(ChangeParams, frozen=True, kw_only=True):
         tuple[str, ...],
         Meta(description="Only these files, gitignore-style; '!x' excepts. Use it to accept a part of a preview."),
     ] = ()
-    since: Annotated[Moment, Meta(description="Only what came after: '@N', ISO 8601, or ms.")] = None
-    until: Annotated[Moment, Meta(description="Only what came until then: '@N', ISO 8601, or ms.")] = None
+    since: Annotated[Version | None, Meta(description=f"Only what came after: {MOMENT}")] = None
+    until: Annotated[Version | None, Meta(description=f"Only what came until then: {MOMENT}")] = None
 
 
 class UndoneFile(r.Result, frozen=True, kw_only=True):

@@ -163,7 +163,7 @@ class AgentCalls:
         base: str | int | None = None,
         supersedes: str | int | None = None,
     ) -> r.ChangeAnswer:
-        """Apply a unified diff to one file, or create or delete one by it."""
+        """Apply a unified diff, of one file or several (all of it or none); creates, deletes and renames too."""
         return await self._call(
             r.ChangeAnswer,
             p.ApplyPatch(
@@ -214,7 +214,7 @@ class AgentCalls:
         request_id: str | None = None,
         base: str | int | None = None,
     ) -> r.ChangeAnswer:
-        """Move or rename one file; never overwrites."""
+        """Move or rename a file or a folder; never overwrites."""
         return await self._call(
             r.ChangeAnswer,
             p.MoveFile(
@@ -231,7 +231,7 @@ class AgentCalls:
         request_id: str | None = None,
         base: str | int | None = None,
     ) -> r.ChangeAnswer:
-        """Delete one file; revert brings it back."""
+        """Delete a file, or a folder with all in it; revert brings it back."""
         return await self._call(
             r.ChangeAnswer, p.DeleteFile(path=path, preview=preview, reason=reason, request_id=request_id, base=base)
         )

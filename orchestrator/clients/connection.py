@@ -17,6 +17,7 @@ from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome
 from orchestrator.api.operations import BY_NAME, Operation
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import Result
+from orchestrator.clients.starting import check_state_directory
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, OrchestratorError
 
 R = TypeVar("R", bound=Result)
@@ -105,12 +106,17 @@ def welcomed(line: bytes) -> Welcome:
     raise RemoteError(refusal)
 
 
-def socket_of(workspace: str | None) -> str:
-    """Where the workspace's daemon listens, by its location file. Raises DaemonUnreachable, WorkspaceUnknown."""
+def socket_of(workspace: str | None, state_dir: str | None = None) -> str:
+    """Where the workspace's daemon listens, by its location file.
+
+    Raises DaemonUnreachable, WorkspaceUnknown; StateDirectoryInUse where it keeps its state elsewhere than asked for.
+    """
     root = locations.find_workspace(workspace)
     known = locations.read_location(locations.workspace_id(root))
     if known is None or known.state == "stopped":
         raise DaemonUnreachable(f"no daemon runs for {root}")
+    if state_dir is not None:
+        check_state_directory(known, state_dir)
     return known.socket
 
 

@@ -18,6 +18,9 @@ from orchestrator.core.errors import escaped
 _STATUS_COLOURS = {"applied": "green", "preview": "cyan", "waiting": "yellow", "conflict": "yellow"}
 _SIGNS = {"FileEntry": "", "DirectoryEntry": "/", "SymbolicLinkEntry": "@", "OtherEntry": "?"}
 
+MOST_NAMES = 6
+"""Of one event in its line; `--json` has all."""
+
 
 def rendered(result: r.Result) -> Iterator[str]:
     """The lines of an answer."""
@@ -51,7 +54,7 @@ def rendered(result: r.Result) -> Iterator[str]:
             yield from _session(result)
         case r.Approvals():
             yield from table(
-                (a.approval, when(a.since), a.agent or "", a.operation, ", ".join(a.paths), a.reason)
+                (a.approval, when(a.since), a.agent or "", a.operation, some(a.paths), a.reason)
                 for a in result.approvals
             )
         case r.ApprovalInfo():
@@ -121,6 +124,12 @@ def diff_lines(diff: str) -> Iterator[str]:
             yield click.style(line, fg="cyan")
         else:
             yield line
+
+
+def some(names: Sequence[str]) -> str:
+    """Names in one cell; of many the first, and how many more there are."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def when(at_ms: int) -> str:
@@ -232,7 +241,7 @@ def _session(info: r.SessionInfo) -> Iterator[str]:
     for title, rows in (
         ("read", [(x.path, x.version_id, x.lines, "stale" if x.stale else "") for x in info.recent_reads]),
         ("waits", [(x.id, x.kind, x.path, when(x.since)) for x in info.pending]),
-        ("changed", [(x.change, x.operation, ", ".join(x.paths), when(x.at)) for x in info.uncommitted_changes]),
+        ("changed", [(x.change, x.operation, some(x.paths), when(x.at)) for x in info.uncommitted_changes]),
         ("leases", [(x.lease, x.agent, x.mode, " ".join(x.globs), when(x.expires_at)) for x in info.leases]),
         ("tasks", [(x.task, x.title, x.agent, when(x.since)) for x in info.tasks]),
     ):
@@ -270,7 +279,7 @@ def _about(event: dict[str, object]) -> str:
         return path
     paths = event.get("paths")
     if isinstance(paths, list):
-        return ", ".join(str(p["path"]) if isinstance(p, dict) and "path" in p else str(p) for p in paths)
+        return some([str(p["path"]) if isinstance(p, dict) and "path" in p else str(p) for p in paths])
     return ""
 
 

@@ -65,7 +65,7 @@ class Dialler:
 
     def first(self) -> Link:
         """Connect, starting the daemon if none runs. Raises OrchestratorError, OSError."""
-        known = locations.read_location(self._identity)
+        known = self._known()
         try:
             if known is not None:
                 return self._link(known.socket, self._options.session)
@@ -76,7 +76,7 @@ class Dialler:
 
     def again(self, session: str | None) -> Link:
         """Connect to the daemon that comes after. One that a person stopped is not started from here."""
-        known = locations.read_location(self._identity)
+        known = self._known()
         if known is None:
             raise StillUnreachable("its location file was removed")
         try:
@@ -91,6 +91,13 @@ class Dialler:
                 raise StillUnreachable("the old one is still ending") from error
             raise
         return self._resumed(location.socket, session)
+
+    def _known(self) -> locations.Location | None:
+        """Where the daemon is, or was last. Raises StateDirectoryInUse."""
+        known = locations.read_location(self._identity)
+        if known is not None and self._options.state_dir is not None:
+            starting.check_state_directory(known, self._options.state_dir)
+        return known
 
     def _resumed(self, path: str, session: str | None) -> Link:
         try:

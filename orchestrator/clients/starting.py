@@ -1,7 +1,7 @@
 """Starting the daemon, detached, unless one answers. Standard library only: the stdio door does this too."""
 
 # Importing pathlib would take 6 ms of the stdio door's 45.
-# ruff: noqa: PTH103, PTH123
+# ruff: noqa: PTH103, PTH111, PTH123
 
 from __future__ import annotations
 
@@ -84,12 +84,18 @@ def environment() -> dict[str, str]:
     return kept
 
 
+def check_state_directory(known: Location, wanted: str) -> None:
+    """Raises StateDirectoryInUse where the daemon that answers there keeps its state elsewhere."""
+    elsewhere = os.path.realpath(known.state_dir) != os.path.realpath(os.path.expanduser(wanted))
+    if elsewhere and locations.answers(known.socket):
+        raise StateDirectoryInUse(f"the daemon runs with the state directory {known.state_dir}")
+
+
 def _running(identity: str, wanted: str) -> Location | None:
     found = locations.read_location(identity)
     if found is None or not locations.answers(found.socket):
         return None
-    if os.path.realpath(found.state_dir) != os.path.realpath(wanted):
-        raise StateDirectoryInUse(f"the daemon runs with the state directory {found.state_dir}")
+    check_state_directory(found, wanted)
     return found
 
 

@@ -464,6 +464,7 @@ class WritesStopped(OperatorError):
     """The disk refused a sync or is full; nothing is written until that is mended."""
 
     code = "writes_stopped"
+    hint = "Mend the disk, then restart the daemon."
 
 
 class SigningKeyUnusable(OperatorError):

@@ -1,4 +1,4 @@
-"""Moments as callers write them: a position in the journal, a date, or milliseconds."""
+"""Moments as callers write them: a position in the journal, or a date and time."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import re
 import msgspec
 
 from orchestrator.core.errors import ParameterInvalid, escaped
-from orchestrator.core.ids import Seq
+from orchestrator.core.ids import Seq, show
 
-_POSITION = re.compile(r"@([0-9]{1,18})")
-_MS = re.compile(r"[0-9]{1,15}")
+_POSITION = re.compile(r"(@?)([0-9]{1,18})")
+_HINT = "A time is written as '2026-11-21T09:30:00+01:00' (without a zone: UTC), a position as '@42'."
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -25,27 +25,27 @@ class Moment(msgspec.Struct, frozen=True):
         return seq > self.seq if self.seq is not None else at >= (self.at or 0)
 
 
-def parse_moment(raw: str | int, *, parameter: str) -> Moment:
-    """Read `@42`, `2026-11-21`, `2026-11-21T09:30+01:00`, or milliseconds since the epoch.
+def parse_moment(raw: str | int, *, parameter: str, head: int) -> Moment:
+    """Read `@42`, `42`, `2026-11-21` or `2026-11-21T09:30+01:00`.
 
+    A bare number is a position, as everywhere; one past `head` was meant as a time, and is refused.
     A time without a zone is UTC, a date alone its first moment. Raises ParameterInvalid.
     """
     text = str(raw)
     if position := _POSITION.fullmatch(text):
-        return Moment(seq=Seq(int(position[1])))
-    if _MS.fullmatch(text):
-        return Moment(at=int(text))
+        seq = Seq(int(position[2]))
+        if seq > head and not position[1]:
+            raise ParameterInvalid(
+                parameter, f"{text} is a position ahead of the journal, which ends at {show(head)}", hint=_HINT
+            )
+        return Moment(seq=seq)
     try:
         moment = datetime.datetime.fromisoformat(text)
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=datetime.UTC)
         since_epoch = moment - datetime.datetime.fromtimestamp(0, datetime.UTC)
     except (ValueError, OverflowError) as error:
-        raise ParameterInvalid(
-            parameter,
-            f"{escaped(text[:100])!r} is no moment",
-            hint="Write '@42', '2026-11-21T09:30:00+01:00' (without a zone: UTC), or milliseconds since 1970.",
-        ) from error
+        raise ParameterInvalid(parameter, f"{escaped(text[:100])!r} is no moment", hint=_HINT) from error
     return Moment(at=since_epoch // datetime.timedelta(milliseconds=1))
 
 

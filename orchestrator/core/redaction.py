@@ -37,7 +37,7 @@ def fields_to_blank(seq: Seq, event: Event, wanted: tuple[str, ...]) -> tuple[st
     if not allowed:
         raise NotRedactable(
             f"event {show(seq)} ({tag_of(event)}) has no field that can be redacted",
-            hint="Contents are redacted by `orchestrator journal redact --blob sha256:…`.",
+            hint=f"{_texts(event)}Contents are redacted by `orchestrator journal redact --blob sha256:…`.",
         )
     strange = [name for name in wanted if name not in allowed]
     if strange:
@@ -52,3 +52,9 @@ def fields_to_blank(seq: Seq, event: Event, wanted: tuple[str, ...]) -> tuple[st
             hint="It was empty, or is redacted already.",
         )
     return found
+
+
+def _texts(event: Event) -> str:
+    """Where the texts stand that a reader of the log saw beside this event: a change's are in what opened it."""
+    opened = getattr(event, "change", None)
+    return f"The change's texts: `orchestrator journal redact {show(opened)}`. " if isinstance(opened, int) else ""

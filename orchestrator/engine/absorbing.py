@@ -19,7 +19,8 @@ from orchestrator.engine.observing import Observer
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.engine.suspects import Suspects, chunked, paired, standing
 from orchestrator.logs import logger
-from orchestrator.ports import FileStat, NewEvent, StreamMoved, Unit
+from orchestrator.ports.journal import NewEvent, StreamMoved, Unit
+from orchestrator.ports.workspace import FileStat
 
 PATHS = 100
 """In one append at most: their locks are held together, so this bounds how long a caller waits for one of them."""

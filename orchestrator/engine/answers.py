@@ -24,7 +24,7 @@ from orchestrator.core.text.encoding import Document, edits_between, splice
 from orchestrator.core.text.merge import merge_favouring_proposed
 from orchestrator.engine.diffs import Diffs, diff_text
 from orchestrator.engine.services import Services
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 
 _OUTCOMES = (tag_of(ChangeApplied), tag_of(ChangeAborted), tag_of(ChangeDiverged))
 
@@ -133,7 +133,7 @@ class Answers:
                 conflict=number,
             )
         diff, truncated = (None, False)
-        if shows(found.path):
+        if all(map(shows, (found.path, *found.names))):
             diff, truncated = await self.conflict_diff(conflict)
         return r.ChangeAnswer(
             status="conflict",
@@ -262,7 +262,7 @@ class Answers:
 
     async def of_plan(self, plan: Apply, *, would_be: str, shows: Shows) -> r.ChangeAnswer:
         """A preview."""
-        shown = all(shows(part.path) for part in plan.parts)
+        shown = all(shows(name) for part in plan.parts for name in (part.path, *part.names))
         diff, truncated = await self._diffs.of_parts(plan.parts) if shown else (None, False)
         return r.ChangeAnswer(
             status="preview",

@@ -17,7 +17,8 @@ from orchestrator.core.events.conflicts import ApprovalGranted
 from orchestrator.core.events.sessions import ApproverSet
 from orchestrator.core.ids import Seq
 from orchestrator.engine.services import Services
-from orchestrator.ports import Entropy, EventFilter
+from orchestrator.ports.journal import EventFilter
+from orchestrator.ports.machine import Entropy
 
 STREAM = "approver"
 CODE_LETTERS = 25

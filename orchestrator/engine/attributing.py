@@ -17,7 +17,7 @@ from orchestrator.core.projections.attribution import Attribution, RevertTexts, 
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
-from orchestrator.ports import KnownVersion
+from orchestrator.ports.journal import KnownVersion
 
 KEPT_NUMBERS = 4_000_000
 """Of all folds at hand together: some 32 MB, or two hundred files of 20,000 lines."""

@@ -17,7 +17,8 @@ from orchestrator.engine.groups import Group
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.services import Services
 from orchestrator.engine.suspects import Sifter
-from orchestrator.ports import FileBytes, NewEvent, Scanned, Unit
+from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.workspace import FileBytes, Scanned
 
 ENTRIES = 500
 """Files in one FilesFound at most."""

@@ -36,6 +36,8 @@ class Blamer:
 
     async def blame(self, caller: Caller, call: Call, params: t.Blame) -> t.Blamed:
         path = self._paths.file(params.path)
+        if params.end is not None and params.end < params.start:
+            raise ParameterInvalid("end", f"{params.end} comes before start, which is {params.start}")
         verdict = self._s.permit(caller, "read", path)
         if isinstance(verdict, NeedApproval):
             raise ApprovalRequired(
@@ -61,7 +63,7 @@ class Blamer:
             raise ParameterInvalid("start", f"{path} has {total} lines at {show(row.seq)}; asked for {params.start}")
         ranges = await self._ranges(path, list(lineage.attribution.owned(params.start, end)), lineage.authors)
         event = FileInspected(operation=call.operation.name, path=escaped(path))
-        await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return t.Blamed(
             path=path,
             version_id=show(row.seq),

@@ -28,7 +28,7 @@ from orchestrator.core.policy.rules import Deny
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 
 CHANGE_TAGS = tuple(
     tag_of(event) for event in (ChangeApplied, FileChangedOutside, FileCreatedOutside, FileRemovedOutside)
@@ -68,7 +68,7 @@ class Chronicler:
         event = DirectoryListed(
             operation=call.operation.name, path=WorkspacePath("."), globs=params.globs, entries=len(told)
         )
-        await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return t.Changes(changes=tuple(told), head=show(at if more else head), more=more, left_out=left_out)
 
     def _listable(self, caller: Caller, path: WorkspacePath) -> bool:

@@ -31,7 +31,8 @@ from orchestrator.engine.observing import Observer
 from orchestrator.engine.reservations import Crossing, Reservations
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services, denied
 from orchestrator.engine.wanted import Wanted
-from orchestrator.ports import Displaced, NewEvent, Unit
+from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.workspace import Displaced
 
 Told = TypeVar("Told", Apply, r.ChangeAnswer)
 

@@ -25,13 +25,12 @@ from orchestrator.core.projections.history import VersionRow
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.groups import members
 from orchestrator.engine.services import Services
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 
 OUTSIDE = "outside"
 """As an agent's name: changes by other hands."""
 
 OUTSIDE_TAGS = (tag_of(FileChangedOutside), tag_of(FileCreatedOutside), tag_of(FileRemovedOutside))
-ROWS = 1_000_000
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,15 +130,13 @@ class Chooser:
     async def histories(self, chosen: Chosen) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
         """All rows of every path that the chosen files ever had, oldest first."""
         histories: dict[WorkspacePath, tuple[VersionRow, ...]] = {}
-        open_paths = [path for path, _ in chosen.keys]
-        while open_paths:
-            path = open_paths.pop()
-            if path in histories:
-                continue
-            rows = await self._s.journal.versions(path, limit=ROWS)
-            histories[path] = tuple(reversed(rows))
-            open_paths += (row.moved_from for row in rows if row.moved_from is not None)
-            open_paths += (row.path for row in await self._s.journal.moved_away(path))
+        wanted = {path for path, _ in chosen.keys}
+        while wanted:
+            found = await self._s.journal.histories(wanted)
+            histories |= found
+            next_ones = {row.path for row in await self._s.journal.moved_away(wanted)}
+            next_ones |= {row.moved_from for rows in found.values() for row in rows if row.moved_from is not None}
+            wanted = next_ones - histories.keys()
         return histories
 
 

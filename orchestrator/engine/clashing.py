@@ -21,7 +21,7 @@ from orchestrator.engine.answers import Answers, Shows
 from orchestrator.engine.effects import Applied
 from orchestrator.engine.services import Services
 from orchestrator.engine.wanted import Wanted
-from orchestrator.ports import NewEvent, Unit
+from orchestrator.ports.journal import NewEvent, Unit
 
 SHOWN_LINES = 60
 """Current lines that a conflict shows."""
@@ -75,6 +75,7 @@ class Clashing:
             reason=wanted.reason,
             task=session.task if session else None,
             reverts=clash.reverts or command.reverts,
+            names=clash.names,
         )
         return NewEvent(f"conflict:{clash.path}", found)
 
@@ -103,7 +104,7 @@ class Clashing:
         for conflict in self._s.state.pending.open_conflicts(clash.path):
             found = conflict.found
             same = (found.base, found.current, found.proposed) == (clash.base, current, proposed)
-            if same and conflict.agent == wanted.caller.agent and wanted.call.request_id is None:
+            if same and conflict.agent == wanted.caller.agent:
                 return conflict
         return None
 

@@ -9,7 +9,7 @@ from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.keeping import ContentRedacted
 from orchestrator.core.ids import Digest, show
 from orchestrator.core.text.encoding import Document, decode
-from orchestrator.ports import EventFilter, Journal
+from orchestrator.ports.journal import EventFilter, Journal
 
 CACHE_BYTES = 64 * 1024 * 1024
 """Of plain bytes; decoded lines cost about as much again."""

@@ -25,7 +25,8 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.engine.landings import Apart, Landings
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports import ANY_VERSION, DiskChange, Displaced, FileStat, NewEvent, StreamMoved, Unit
+from orchestrator.ports.journal import ANY_VERSION, NewEvent, StreamMoved, Unit
+from orchestrator.ports.workspace import DiskChange, Displaced, FileStat
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,16 +149,25 @@ class Effects:
     async def _outcome(
         self, plan: Apply, event: Event, origin: Origin, blobs: tuple[tuple[Digest, bytes], ...] = ()
     ) -> Recorded:
-        """Close an intent. If that can't be committed the intent stays open, for recovery, and writing stops."""
+        """Close an intent. If that can't be committed the intent stays open, and writing stops.
+
+        On a full disk the journal writes it by itself when there is space again; else recovery does.
+        """
         try:
             recorded = await self._s.journal.append(
-                Unit((NewEvent(self._stream(plan), event, self._version(plan)),), origin, blobs)
+                Unit((NewEvent(self._stream(plan), event, self._version(plan)),), origin, blobs, closes=True)
             )
         except (DiskFull, WritesStopped) as error:
-            self.stop(f"the outcome of a change could not be committed: {error.message}")
+            so_far = "the change is on disk" if isinstance(event, ChangeApplied) else "the change did not take effect"
+            if blobs or isinstance(error, WritesStopped):  # contents may lack, so that the journal owes nothing
+                self.stop(f"the outcome of a change could not be committed: {error.message}")
+                raise WritesStopped(
+                    f"{so_far}, but the journal could not take its outcome; the next start closes it",
+                    hint="Reads go on. Mend the disk of the state directory, then restart the daemon.",
+                ) from error
             raise WritesStopped(
-                "the change is on disk, but the journal could not take its outcome; the next start closes it",
-                hint="Free space on the disk of the state directory, then restart the daemon.",
+                f"{so_far}, but the journal has no space left for its outcome; it is noted when it has",
+                hint="Reads go on. Free space on the disk of the state directory, then send the same call again.",
             ) from error
         return recorded[0]
 

@@ -35,11 +35,12 @@ from orchestrator.core.events.files import (
     SessionNoted,
 )
 from orchestrator.core.events.leases import LeaseGranted, LeaseReleased, LeaseRenewed
-from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
+from orchestrator.core.events.sessions import SessionClosed, TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.engine.absorbing import Absorber
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.approver import ApproverGate
+from orchestrator.engine.arriving import Arrivals
 from orchestrator.engine.auditing import Auditor
 from orchestrator.engine.baseline import Baseline
 from orchestrator.engine.blaming import Blamer
@@ -73,7 +74,9 @@ from orchestrator.engine.undoing import Undoer
 from orchestrator.engine.watching import Watching
 from orchestrator.engine.writing import Writer
 from orchestrator.logs import logger
-from orchestrator.ports import JournalKeeper, Signer, Watcher
+from orchestrator.ports.keeping import JournalKeeper
+from orchestrator.ports.machine import Signer
+from orchestrator.ports.watching import Watcher
 
 Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
 
@@ -100,7 +103,7 @@ class Engine:
         observer, effects = Observer(services, services.holder_of), Effects(services)
         answers, paths, gate = Answers(services), Paths(roots), ApproverGate(services)
         changer = Changer(services, observer, effects, answers)
-        self._answers = answers
+        self._answers, self._arrivals = answers, Arrivals(services)
         self._recovery = Recovery(services, observer)
         absorber = Absorber(services, observer)
         self.baseline = Baseline(services, observer, absorber)
@@ -124,6 +127,7 @@ class Engine:
             stop=stop,
             recovered=lambda: self._recovery.closed,
             watching=lambda: self._watching.health,
+            unnamed=lambda: self._watching.unnamed,
             verified=lambda: self._checking.verified,
         )
         rooms: tuple[object, ...] = (
@@ -200,6 +204,7 @@ class Engine:
 
     async def call(self, caller: Caller, call: Call) -> Result:
         """Answer one call. Raises OrchestratorError; a refusal is in the journal by then."""
+        await self._arrivals.catch_up()
         try:
             self._still_admitted(caller)
             if call.operation.people and not caller.is_person:
@@ -237,12 +242,12 @@ class Engine:
     async def refuse(self, caller: Caller, operation: str, error: OrchestratorError) -> None:
         """Note a call that could not even be read."""
         event = CallRefused(operation=escaped(operation)[:200], code=error.code, message=error.message[:2000])
-        await self._s.append(caller.origin(), (f"session:{caller.session}", event))
+        await self._s.note(caller.origin(), (f"session:{caller.session}", event))
 
     async def turn_away(self, error: OrchestratorError) -> None:
         """Note a caller that was not let in; who it is, is not known."""
         event = CallRefused(operation="connect", code=error.code, message=error.message[:2000])
-        await self._s.append(Origin(), ("door", event))
+        await self._s.note(Origin(), ("door", event))
 
     async def _once(self, caller: Caller, call: Call, request_id: str) -> Result:
         """Idempotence: the same again joins the call that runs, or gets its answer as it is now."""
@@ -313,7 +318,7 @@ class Engine:
                     total_lines=max(b for _, b in error.shown_lines) + 1_000_000,
                 )
                 events.append((f"session:{caller.session}", SessionNoted(session=caller.session, seen=seen)))
-        await self._s.append(origin, *events)
+        await self._s.note(origin, *events)
 
     def _refusal(self, call: Call, error: CallerError | ApproverError) -> Event:
         name, rule = call.operation.name, error.details.get("rule")
@@ -335,15 +340,7 @@ class Engine:
 
     async def open_session(self, caller: Caller, client: str) -> None:
         """Note that a caller came in, or came back."""
-        event = SessionOpened(
-            session=caller.session,
-            agent=caller.agent,
-            agent_class=caller.agent_class,
-            door=caller.door,
-            asserted=caller.asserted,
-            client=escaped(client)[:200],
-        )
-        await self._s.append(caller.origin(), (f"session:{caller.session}", event))
+        await self._arrivals.opened(caller, client)
 
     async def _close_sessions(self) -> None:
         """Whoever was connected when the last daemon ended is not connected now."""
@@ -354,7 +351,7 @@ class Engine:
 
     async def close_session(self, caller: Caller) -> None:
         """Note that a caller went away."""
-        await self._s.append(caller.origin(), (f"session:{caller.session}", SessionClosed(session=caller.session)))
+        await self._arrivals.closed(caller)
 
 
 class Refused(Exception):

@@ -6,7 +6,7 @@ from orchestrator.api import parameters as p
 from orchestrator.core.decisions.bases import implied_base
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.decision import Base, Facts, Held
-from orchestrator.core.errors import Denied, ParameterInvalid, StaleBase, VersionNotKept
+from orchestrator.core.errors import Denied, ParameterInvalid, PathError, StaleBase, VersionNotKept
 from orchestrator.core.ids import WorkspacePath, parse_digest, parse_seq, show
 from orchestrator.engine.observing import Observer, Present, required
 from orchestrator.engine.services import Services
@@ -23,11 +23,18 @@ class FactFinder:
         """Of every path of a command. Raises ParameterInvalid, StaleBase, VersionNotKept, Denied."""
         facts = {}
         for path in command.paths:
-            present = await self._observer.look(path, content=True)
+            try:
+                present = await self._observer.look(path, content=True)
+                held = self._held(present)
+            except PathError as error:
+                if not command.lenient:
+                    raise
+                facts[path] = Facts(path, None, None, trouble=error)
+                continue
             base = await self._base(command, wanted, present)
             version = present.entry.version if present.entry else None
             blind = not self._s.readable(wanted.caller, path)
-            facts[path] = Facts(path, self._held(present), version, base, blind=blind)
+            facts[path] = Facts(path, held, version, base, blind=blind)
         return facts
 
     def _held(self, present: Present) -> Held | None:

@@ -18,7 +18,7 @@ from orchestrator.core.moments import parse_moment
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import Services
-from orchestrator.ports import EventFilter, Journal, Mention
+from orchestrator.ports.journal import EventFilter, Journal, Mention
 
 _TAGS = frozenset(map(tag_of, EVENTS))
 _STREAMS = ("file", "approval", "conflict", "stray")
@@ -116,7 +116,7 @@ class Finder:
         tags = _tags(params.kind, params.outcome)
         if tags is None:
             return None
-        since, until = _bounds(params)
+        since, until = _bounds(params, self._s.journal.head)
         mentions: list[Mention] = []
         path = self._paths.either(params.path) if params.path is not None else None
         if path is not None:
@@ -170,14 +170,14 @@ def _tags(kind: str | None, outcome: Outcome | None) -> tuple[str, ...] | None:
     return (kind,) if kind in tags else None
 
 
-def _bounds(params: p.JournalFilter) -> tuple[EventFilter, EventFilter]:
+def _bounds(params: p.JournalFilter, head: int) -> tuple[EventFilter, EventFilter]:
     """Where to begin and where to end, each as a filter."""
     since, until = EventFilter(), EventFilter()
     if params.since is not None:
-        moment = parse_moment(params.since, parameter="since")
+        moment = parse_moment(params.since, parameter="since", head=head)
         since = EventFilter(after=max(0, moment.seq - 1)) if moment.seq is not None else EventFilter(since_at=moment.at)
     if params.until is not None:
-        moment = parse_moment(params.until, parameter="until")
+        moment = parse_moment(params.until, parameter="until", head=head)
         until = EventFilter(until=moment.seq) if moment.seq is not None else EventFilter(until_at=moment.at)
     return since, until
 

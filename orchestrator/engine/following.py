@@ -23,7 +23,7 @@ from orchestrator.core.policy.rules import Deny
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.catching_up import CHANGE_TAGS, not_beyond
 from orchestrator.engine.services import Services
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 
 BATCH = 200
 """Events that a follower reads at once; no more of them are in memory for it."""
@@ -64,7 +64,7 @@ class Follower:
         head = self._s.journal.head
         after = head if params.after is None else not_beyond(parse_seq(params.after, parameter="after"), head)
         noted = DirectoryListed(operation="subscribe", path=WorkspacePath("."), globs=params.globs)
-        await self._s.append(caller.origin(), (f"session:{caller.session}", noted))
+        await self._s.note(caller.origin(), (f"session:{caller.session}", noted))
         return after, self._events(caller, after, params.kinds, globs, admitted)
 
     async def _events(

@@ -30,7 +30,8 @@ from orchestrator.engine.landings import Apart
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import Services
-from orchestrator.ports import Displaced, NewEvent, Unit
+from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.workspace import Displaced
 
 TRIES = 3
 

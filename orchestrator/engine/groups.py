@@ -14,7 +14,7 @@ from orchestrator.core.events.files import FileChangedOutside, FileCreatedOutsid
 from orchestrator.core.events.world import OutsideGroupClosed, OutsideGroupOpened, OutsideTrigger
 from orchestrator.core.ids import Seq, show
 from orchestrator.engine.services import Services
-from orchestrator.ports import EventFilter, Journal
+from orchestrator.ports.journal import EventFilter, Journal
 
 STREAM = "outside"
 

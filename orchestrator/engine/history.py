@@ -57,7 +57,7 @@ class Historian:
         readable = self._s.readable(caller, path)
         versions = [await self._version(row, readable=readable) for row in rows[: params.limit]]
         event = FileInspected(operation=call.operation.name, path=escaped(path))
-        await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return r.History(
             path=path,
             versions=tuple(versions),
@@ -131,7 +131,7 @@ class Historian:
             to_version=right.version,
             seen=seen if right.digest and hunks else None,
         )
-        await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return r.Diff(
             path=path,
             from_version=show(left.version),

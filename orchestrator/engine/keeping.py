@@ -16,7 +16,7 @@ from orchestrator.core.projections.pending import Intent
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
-from orchestrator.ports import ArchivedFile, BackupReport, JournalKeeper
+from orchestrator.ports.keeping import ArchivedFile, BackupReport, JournalKeeper
 
 DAY_MS = 24 * 60 * 60 * 1000
 

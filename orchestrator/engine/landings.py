@@ -8,7 +8,7 @@ import msgspec
 
 from orchestrator.core.errors import OrchestratorError, WritesStopped
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.ports import DiskChange, Displaced, FileStat, Landing, Workspace
+from orchestrator.ports.workspace import DiskChange, Displaced, FileStat, Landing, Workspace
 
 
 class Apart(Exception):

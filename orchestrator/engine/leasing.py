@@ -12,6 +12,7 @@ from anyio import to_thread
 
 from orchestrator.api import leasing as a
 from orchestrator.core.decisions.leasing import Grant, Outcome, Renew, Reserve, Taken, release, reserve
+from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseReleased, LeaseRenewed
 from orchestrator.core.ids import Seq, parse_seq, show
@@ -35,6 +36,12 @@ class Leaser:
 
     async def reserve_paths(self, caller: Caller, call: Call, params: a.ReservePaths) -> a.LeaseAnswer:
         globs = tuple(map(self._paths.glob, params.globs))
+        if all(glob.startswith("!") for glob in globs):
+            raise ParameterInvalid(
+                "globs",
+                "are exceptions only, which would reserve everything else",
+                hint="Name what you will work on; a glob with '!' excepts from those before it.",
+            )
         rules = self._s.policy.leases
         limit = anyio.current_time() + (rules.max_wait_s if rules.on_clash == "queue" else 0)
         outcome = await self._reserve(caller, call, params, globs)

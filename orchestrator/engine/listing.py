@@ -68,7 +68,7 @@ class Lister:
         rest = [item for item in chosen if cursor is None or _cursor(item, flat=flat) > cursor]
         page = rest[:limit]
         event = DirectoryListed(operation=call.operation.name, path=path, globs=globs, entries=len(page))
-        await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         truncated = len(rest) > len(page)
         return r.Listing(
             path=path,

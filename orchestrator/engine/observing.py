@@ -8,7 +8,7 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.core.content import FoundFile
-from orchestrator.core.errors import FileNotFound, NotAFile, NotARegularFile, SymlinkRefused
+from orchestrator.core.errors import DiskFull, FileNotFound, NotAFile, NotARegularFile, SymlinkRefused, WritesStopped
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import (
     FileChangedOutside,
@@ -21,7 +21,9 @@ from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.engine.groups import Group
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports import FileBytes, FileStat, Hints, NewEvent, StreamMoved, Unit
+from orchestrator.ports.journal import NewEvent, StreamMoved, Unit
+from orchestrator.ports.watching import Hints
+from orchestrator.ports.workspace import FileBytes, FileStat
 
 Holder = Callable[[WorkspacePath], tuple[AgentName, Seq] | None]
 """Whose lease a path is under, and the lease; None unless it is certain who alone works there."""
@@ -114,7 +116,13 @@ class Observer:
         if event is None and entry is not None:
             return entry
         if event is not None:
-            await self._note(path, event, blob=read if keep else None)
+            try:
+                await self._note(path, event, blob=read if keep else None)
+            except (DiskFull, WritesStopped):
+                # Nothing can be written: what is known already is still known, and new content has no version.
+                if entry is None or entry.digest != read.digest:
+                    raise
+                return entry
         found = self._s.state.registry.get(path)
         if found is None:
             raise StreamMoved(f"file:{path}", 0, 0)

@@ -57,24 +57,32 @@ class People:
         stop: Callable[[], None],
         recovered: Callable[[], int],
         watching: Callable[[], str],
+        unnamed: Callable[[], int],
         verified: Callable[[], str],
     ) -> None:
         self._s, self._observer, self._effects = services, observer, effects
         self._baseline, self._gate, self._facts = baseline, gate, facts
         self._reservations = Reservations(services)
         self._read_policy, self._stop, self._recovered = read_policy, stop, recovered
-        self._watching, self._verified = watching, verified
+        self._watching, self._unnamed, self._verified = watching, unnamed, verified
 
     async def status(self, caller: Caller, call: Call, params: p.Status) -> r.StatusInfo:
         pending = self._s.state.pending
         notes = list(self._facts.notes)
         if not self._gate.is_set:
             notes.append("no approver code yet, so approvals wait: run `orchestrator up`")
-        if self._effects.stopped:
-            notes.append(f"writes are stopped: {self._effects.stopped}")
+        stopped = self._effects.stopped or self._s.journal.trouble
+        if stopped:
+            notes.append(f"writes are stopped: {stopped}")
+        if self._s.unnoted:
+            notes.append(f"not in the journal, which could take nothing then: {self._s.unnoted} reads and refusals")
         skipped = ", ".join(f"{count} {why}" for why, count in sorted(self._baseline.skipped.items()) if count)
         if skipped:
             notes.append(f"left out of the start scan: {skipped}")
+        if unnamed := self._unnamed():
+            notes.append(
+                f"come since the start, and not tracked: {unnamed} names that break the name rule; rename them"
+            )
         if self._baseline.done.is_set() and (left := sum(not entry.kept for entry in self._s.state.registry.files())):
             most = self._s.policy.outside.keep_max_bytes
             notes.append(
@@ -103,7 +111,7 @@ class People:
             approvals=sum(1 for _ in pending.waiting()),
             conflicts=sum(1 for _ in pending.open_conflicts()),
             health=r.Health(
-                state="writes_stopped" if self._effects.stopped else "ok",
+                state="writes_stopped" if stopped else "ok",
                 baseline="done" if self._baseline.done.is_set() else "running",
                 watching=self._watching(),
                 verified=self._verified(),

@@ -76,7 +76,7 @@ class Reader:
             present = await self._observer.look(path, content=readable and small)
             facts = self._facts(caller, present, readable=readable)
             event = FileInspected(operation=call.operation.name, path=escaped(path))
-            await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+            await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return facts
 
     def _facts(self, caller: Caller, present: Present, *, readable: bool) -> r.FileFacts:
@@ -247,7 +247,8 @@ class Reader:
             tokens=tokens.estimate(text),
             approval=approval,
         )
-        await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        note = self._s.note if approval is None else self._s.append  # what uses a grant up must be kept
+        await note(caller.origin(call), (f"session:{caller.session}", event))
         follow = None
         if last < total and (end is None or last < wanted):
             asked = f', at="{show(version)}"' if past else ""

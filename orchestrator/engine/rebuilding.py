@@ -19,7 +19,7 @@ from orchestrator.engine.baseline import Baseline
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.restoring import thawed
 from orchestrator.engine.services import Services
-from orchestrator.ports import Snapshot
+from orchestrator.ports.journal import Snapshot
 
 
 class Rebuilder:

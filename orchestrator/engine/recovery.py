@@ -25,7 +25,8 @@ from orchestrator.core.text.encoding import Document, decode
 from orchestrator.engine.landings import Apart, Landings
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports import DiskChange, Displaced, FileBytes, FileStat, NewEvent, TempFile, Unit
+from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.workspace import DiskChange, Displaced, FileBytes, FileStat, TempFile
 
 UNREADABLE = Digest("unreadable")
 """Equal to no content's hash: something is there, but no regular file that can be read."""
@@ -289,7 +290,7 @@ class Recovery:
         )
         expected = self._s.journal.stream_version(recorded.stream)
         new = tuple(NewEvent(recorded.stream, event, expected + number) for number, event in enumerate(events))
-        await self._s.journal.append(Unit(new, origin, blobs))
+        await self._s.journal.append(Unit(new, origin, blobs, closes=True))
 
     async def _sweep(self, temp: TempFile | None, change: Seq | None) -> None:
         """Remove a leftover; bytes that no blob holds are kept first, unless they are our own torn write.

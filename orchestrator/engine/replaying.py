@@ -13,7 +13,7 @@ from orchestrator.core.projections.history import VersionRow, history
 from orchestrator.core.projections.trees import Trees
 from orchestrator.engine.positions import settled, tree
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 
 
 class Replay:

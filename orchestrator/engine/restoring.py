@@ -11,7 +11,7 @@ from orchestrator.core.ids import show
 from orchestrator.core.projections.snapshots import decode
 from orchestrator.core.projections.state import State
 from orchestrator.logs import logger
-from orchestrator.ports import Journal, Snapshot
+from orchestrator.ports.journal import Journal, Snapshot
 
 
 async def restored(journal: Journal) -> State:

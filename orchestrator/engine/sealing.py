@@ -19,7 +19,8 @@ from orchestrator.core.ids import show
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
-from orchestrator.ports import EventFilter, Signer, VerifyReport
+from orchestrator.ports.journal import EventFilter, VerifyReport
+from orchestrator.ports.machine import Signer
 
 EVERY_EVENTS = 1000
 EVERY_S = 3600.0

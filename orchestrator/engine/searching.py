@@ -160,7 +160,7 @@ class Searcher:
             left_out=swept.left_out,
             tokens=text_cost,
         )
-        await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return r.SearchResult(
             hits=tuple(hits),
             total=total,

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import anyio.abc
 
-from orchestrator.core.errors import Denied, OrchestratorError, escaped
+from orchestrator.core.errors import Denied, DiskFull, OrchestratorError, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath
 from orchestrator.core.policy.evaluate import evaluate
@@ -18,7 +18,9 @@ from orchestrator.engine.caller import Caller
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.locks import PathLocks
 from orchestrator.logs import logger
-from orchestrator.ports import ANY_VERSION, Clock, Entropy, Ignore, Journal, NewEvent, Step, Unit, Workspace
+from orchestrator.ports.journal import ANY_VERSION, Journal, NewEvent, Unit
+from orchestrator.ports.machine import Clock, Entropy, Step
+from orchestrator.ports.workspace import Ignore, Workspace
 
 OFF_LOOP_BYTES = 64 * 1024
 """Decisions on larger texts run in a worker thread, so that other callers are answered meanwhile."""
@@ -50,6 +52,8 @@ class Services:
         self.suspect: set[WorkspacePath] = set()
         """Paths where a swap met other content than their stat promised: the next look reads them."""
         self.tasks: anyio.abc.TaskGroup | None = None
+        self.unnoted = 0
+        """Reads and refusals that were answered while the journal could not take them."""
         self._log = logger("engine")
         self._moved = anyio.Event()
         journal.subscribe(self._fold)
@@ -69,6 +73,15 @@ class Services:
         return await self.journal.append(
             Unit(tuple(NewEvent(stream, event, ANY_VERSION) for stream, event in events), origin)
         )
+
+    async def note(self, origin: Origin, *events: tuple[str, Event]) -> None:
+        """Append what an answer does not hang on: while the journal can take nothing, reads go on without."""
+        try:
+            await self.append(origin, *events)
+        except (DiskFull, WritesStopped) as error:
+            if not self.unnoted:
+                self._log.error("reads are answered and not noted", error=error.message, hint=error.hint)
+            self.unnoted += 1
 
     def in_background(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Start work that the caller need not wait for; it ends before the daemon does.

@@ -89,9 +89,10 @@ class Settler:
 
     async def _info(self, caller: Caller, conflict: Conflict) -> r.ConflictInfo:
         found = conflict.found
-        readable = self._s.readable(caller, found.path)
+        here = self._s.readable(caller, found.path)
+        readable = here and all(self._s.readable(caller, name) for name in found.names)
         base = await self._answers.document(found.base) if readable else None
-        current = await self._answers.document(found.current) if readable else None
+        current = await self._answers.document(found.current) if here else None
         proposed = await self._answers.proposed(conflict) if readable else None
         recorded = await self._s.journal.event(conflict.seq)
         reason = recorded.event.reason if recorded and isinstance(recorded.event, ConflictFound) else ""

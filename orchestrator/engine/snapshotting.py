@@ -13,7 +13,7 @@ from orchestrator.core.ids import Seq
 from orchestrator.core.projections.snapshots import Frozen, encode, freeze
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
-from orchestrator.ports import Snapshot
+from orchestrator.ports.journal import Snapshot
 
 EVERY = 10_000
 """Events between two snapshots; folding as many takes a start about 0.1 s."""

@@ -11,7 +11,8 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.engine.services import Services
 from orchestrator.engine.walking import Walker
-from orchestrator.ports import FileStat, Hints, ScanResult, Workspace
+from orchestrator.ports.watching import Hints
+from orchestrator.ports.workspace import FileStat, ScanResult, Workspace
 
 
 class Suspects(msgspec.Struct, frozen=True):

@@ -47,7 +47,7 @@ class Traveller:
                 more, rows = more or number < len(rows), rows[:number]
                 break
         event = DirectoryListed(operation=call.operation.name, path=_ROOT, entries=len(entries))
-        await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return t.Tree(
             at=show(at),
             entries=tuple(entries),
@@ -107,7 +107,7 @@ class Traveller:
             raise ParameterInvalid("offset", f"{params.offset} lies behind the end, {len(data)}")
         if params.offset == 0:
             event = FileInspected(operation=call.operation.name, path=path)
-            await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
+            await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         end = min(params.offset + params.limit, len(data))
         return t.Content(
             path=path,

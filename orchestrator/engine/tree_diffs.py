@@ -23,7 +23,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.positions import position, settled, tree
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 
 PAGE_TOKENS = 20_000
 PAGE_FILES = 1000
@@ -72,7 +72,7 @@ class TreeDiffs:
                 continue
             if not page.takes(item, await self._patch(caller, item, params.context_lines)):
                 break
-        await self._s.append(caller.origin(call), *((f"session:{caller.session}", event) for event in page.events()))
+        await self._s.note(caller.origin(call), *((f"session:{caller.session}", event) for event in page.events()))
         return page.answer(total=len(found), unlisted=len(found) - len(listed))
 
     async def _span(self, caller: Caller, params: p.GetDiff) -> Span:
@@ -131,7 +131,7 @@ class TreeDiffs:
     ) -> WorkspacePath | None:
         here, since = path, first
         for _ in range(MOST_MOVES):
-            moved = [row for row in await self._s.journal.moved_away(here) if since < row.effective <= last]
+            moved = [row for row in await self._s.journal.moved_away((here,)) if since < row.effective <= last]
             if not moved:
                 return here if here in ends else None
             here, since = moved[-1].path, moved[-1].effective

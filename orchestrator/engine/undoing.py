@@ -10,7 +10,8 @@ from orchestrator.api import undoing as u
 from orchestrator.core.decisions.commands import HistoryMoved, Undo, Wish
 from orchestrator.core.decisions.decision import Apply, Part
 from orchestrator.core.errors import ParameterInvalid
-from orchestrator.core.ids import Digest, WorkspacePath, parse_seq, show
+from orchestrator.core.events.sessions import TaskBegun
+from orchestrator.core.ids import Digest, SessionId, WorkspacePath, parse_seq, show
 from orchestrator.core.moments import Moment, parse_moment
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.caller import Call, Caller
@@ -19,6 +20,7 @@ from orchestrator.engine.choosing import OUTSIDE, Chooser, Chosen, Span
 from orchestrator.engine.diffs import Diffs
 from orchestrator.engine.services import Services
 from orchestrator.engine.wanted import Wanted
+from orchestrator.ports.journal import EventFilter
 
 TRIES = 5
 SHOWN_DIFF_LINES = 600
@@ -38,17 +40,20 @@ class Undoer:
         return carried.answer if len(chosen.authors) == 1 else await self._told(caller, carried)
 
     async def rollback(self, caller: Caller, call: Call, params: u.Rollback) -> u.RollbackAnswer:
-        chosen = await self._chooser.span(self._span(params))
+        span = self._span(params)
+        await self._known(span)
+        chosen = await self._chooser.span(span)
         return await self._told(caller, await self._carry(caller, call, params, chosen))
 
     def _span(self, params: u.Rollback) -> Span:
+        head = self._s.journal.head
         span = Span(
             agent=params.agent,
             session=params.session,
             task=parse_seq(params.task, parameter="task") if params.task is not None else None,
             globs=params.globs,
-            since=parse_moment(params.since, parameter="since") if params.since is not None else None,
-            until=parse_moment(params.until, parameter="until") if params.until is not None else None,
+            since=parse_moment(params.since, parameter="since", head=head) if params.since is not None else None,
+            until=parse_moment(params.until, parameter="until", head=head) if params.until is not None else None,
         )
         if span == Span():
             raise ParameterInvalid(
@@ -56,15 +61,25 @@ class Undoer:
                 "is missing, and so is everything else that says what to roll back",
                 hint="Give at least one of agent, session, task, globs, since, until.",
             )
-        self._known(span)
         return span
 
-    def _known(self, span: Span) -> None:
+    async def _known(self, span: Span) -> None:
         """A misspelt name must not read as "nothing to undo"."""
         if span.agent not in (None, OUTSIDE) and not any(
             name == span.agent for name in (agent.name for agent in self._s.state.identities)
         ):
             raise ParameterInvalid("agent", f"{span.agent!r} never called here", hint="`orchestrator agent list`")
+        journal = self._s.journal
+        if span.session is not None and not await journal.newest(EventFilter(session=SessionId(span.session)), limit=1):
+            raise ParameterInvalid(
+                "session", f"{span.session!r} did nothing here", hint="`orchestrator log --json` names sessions."
+            )
+        if span.task is not None:
+            begun = await journal.event(span.task)
+            if begun is None or not isinstance(begun.event, TaskBegun):
+                raise ParameterInvalid(
+                    "task", f"{show(span.task)} is no task", hint="`orchestrator log --kind task_begun`"
+                )
         for name, moment in (("since", span.since), ("until", span.until)):
             self._not_ahead(name, moment)
 
@@ -79,8 +94,10 @@ class Undoer:
         self._changer.refuse_early(caller, *(Wish("revert", path, path in others) for path in touched))
         wanted = Wanted(caller=caller, call=call, preview=params.preview, reason=params.reason)
         for _ in range(TRIES):
+            histories = await self._chooser.histories(chosen)
             command = Undo(
-                histories=await self._chooser.histories(chosen),
+                histories=histories,
+                modes=await self._s.journal.modes(histories.keys()),
                 chosen=chosen.keys,
                 others_work=others,
                 touched=touched,
@@ -144,7 +161,8 @@ class Undoer:
         return tuple(sorted(files, key=lambda item: item.path))
 
     async def _diff(self, caller: Caller, part: Part, before: Digest | None, room: int) -> str | None:
-        if room <= 0 or part.binary or not self._s.readable(caller, WorkspacePath(part.path)):
+        shown = all(self._s.readable(caller, name) for name in (part.path, *part.names))
+        if room <= 0 or part.binary or not shown:
             return None
         return (await self._diffs.of_part(part, before))[0]
 

@@ -9,7 +9,7 @@ import msgspec
 
 from orchestrator.core.errors import PathError
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.ports import FileStat, Ignore, ListedName, Workspace
+from orchestrator.ports.workspace import FileStat, Ignore, ListedName, Workspace
 
 ROOT = WorkspacePath(".")
 

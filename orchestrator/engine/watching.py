@@ -19,7 +19,7 @@ from orchestrator.engine.observing import Observer
 from orchestrator.engine.services import Services
 from orchestrator.engine.suspects import Sifter
 from orchestrator.logs import logger
-from orchestrator.ports import Hints, Watcher
+from orchestrator.ports.watching import Hints, Watcher
 
 QUIET_S = 0.05
 """What comes without a pause this long is one burst."""
@@ -60,6 +60,11 @@ class Watching:
         if self._watcher is None:
             return "off"
         return f"degraded: {self._trouble}" if self._trouble else self._watcher.health
+
+    @property
+    def unnamed(self) -> int:
+        """For `status`: names that came after the start and break the name rule."""
+        return self._watcher.unnamed if self._watcher is not None else 0
 
     async def start(self) -> None:
         """Before the start scan, so that nothing falls between the two."""

@@ -20,7 +20,7 @@ from orchestrator.journal.blobs import FOLDER_NAME, Blobs
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql, sync_directory
 from orchestrator.journal.segments import ARCHIVE, segments_of
 from orchestrator.journal.verify import verify
-from orchestrator.ports import VerifyReport
+from orchestrator.ports.journal import VerifyReport
 
 MANIFEST = "manifest.json"
 FORMAT = "orchestrator backup 1"
@@ -211,10 +211,8 @@ def _telling_full(target: Path) -> Iterator[None]:
     try:
         with naming_trouble(target):
             yield
-    except JournalCorrupt as error:
-        if getattr(error.__cause__, "sqlite_errorname", "") == "SQLITE_FULL":
-            raise _full(target) from error
-        raise
+    except DiskFull as error:
+        raise _full(target) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _full(target) from error

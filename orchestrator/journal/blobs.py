@@ -142,14 +142,24 @@ class Blobs:
 
         Raises JournalCorrupt when they are not there or not those.
         """
+        return self._unpacked(digest, size, data)[0]
+
+    def check(self, digest: Digest, size: int, data: bytes | None) -> None:
+        """As `read`; also that nothing is stored behind the content, which no reader would look at."""
+        if self._unpacked(digest, size, data)[1]:
+            raise JournalCorrupt(f"the content {digest} is stored with bytes behind it that are not its own")
+
+    def _unpacked(self, digest: Digest, size: int, data: bytes | None) -> tuple[bytes, bool]:
+        """The plain bytes, and whether more is stored than they need."""
+        unpacker = zstd.ZstdDecompressor()
         try:
             packed = self._packed(digest, size) if data is None else data
-            plain = zstd.ZstdDecompressor().decompress(packed, max_length=size + 1)
+            plain = unpacker.decompress(packed, max_length=size + 1)
         except (OSError, zstd.ZstdError, EOFError) as error:
             raise JournalCorrupt(f"the content {digest} can't be read: {error}") from error
         if len(plain) != size or digest_of(plain) != digest:
             raise JournalCorrupt(f"the content {digest} is not what its name says")
-        return plain
+        return plain, bool(unpacker.unused_data)
 
     def _packed(self, digest: Digest, size: int) -> bytes:
         with self._place(digest).open("rb") as file:

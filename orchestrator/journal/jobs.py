@@ -11,7 +11,7 @@ from typing import Protocol
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Digest
 from orchestrator.journal.blobs import StoredBlob
-from orchestrator.ports import Unit
+from orchestrator.ports.journal import Unit
 
 Outcome = tuple[Recorded, ...] | Exception
 

@@ -25,7 +25,9 @@ from orchestrator.journal.reaching import Unreached, named_since, unreached
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Segment, SegmentRows, read_segment, write_segment
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.ports import ArchivedFile, BackupReport, Clock, Collected, NewEvent, Unit
+from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.keeping import ArchivedFile, BackupReport, Collected
+from orchestrator.ports.machine import Clock
 
 STREAM = "journal"
 MOST_CONTENTS = 500

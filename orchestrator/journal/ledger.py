@@ -13,7 +13,8 @@ from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import encode, encode_call
 from orchestrator.core.ids import Seq
-from orchestrator.ports import ANY_VERSION, Clock, Entropy, RequestSeen, StreamMoved, Unit
+from orchestrator.ports.journal import ANY_VERSION, RequestSeen, StreamMoved, Unit
+from orchestrator.ports.machine import Clock, Entropy
 
 Row = tuple[Any, ...]
 """One event in the order of `rows.EVENT_COLUMNS`."""

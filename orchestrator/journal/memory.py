@@ -26,10 +26,8 @@ from orchestrator.journal.ranges import Signed
 from orchestrator.journal.rows import link_problem, origin_of, recorded_of
 from orchestrator.journal.seals import Seals
 from orchestrator.journal.snapshots import KEPT
-from orchestrator.ports import (
+from orchestrator.ports.journal import (
     EVERYTHING,
-    Clock,
-    Entropy,
     EventFilter,
     KnownVersion,
     Mention,
@@ -40,6 +38,7 @@ from orchestrator.ports import (
     Unit,
     VerifyReport,
 )
+from orchestrator.ports.machine import Clock, Entropy
 
 
 class MemoryJournal:
@@ -71,6 +70,10 @@ class MemoryJournal:
     @property
     def head(self) -> Seq:
         return Seq(len(self._recorded))
+
+    @property
+    def trouble(self) -> str:
+        return self._stopped
 
     def stream_version(self, stream: str) -> int:
         return self._streams.get(stream, 0)
@@ -202,9 +205,20 @@ class MemoryJournal:
         await pause()
         return max((row for row in self._of(path) if row.digest == digest), key=lambda row: row.seq, default=None)
 
-    async def moved_away(self, path: WorkspacePath) -> list[VersionRow]:
+    async def moved_away(self, paths: Collection[WorkspacePath]) -> list[VersionRow]:
         await pause()
-        return sorted((row for row in self._all_versions() if row.moved_from == path), key=lambda row: row.seq)
+        return sorted((row for row in self._all_versions() if row.moved_from in paths), key=lambda row: row.seq)
+
+    async def histories(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
+        await pause()
+        return {path: tuple(sorted(self._of(path), key=lambda row: row.seq)) for path in paths}
+
+    async def modes(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[tuple[Seq, int], ...]]:
+        await pause()
+        known = self._versions.modes
+        return {
+            path: tuple((Seq(at), known[path][at]) for at in sorted(known[path])) for path in paths if path in known
+        }
 
     async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
         await pause()

@@ -7,7 +7,7 @@ import sqlite3
 
 from orchestrator.core.errors import DiskFull, WritesStopped
 from orchestrator.journal.jobs import Job, Outcome
-from orchestrator.journal.writer import Writer
+from orchestrator.journal.writer import MEND, Writer
 
 
 def resolve(job: Job, outcome: Outcome) -> None:
@@ -27,7 +27,7 @@ def refusal(writer: Writer, error: Exception) -> Exception:
     if isinstance(error, OSError | sqlite3.Error):
         message = f"a content can't be written beside the journal: {error}"
         writer.stop(message)
-        stopped = WritesStopped(message, hint="Mend the disk, then restart the daemon.")
+        stopped = WritesStopped(message, hint=MEND)
         stopped.__cause__ = error
         return stopped
     return error

@@ -49,9 +49,6 @@ ON CONFLICT (agent, request_id) DO UPDATE SET seq = excluded.seq;
 -- name: all_requests
 SELECT agent, request_id, digest, seq FROM requests;
 
--- name: stray_requests
-SELECT request_id, seq FROM requests WHERE seq > ? OR seq < 1;
-
 -- name: add_blob
 INSERT INTO blobs (digest, size, data) VALUES (?, ?, ?) ON CONFLICT (digest) DO NOTHING;
 
@@ -129,7 +126,15 @@ FROM file_versions WHERE path = ? AND digest = ? ORDER BY seq DESC LIMIT 1;
 -- name: moved_away
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
        reverts, moved_from
-FROM file_versions WHERE moved_from = ? ORDER BY seq;
+FROM file_versions WHERE moved_from IN (SELECT value FROM json_each(?)) ORDER BY seq;
+
+-- name: histories
+SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
+       reverts, moved_from
+FROM file_versions WHERE path IN (SELECT value FROM json_each(?)) ORDER BY path, seq;
+
+-- name: modes
+SELECT path, seq, mode FROM file_modes WHERE path IN (SELECT value FROM json_each(?)) ORDER BY path, seq;
 
 -- name: reverters
 SELECT DISTINCT change, reverts FROM file_versions WHERE reverts <> '[]' AND change IS NOT NULL ORDER BY change DESC;

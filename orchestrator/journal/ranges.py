@@ -67,6 +67,21 @@ class Signed(msgspec.Struct, frozen=True):
     event: CheckpointSigned
 
 
+class Claim(msgspec.Struct, frozen=True, array_like=True):
+    """The last events that carried a request's id, one after the other; the last unit with it begins among them."""
+
+    digest: str
+    first: int
+    last: int
+    at: int  # of all: a unit has one time
+
+    def after(self, known: Claim | None) -> Claim:
+        """What holds once this came after `known`."""
+        if known is None or (known.last + 1, known.at) != (self.first, self.at):
+            return self
+        return msgspec.structs.replace(self, first=known.first)
+
+
 class Part(msgspec.Struct, kw_only=True):
     """What one range holds; or a piece of it, where a file of archived events can't be read."""
 
@@ -79,6 +94,7 @@ class Part(msgspec.Struct, kw_only=True):
     streams: dict[str, tuple[int, int]] = {}  # the numbers of a stream's first and last event here
     versions: list[VersionRow] = []
     learned: list[DigestLearned] = []
+    claims: dict[tuple[str, str], Claim] = {}  # by agent and request id
     named: dict[Digest, int] = {}  # contents that must be kept, and who says so
     gone: list[Digest] = []  # contents that were taken out, of those named earlier
     silenced: dict[int, str] = {}  # redacted events, and the hash of what is left of each
@@ -167,7 +183,7 @@ class Pass:
 
     def _walk(self, part: Part, rows: Iterable[Any]) -> None:
         """Most events of a sound journal leave nothing but their hashes: that way must be short."""
-        end, streams, header, link = part.end, part.streams, chain.header_of, chain.link
+        end, streams, claims, header, link = part.end, part.streams, part.claims, chain.header_of, chain.link
         for row in rows:
             seq, salt, digest, version = row[0], row[14], row[15], row[3]
             if (
@@ -187,6 +203,9 @@ class Pass:
                 if version != numbers[1] + 1:
                     part.note(f"event @{seq} is number {version} of {row[2]}, where {numbers[1] + 1} should be")
                 streams[row[2]] = numbers[0], version
+            if row[8] is not None:
+                key = row[6] or "", row[8]
+                claims[key] = Claim(row[9] or "", seq, seq, row[1]).after(claims.get(key))
             try:
                 event = event_of(row)
                 if row[4] in TELLING:

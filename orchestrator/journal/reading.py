@@ -27,7 +27,7 @@ from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, 
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment
 from orchestrator.journal.selecting import select
 from orchestrator.journal.verify import verify
-from orchestrator.ports import EVERYTHING, EventFilter, KnownVersion, VerifyReport
+from orchestrator.ports.journal import EVERYTHING, EventFilter, KnownVersion, VerifyReport
 
 INLINE_BYTES = 16 * 1024
 """Contents up to this are packed and unpacked on the event loop (0.1 ms); larger ones in a worker thread."""
@@ -181,8 +181,23 @@ class Reading:
         row = await self._one(self._points, sql("version_with"), (path, digest))
         return version_of(row) if row else None
 
-    async def moved_away(self, path: WorkspacePath) -> list[VersionRow]:
-        return [version_of(row) for row in await self._all(self._points, sql("moved_away"), (path,))]
+    async def moved_away(self, paths: Collection[WorkspacePath]) -> list[VersionRow]:
+        named = msgspec.json.encode(list(paths)).decode()
+        return [version_of(row) for row in await self._all(self._points, sql("moved_away"), (named,))]
+
+    async def histories(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
+        named = msgspec.json.encode(list(paths)).decode()
+        found: dict[WorkspacePath, list[VersionRow]] = {path: [] for path in paths}
+        for row in await self._all(self._points, sql("histories"), (named,)):
+            found[row[0]].append(version_of(row))
+        return {path: tuple(rows) for path, rows in found.items()}
+
+    async def modes(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[tuple[Seq, int], ...]]:
+        named = msgspec.json.encode(list(paths)).decode()
+        found: dict[WorkspacePath, list[tuple[Seq, int]]] = {}
+        for path, at, mode in await self._all(self._points, sql("modes"), (named,)):
+            found.setdefault(path, []).append((Seq(at), mode))
+        return {path: tuple(known) for path, known in found.items()}
 
     async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
         rows = await self._all(self._points, sql("reverters"), ())

@@ -23,7 +23,8 @@ from orchestrator.journal.jobs import Job
 from orchestrator.journal.reading import Reading
 from orchestrator.journal.schema import sql
 from orchestrator.journal.writer import Writer
-from orchestrator.ports import Entropy, NewEvent, Redaction, Unit
+from orchestrator.ports.journal import NewEvent, Redaction, Unit
+from orchestrator.ports.machine import Entropy
 
 STREAM = "journal"
 """Of what is done to the journal itself."""

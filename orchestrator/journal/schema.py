@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from urllib.parse import quote
 
-from orchestrator.core.errors import JournalCorrupt, JournalTooNew, WorkspaceHeld
+from orchestrator.core.errors import DiskFull, JournalCorrupt, JournalTooNew, WorkspaceHeld
 
 FILE_NAME = "journal.db"
 APPLICATION_ID = 0x0C4E57A7
@@ -25,6 +25,9 @@ CHECKPOINT_PAGES = 4000
 Source: 32 callers with a session each dirty some hundred pages a commit. At SQLite's own 1000 an event took 43 µs of
 processor time (55 µs in all), at 4000 40 µs (48), at 8000 as much.
 """
+
+FULL = frozenset(("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"))
+"""What SQLite says when there is no space: for a file of its own, and for the index of its log."""
 
 CACHE_KIB = 16 * 1024
 
@@ -59,9 +62,10 @@ def open_writer(path: Path, *, factory: type[sqlite3.Connection] = sqlite3.Conne
     or not a database, JournalTooNew, WorkspaceHeld.
     """
     _make_private(path)
-    connection = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_S, factory=factory
-    )
+    with naming_trouble(path):
+        connection = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_S, factory=factory
+        )
     with _closed_on_error(connection), naming_trouble(path):
         _check_identity(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
@@ -71,6 +75,7 @@ def open_writer(path: Path, *, factory: type[sqlite3.Connection] = sqlite3.Conne
         connection.execute("PRAGMA secure_delete = ON")  # what a redaction takes out must not lie in free space
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         _migrate(connection)
+        _check_meta(connection, path)
     return connection
 
 
@@ -83,6 +88,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
     with _closed_on_error(connection), naming_trouble(path):
         if _check_identity(connection, path) == 0:
             raise JournalCorrupt(f"{path} holds no journal yet", hint="Start the daemon on this workspace first.")
+        _check_meta(connection, path)
         for pragma in READER_PRAGMAS:
             connection.execute(pragma)
     return connection
@@ -106,6 +112,8 @@ def naming_trouble(path: Path | str) -> Iterator[None]:
             raise WorkspaceHeld(
                 f"another process is writing to {path}", hint="One daemon serves a workspace; end one of the two."
             ) from error
+        if getattr(error, "sqlite_errorname", "") in FULL:
+            raise DiskFull(f"the disk of {path} is full", hint="Free some space, then start again.") from error
         raise JournalCorrupt(
             f"{path} can't be used as a journal: {error}", hint="Restore it from a backup, or move it away."
         ) from error
@@ -155,6 +163,16 @@ def _check_identity(connection: sqlite3.Connection, path: Path) -> int:
             hint="Run the newer version of the program that wrote it.",
         )
     return int(version)
+
+
+def _check_meta(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises JournalCorrupt where the rows are gone that each journal has from its begin on."""
+    there = {key for (key,) in connection.execute("SELECT key FROM meta")}
+    lacks = sorted({"journal", "epoch"} - there)
+    if lacks:
+        raise JournalCorrupt(
+            f"{path} is damaged: its table meta lacks {' and '.join(lacks)}", hint="Restore it from a backup."
+        )
 
 
 def _migrate(connection: sqlite3.Connection) -> None:

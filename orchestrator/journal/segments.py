@@ -19,7 +19,7 @@ from orchestrator.core.keeping import ArchiveMissing
 from orchestrator.journal.blobs import zstd
 from orchestrator.journal.rows import EVENT_COLUMNS, link_problem, origin_of, recorded_of
 from orchestrator.journal.schema import sql, sync_directory
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 
 ARCHIVE = "archive"
 """The folder in the state directory."""

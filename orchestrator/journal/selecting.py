@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.journal.rows import EVENT_COLUMNS
-from orchestrator.ports import EventFilter, Mention
+from orchestrator.ports.journal import EventFilter, Mention
 
 
 def select(wanted: EventFilter, *, after: int, until: int, limit: int, newest: bool) -> tuple[str, tuple[Any, ...]]:

@@ -19,7 +19,7 @@ from orchestrator.journal.reading import Reading
 from orchestrator.journal.schema import open_reader, sql
 from orchestrator.journal.vouching import Vouching
 from orchestrator.journal.writer import VOUCHED
-from orchestrator.ports import Snapshot
+from orchestrator.ports.journal import Snapshot
 
 KEPT = 3
 """Snapshots with their bytes; should the newest be damaged, an older one and a longer tail do."""

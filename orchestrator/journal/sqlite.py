@@ -16,6 +16,7 @@ from orchestrator.core.errors import DiskFull, JournalBehind, JournalCorrupt, Wr
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Digest, Seq
+from orchestrator.journal.ballast import Ballast
 from orchestrator.journal.jobs import Along, Errand, Job, Outcome
 from orchestrator.journal.mark import EVERY, Mark, MarkFile, demand
 from orchestrator.journal.opening import refuse_to_begin_anew, sweep
@@ -23,13 +24,14 @@ from orchestrator.journal.outcomes import refusal, resolve
 from orchestrator.journal.reading import INLINE_BYTES
 from orchestrator.journal.redacting import Redacting
 from orchestrator.journal.renewing import renew_versions
-from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, open_writer, sql
+from orchestrator.journal.schema import FILE_NAME, FULL, naming_trouble, open_reader, open_writer, sql
 from orchestrator.journal.segments import Segment, segments_of
 from orchestrator.journal.snapshots import Snapshots
 from orchestrator.journal.tail import check_tail
 from orchestrator.journal.writer import Writer
 from orchestrator.logs import logger
-from orchestrator.ports import Clock, Entropy, RequestSeen, Step, Unit
+from orchestrator.ports.journal import RequestSeen, Unit
+from orchestrator.ports.machine import Clock, Entropy, Step
 
 KNOWN_BLOBS = 20_000
 KNOWN_STREAMS = 50_000
@@ -59,10 +61,12 @@ class SqliteJournal(Redacting, Snapshots):
         step: Step = lambda name: None,
         readonly: bool = False,
         mark: Path | None = None,
+        ballast_bytes: int = 0,
     ) -> Self:
         """Open or create the journal of a state directory; `readonly`: never create, never append.
 
         `mark` is a file that remembers how far this journal came; it must have come that far.
+        So many `ballast_bytes` of the disk are held back for the outcomes of changes.
         For writing, the schema and the chain from the last snapshot on are checked, in a time
         that does not grow with the journal; `checks` goes on from there. Raises JournalCorrupt,
         naming the place, JournalTooNew, JournalBehind, WorkspaceHeld, and ArchiveMissing where
@@ -70,13 +74,14 @@ class SqliteJournal(Redacting, Snapshots):
         """
         journal = cls(Path(state_dir), MarkFile(mark) if mark is not None else None)
         try:
-            await journal._open(clock, entropy, step, readonly=readonly)
+            ballast = Ballast(journal._state_dir, ballast_bytes)
+            await journal._open(clock, entropy, step, ballast, readonly=readonly)
         except BaseException:
             await journal.close()
             raise
         return journal
 
-    async def _open(self, clock: Clock, entropy: Entropy, step: Step, *, readonly: bool) -> None:
+    async def _open(self, clock: Clock, entropy: Entropy, step: Step, ballast: Ballast, *, readonly: bool) -> None:
         self._loop = asyncio.get_running_loop()
         self._entropy = entropy
         if not readonly:
@@ -89,7 +94,13 @@ class SqliteJournal(Redacting, Snapshots):
                 await to_thread.run_sync(renew_versions, connection, self._archive)
                 await to_thread.run_sync(sweep, connection, self._blobs)
                 writer = Writer(
-                    connection, self._blobs, clock=clock, entropy=entropy, step=step, deliver=self._hand_over
+                    connection,
+                    self._blobs,
+                    clock=clock,
+                    entropy=entropy,
+                    step=step,
+                    deliver=self._hand_over,
+                    ballast=ballast,
                 )
             except BaseException:
                 connection.close()
@@ -164,7 +175,7 @@ class SqliteJournal(Redacting, Snapshots):
         try:
             await asyncio.wrap_future(errand.done)
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
+            if getattr(error, "sqlite_errorname", "") in FULL:
                 raise DiskFull("the disk that holds the journal is full") from error
             raise JournalCorrupt(f"{self._path} can't be written: {error}") from error
 
@@ -179,6 +190,10 @@ class SqliteJournal(Redacting, Snapshots):
                 await to_thread.run_sync(self._set_mark, self.here)
 
     # --- appending ----------------------------------------------------------------------
+
+    @property
+    def trouble(self) -> str:
+        return self._writer.trouble if self._writer is not None else ""
 
     def stream_version(self, stream: str) -> int:
         found = self._streams.get(stream)

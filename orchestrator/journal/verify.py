@@ -17,13 +17,13 @@ from orchestrator.core.projections.history import VersionRow
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.history import Versions, version_of
 from orchestrator.journal.mark import hash_at
-from orchestrator.journal.ranges import MOST_PROBLEMS, Part, Pass, Signed
+from orchestrator.journal.ranges import MOST_PROBLEMS, Claim, Part, Pass, Signed
 from orchestrator.journal.schema import naming_trouble, open_reader, sql
 from orchestrator.journal.seals import Seals
 from orchestrator.journal.segments import ARCHIVE, Archive
 from orchestrator.journal.tail import redaction_in, silence_problems
 from orchestrator.journal.workers import Workers
-from orchestrator.ports import VerifyReport
+from orchestrator.ports.journal import VerifyReport
 
 WORTH_A_PROCESS = 50_000
 """Events; fewer are walked in the calling thread. A process takes 0.2 s to start, as long as 20,000 events."""
@@ -40,7 +40,7 @@ def verify(path: Path, blobs: Blobs, checkpoint: Checkpoint | None = None) -> Ve
 
     Blocking. Raises CheckpointForeign.
 
-    Cost: O(events + contents' bytes) time, O(streams + versions of files) memory. Over 50,000
+    Cost: O(events + contents' bytes) time, O(streams + requests + versions of files) memory. Over 50,000
     events are walked by a process for each processor, contents and pages by this thread meanwhile.
     """
     connection = open_reader(path)
@@ -65,6 +65,7 @@ class _Walk:
         self._problems: list[str] = []
         self._more = 0
         self._versions = Versions()
+        self._claims: dict[tuple[str, str], Claim] = {}
         self._named: dict[Digest, int] = {}
         self._streams: dict[str, int] = {}
         self._silenced: dict[int, str] = {}
@@ -156,6 +157,8 @@ class _Walk:
             self._versions.add(version)
         for learned in part.learned:
             self._versions.add(learned)
+        for key, claim in part.claims.items():
+            self._claims[key] = claim.after(self._claims.get(key))
         for digest in part.gone:
             self._named.pop(digest, None)
         for digest, seq in part.named.items():
@@ -170,6 +173,7 @@ class _Walk:
         """What archived events say that can't be read is not known: nor what of the rest hangs on it."""
         self._unread = part.unread
         self._streams.clear()
+        self._claims.clear()
         self._named.clear()
         if part.absent:
             self._absent.append(part.absent)
@@ -193,7 +197,7 @@ class _Walk:
         for digest, size, data in self._db.execute(sql("all_blobs")):
             self._present.add(Digest(digest))
             try:
-                self._blobs.read(Digest(digest), size, data)
+                self._blobs.check(Digest(digest), size, data)
             except JournalCorrupt as error:
                 self._note(error.message)
             yield
@@ -235,7 +239,17 @@ class _Walk:
             yield
 
     def _request_problems(self) -> Iterator[None]:
-        """Requests, which name events."""
-        for request_id, seq in self._db.execute(sql("stray_requests"), (self._end[0],)):
-            self._note(f"the requests table says that {request_id!r} led to event @{seq}, which is not there")
+        """The table of requests against the events that carry their ids."""
+        left = dict(self._claims)
+        for agent, request_id, digest, seq in self._db.execute(sql("all_requests")):
+            claim = left.pop((agent, request_id), None)
+            if not 0 < seq <= self._end[0]:
+                self._note(f"the requests table says that {request_id!r} led to event @{seq}, which is not there")
+            elif claim is None:
+                if seq > self._unread:
+                    self._note(f"the requests table says that {request_id!r} led to event @{seq}, which is another's")
+            elif digest != claim.digest or not claim.first <= seq <= claim.last:
+                self._note(f"request {request_id!r} in the requests table is not what event @{claim.first} says")
             yield
+        for (_, request_id), claim in left.items():
+            self._note(f"request {request_id!r} of event @{claim.first} is missing in the requests table")

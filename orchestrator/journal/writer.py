@@ -12,13 +12,15 @@ from orchestrator.core.events import chain
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.history import DigestLearned, VersionRow, history
+from orchestrator.journal.ballast import Ballast
 from orchestrator.journal.blobs import Blobs, StoredBlob
 from orchestrator.journal.history import add_versions
 from orchestrator.journal.jobs import Errand, Job, Outcome
 from orchestrator.journal.ledger import Ledger, Row
-from orchestrator.journal.schema import naming_trouble, sql
+from orchestrator.journal.schema import FULL, naming_trouble, sql
 from orchestrator.journal.scrubbing import Scrubber
-from orchestrator.ports import Clock, Entropy, RequestSeen, Step, StreamMoved
+from orchestrator.ports.journal import RequestSeen, StreamMoved
+from orchestrator.ports.machine import Clock, Entropy, Step
 
 Deliver = Callable[[list[tuple["Job", Outcome]]], None]
 
@@ -27,6 +29,10 @@ CLOSED = "closed"
 
 VOUCHED = "vouched"
 """A row of `meta`: up to which event all was checked since the last stop that was no clean one."""
+
+NO_SPACE = "the disk that holds the journal is full"
+
+MEND = "Reads go on. Mend the disk, then restart the daemon: it reads again what is there."
 
 MOST_PER_COMMIT = 512
 """Units; a longer queue waits for the next commit."""
@@ -41,6 +47,9 @@ class Writer:
     of its transaction stay. `step` is called with `txn_open:<tag>` for each kind of event in
     a transaction when its rows are in and it is not committed, and with `txn_committed:<tag>`;
     for an errand with `errand_open:<name>` and `errand_committed:<name>`.
+
+    On a full disk the units that close something get the room of the `ballast`. Until that can
+    be taken again, which each later unit tries first, nothing else is written.
     """
 
     def __init__(
@@ -52,8 +61,12 @@ class Writer:
         entropy: Entropy,
         step: Step,
         deliver: Deliver,
+        ballast: Ballast,
     ) -> None:
         self._db, self._blobs, self._step, self._deliver = connection, blobs, step, deliver
+        self._ballast, self._short, self._full = ballast, False, False
+        self._owed: list[Job] = []
+        self._ballast.hold()  # a disk without that room is served all the same, until it is full
         self._scrubber = Scrubber(connection, blobs)
         self._gone: set[Digest] = set()
         self._queue: queue.SimpleQueue[Job | Errand | None] = queue.SimpleQueue()
@@ -76,6 +89,13 @@ class Writer:
         """Begin to write."""
         self._thread.start()
 
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be written, as the last attempt found; empty when it can."""
+        if self._broken is not None:
+            return self._broken
+        return NO_SPACE if self._full or self._owed else ""
+
     def submit(self, job: Job | Errand) -> None:
         """Hand a job over; never blocks."""
         self._queue.put(job)
@@ -90,6 +110,7 @@ class Writer:
             self._queue.put(None)
             self._thread.join()
         if self._broken is None:
+            self._has_room()
             self._mark_closed()
         self._db.close()  # SQLite's last connection checkpoints and removes the log
 
@@ -114,10 +135,12 @@ class Writer:
             ending = item is None
 
     def _run_errand(self, errand: Errand) -> None:
-        """A failure is the errand's own: the units go on."""
+        """A failure is the errand's own, and the units go on; a disk that failed is everybody's."""
         try:
             if self._broken is not None:
-                raise WritesStopped(self._broken)
+                raise WritesStopped(self._broken, hint=MEND)
+            if not self._has_room():
+                raise DiskFull(NO_SPACE)
             self._db.execute("BEGIN IMMEDIATE")
             self._check_epoch()
             errand.work(self._db)
@@ -125,6 +148,9 @@ class Writer:
             self._db.execute("COMMIT")
         except Exception as error:  # noqa: BLE001  # whatever it is, it goes to who sent the errand
             self._undo()
+            name = getattr(error, "sqlite_errorname", "")
+            if name.startswith("SQLITE_IOERR") and name not in FULL:
+                self.stop(f"the journal can't be written: {error}")
             errand.done.set_exception(error)
         else:
             self._step(f"errand_committed:{errand.name}")
@@ -142,11 +168,17 @@ class Writer:
 
     def _outcomes(self, jobs: Sequence[Job]) -> list[Outcome]:
         if self._broken is not None:
-            return [WritesStopped(self._broken) for _ in jobs]
+            return [WritesStopped(self._broken, hint=MEND) for _ in jobs]
         if len(jobs) > 1 and any(job.along for job in jobs):
             return [outcome for job in jobs for outcome in self._outcomes((job,))]
         try:
+            if not self._has_room():
+                raise DiskFull(f"{NO_SPACE}; nothing was changed")
             outcomes = self._commit(jobs)
+            self._full = False
+        except DiskFull as error:
+            self._full = True
+            outcomes = self._closed_at_least(jobs, error)
         except OrchestratorError as error:
             return [error for _ in jobs]
         except Exception as error:  # noqa: BLE001  # one unit that SQLite can't take must not fail the rest
@@ -155,10 +187,42 @@ class Writer:
             return [outcome for job in jobs for outcome in self._outcomes((job,))]
         self._step_each("txn_committed", outcomes)
         self._scrubber.after(job for job, outcome in zip(jobs, outcomes, strict=True) if isinstance(outcome, tuple))
-        for job in jobs:
-            if job.along is not None:
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            if job.along is not None and isinstance(outcome, tuple):
                 self._gone |= job.along.after()
         return outcomes
+
+    def _closed_at_least(self, jobs: Sequence[Job], error: DiskFull) -> list[Outcome]:
+        """What of them closes something is written in the ballast's room; what does not fit even there is owed."""
+        closing = [job for job in jobs if job.unit.closes]
+        done: dict[Job, Outcome] = {}
+        if closing:
+            self._ballast.free()
+            self._short = True
+            try:
+                done = dict(zip(closing, self._commit(closing), strict=True))
+            except DiskFull:
+                self._owed += closing
+            except Exception as other:  # noqa: BLE001  # as above: whatever it is, it goes to who waits
+                done = dict.fromkeys(closing, other)
+        return [done.get(job, error) for job in jobs]
+
+    def _has_room(self) -> bool:
+        """Whether all is as it should be: nothing is owed, and the ballast is held. Tries to make it so."""
+        if self._owed:
+            try:
+                outcomes = self._commit(self._owed)
+            except DiskFull:
+                return False
+            except Exception as error:  # noqa: BLE001  # what was told to be owed can't be written: say so for good
+                self.stop(f"the outcome of a change can't be written: {error}")
+                return False
+            written, self._owed = self._owed, []
+            self._step_each("txn_committed", outcomes)
+            self._deliver(list(zip(written, outcomes, strict=True)))
+        if self._short:
+            self._short = not self._ballast.hold()
+        return not self._short
 
     def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
         """One transaction for all. Raises DiskFull, WritesStopped, WorkspaceHeld; then none of them happened."""
@@ -232,8 +296,8 @@ class Writer:
     def _failure(self, error: sqlite3.Error) -> OrchestratorError | sqlite3.Error:
         """What a failed transaction means for its callers, and for all later ones."""
         name = getattr(error, "sqlite_errorname", "")
-        if name == "SQLITE_FULL":
-            return DiskFull("the disk that holds the journal is full; nothing was changed")
+        if name in FULL:
+            return DiskFull(f"{NO_SPACE}; nothing was changed")
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return WorkspaceHeld(
                 "another process is writing to this journal",
@@ -242,11 +306,10 @@ class Writer:
         if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
             return error  # a value that doesn't fit the schema: a defect of the unit, not of the disk
         self.stop(f"the journal can't be written: {error}")
-        return WritesStopped(self._broken or "", hint="Mend the disk, then restart the daemon.")
+        return WritesStopped(self._broken or "", hint=MEND)
 
     def _check_epoch(self) -> None:
-        (epoch,) = self._db.execute(sql("epoch")).fetchone()
-        if epoch != self._epoch:
+        if self._db.execute(sql("epoch")).fetchone() != (self._epoch,):
             raise WorkspaceHeld(
                 "another daemon has opened this journal for writing",
                 hint="One daemon serves a workspace; end one of the two.",

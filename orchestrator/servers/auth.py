@@ -82,7 +82,7 @@ class Doorkeeper:
         if agent is not None:
             return agent
         added = AgentAdded(name=name, agent_class="cloud")
-        await self._s.append(Origin(agent=name), (f"agent:{name}", added))
+        await self._s.note(Origin(agent=name), (f"agent:{name}", added))
         return Agent(name, added.agent_class, None)
 
     @staticmethod

@@ -127,16 +127,23 @@ class SocketServer:
                     hint="Use the orchestrator's own clients, or `orchestrator mcp`.",
                 ) from error
             caller = await self._doorkeeper.admit(preamble, uid)
+            await self._engine.open_session(caller, preamble.client)
         except OrchestratorError as error:
-            await self._engine.turn_away(error)
-            await lines.send(_ENCODER.encode(refusal(error)) + b"\n")
+            await self._turn_away(lines, error)
             return None
-        await self._engine.open_session(caller, preamble.client)
         welcome = Welcome(
             session=caller.session, agent=caller.agent, asserted=caller.asserted, workspace=self._workspace
         )
         await lines.send(_ENCODER.encode(welcome) + b"\n")
         return caller, preamble
+
+    async def _turn_away(self, lines: LineStream, error: OrchestratorError) -> None:
+        """Note a refusal and tell it; where the journal takes no note (a full disk), that is what is told."""
+        try:
+            await self._engine.turn_away(error)
+        except OrchestratorError as unnoted:
+            error = unnoted
+        await lines.send(_ENCODER.encode(refusal(error)) + b"\n")
 
     async def _serve_rpc(self, lines: LineStream, caller: Caller) -> None:
         room = anyio.Semaphore(MAX_OPEN_CALLS)

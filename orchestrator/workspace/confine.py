@@ -28,7 +28,8 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.ports import Disk, FileStat
+from orchestrator.ports.disk import Disk
+from orchestrator.ports.workspace import FileStat
 
 Identity = tuple[int, int]
 """(device, inode)."""

@@ -13,7 +13,7 @@ import struct
 import sys
 from collections.abc import Callable
 
-from orchestrator.ports import DiskFeatures, Rename
+from orchestrator.ports.disk import DiskFeatures, Rename
 
 _LINUX = sys.platform.startswith("linux")
 _OPENAT2 = 437

@@ -15,7 +15,8 @@ from typing import Literal
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import DiskFull, FileBusy, FileNotFound, IoFailed, PathError, WritesStopped
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.ports import DiskChange, Displaced, FileStat, Step
+from orchestrator.ports.machine import Step
+from orchestrator.ports.workspace import DiskChange, Displaced, FileStat
 from orchestrator.workspace.confine import Confinement, kind_of, refusal, signature_of, stat_of, translated
 from orchestrator.workspace.proof import Expected, Foreign, content, holds, prove, same_directory
 from orchestrator.workspace.staging import create_temp, dress, sync, write_whole

@@ -22,17 +22,10 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
-from orchestrator.ports import (
-    Disk,
-    DiskChange,
-    FileBytes,
-    FileStat,
-    ListedName,
-    ScanResult,
-    Step,
-    TempFile,
-    Watcher,
-)
+from orchestrator.ports.disk import Disk
+from orchestrator.ports.machine import Step
+from orchestrator.ports.watching import Watcher
+from orchestrator.ports.workspace import DiskChange, FileBytes, FileStat, ListedName, ScanResult, TempFile
 from orchestrator.workspace.confine import (
     Confinement,
     Identity,

@@ -21,7 +21,8 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.paths import valid_name
-from orchestrator.ports import (
+from orchestrator.ports.machine import Step
+from orchestrator.ports.workspace import (
     DiskChange,
     Displaced,
     FileBytes,
@@ -30,7 +31,6 @@ from orchestrator.ports import (
     ListedName,
     Scanned,
     ScanResult,
-    Step,
     TempFile,
 )
 from orchestrator.workspace.ignore import BUILT_IN, is_temp

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import ChangedWhileRead, FileBusy, FileNotFound, IoFailed, PathError
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.ports import Disk
+from orchestrator.ports.disk import Disk
 from orchestrator.workspace.confine import Confinement, identity_of
 
 BLOCK_BYTES = 1024 * 1024

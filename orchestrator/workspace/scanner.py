@@ -11,7 +11,7 @@ from contextlib import suppress
 from orchestrator.core.errors import FileNotFound, OrchestratorError
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
-from orchestrator.ports import Scanned, ScanResult, TempFile
+from orchestrator.ports.workspace import Scanned, ScanResult, TempFile
 from orchestrator.workspace.confine import Confinement, signature_of
 from orchestrator.workspace.ignore import IgnoreRules, is_temp
 

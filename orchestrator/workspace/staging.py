@@ -8,7 +8,8 @@ import stat
 
 from orchestrator.core.errors import WritesStopped
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.ports import Disk, Step
+from orchestrator.ports.disk import Disk
+from orchestrator.ports.machine import Step
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _DROPPED_BITS = stat.S_ISUID | stat.S_ISGID

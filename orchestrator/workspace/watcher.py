@@ -14,11 +14,12 @@ from orchestrator.core.events.world import OutsideTrigger
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
 from orchestrator.logs import logger
-from orchestrator.ports import Hints
+from orchestrator.ports.watching import Hints
 from orchestrator.workspace.confine import Confinement
 from orchestrator.workspace.ignore import BUILT_IN, RULE_FILES, IgnoreRules, is_temp
 from orchestrator.workspace.inotify import (
     IN_CREATE,
+    IN_DELETE,
     IN_DELETE_SELF,
     IN_IGNORED,
     IN_ISDIR,
@@ -40,6 +41,7 @@ RESCAN_S = 30.0
 """How often everything is looked at while watching is degraded."""
 
 _CAME = IN_CREATE | IN_MOVED_TO
+_WENT = IN_DELETE | IN_MOVED_FROM
 _NO_ROOM = {
     errno.ENOSPC: "the limit of watches is reached: raise fs.inotify.max_user_watches, then restart the daemon",
     errno.EMFILE: "the limit of notifiers is reached: raise fs.inotify.max_user_instances, then restart the daemon",
@@ -55,6 +57,8 @@ class InotifyWatcher:
         self._folders: dict[int, str] = {}  # watch → folder; "" is the root
         self._watches: dict[str, int] = {}  # and back
         self._followed: set[str] = set()  # though ignored
+        self._unnamed: dict[str, set[str]] = {}  # folder → names in it that break the name rule, come after the start
+        self._started = False
         self._trouble = ""
         self._lost = ""
         self._lock = threading.Lock()
@@ -65,6 +69,10 @@ class InotifyWatcher:
         trouble = self._lost or self._trouble
         return f"degraded: {trouble}; everything is looked at every {self._rescan_s:g} s" if trouble else "live"
 
+    @property
+    def unnamed(self) -> int:
+        return sum(map(len, tuple(self._unnamed.values())))  # a copy: the lock is held for as long as a walk takes
+
     def start(self) -> None:
         try:
             self._kernel = Inotify()
@@ -73,6 +81,7 @@ class InotifyWatcher:
             return
         with self._lock:
             self._enter([""])
+            self._started = True
 
     def follows(self, folder: WorkspacePath) -> bool:
         return _folder(folder) in self._watches
@@ -128,7 +137,10 @@ class InotifyWatcher:
                 if not told.name:
                     self._of_itself(told, folder)
                     continue
-                if told.name in BUILT_IN or is_temp(told.name) or not valid_name(told.name):
+                if told.name in BUILT_IN or is_temp(told.name):
+                    continue
+                if not valid_name(told.name):
+                    self._count(told, folder)
                     continue
                 path = f"{folder}/{told.name}" if folder else told.name
                 if told.name in RULE_FILES:
@@ -150,6 +162,13 @@ class InotifyWatcher:
         if not folder and told.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT):
             self._lost = "the workspace's folder was moved or removed: restart the daemon where it is now"
             self._log.warning("watching is degraded", why=self._lost)
+
+    def _count(self, told: Told, folder: str) -> None:
+        """A name that breaks the name rule came or went."""
+        if told.mask & _CAME:
+            self._unnamed.setdefault(folder, set()).add(told.name)
+        elif told.mask & _WENT:
+            self._unnamed.get(folder, set()).discard(told.name)
 
     def _of_folder(self, told: Told, path: str) -> bool:
         """A directory came or went in a watched one; whether that matters."""
@@ -190,6 +209,8 @@ class InotifyWatcher:
                 if known is not None and known != folder and self._watches.get(known) == watch:
                     del self._watches[known]  # it was moved here
                 self._folders[watch], self._watches[folder] = folder, watch
+                if self._started and known is None:  # what it held before the watch is told by nobody
+                    self._unnamed[folder] = {name for name in self._at.disk.names(handle) if not valid_name(name)}
                 return self._at.disk.folders(handle)
         except OSError as error:
             if error.errno in _NO_ROOM:
@@ -211,6 +232,7 @@ class InotifyWatcher:
         folder = self._folders.pop(watch, None)
         if folder is not None and self._watches.get(folder) == watch:
             del self._watches[folder]
+            self._unnamed.pop(folder, None)
 
     def _again(self) -> None:
         """There may be room by now."""

@@ -15,7 +15,7 @@ from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import AgentName, SessionId
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports import ANY_VERSION, NewEvent, Unit
+from orchestrator.ports.journal import ANY_VERSION, NewEvent, Unit
 from tests.benchmarks.measuring import Row, Samples, Target
 from tests.benchmarks.setting import Rows, Setting
 

@@ -14,7 +14,7 @@ from orchestrator.core.projections.state import State
 from orchestrator.engine.snapshotting import encoded
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports import NewEvent, Unit
+from orchestrator.ports.journal import NewEvent, Unit
 
 UNIT = 1000
 FILES = 50

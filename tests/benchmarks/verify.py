@@ -29,7 +29,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports import NewEvent, Unit
+from orchestrator.ports.journal import NewEvent, Unit
 
 FILES = 2000
 PER_UNIT = 1000

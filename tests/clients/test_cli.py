@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from orchestrator.api import results as r
 from orchestrator.api.framing import Refusal
-from orchestrator.clients.cli import main, terminal
+from orchestrator.clients.cli import main, orchestrator, terminal
 from tests.clients.fakes import RpcDaemon
 
 CODE = "blue-goat-17"
@@ -418,3 +419,18 @@ def test_help_lists_mcp_and_completion_works() -> None:
 
     assert "  mcp " in out("--help")
     assert "_ORCHESTRATOR_COMPLETE" in out("completion", "bash")
+
+
+def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command that is no group, by its whole name."""
+    if not isinstance(command, click.Group):
+        yield name, command
+        return
+    for below in command.commands.values():
+        yield from commands(below, f"{name} {below.name}")
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands(orchestrator, "orchestrator")))
+def test_no_option_has_two_meanings(name: str, command: click.Command) -> None:
+    names = [option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)]
+    assert len(names) == len(set(names)), name

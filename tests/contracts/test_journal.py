@@ -26,7 +26,16 @@ from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.ports import ANY_VERSION, EventFilter, Journal, Mention, NewEvent, RequestSeen, StreamMoved, Unit
+from orchestrator.ports.journal import (
+    ANY_VERSION,
+    EventFilter,
+    Journal,
+    Mention,
+    NewEvent,
+    RequestSeen,
+    StreamMoved,
+    Unit,
+)
 from tests.journal.given import (
     PATH,
     STREAM,
@@ -378,9 +387,27 @@ async def test_where_a_file_was_moved_and_what_was_undone(journal: Journal) -> N
     await journal.append(unit(ChangeApplied(change=Seq(1), paths=moved), stream="file:old"))
     await journal.append(unit(ChangeApplied(change=Seq(2), paths=moved[:1], reverts=(Seq(1),)), stream="file:old"))
     await journal.append(unit(ChangeApplied(change=Seq(3), paths=moved, reverts=(Seq(1), Seq(2))), stream="file:old"))
-    assert [(row.path, row.seq) for row in await journal.moved_away(old)] == [("new", 1), ("new", 3)]
-    assert await journal.moved_away(new) == []
+    assert [(row.path, row.seq) for row in await journal.moved_away((old,))] == [("new", 1), ("new", 3)]
+    assert await journal.moved_away((new,)) == []
     assert await journal.reverters() == [(3, (1, 2)), (2, (1,))]
+
+
+async def test_whole_histories_of_many_files(journal: Journal) -> None:
+    other = WorkspacePath("größe,\"'")
+    await journal.append(unit(found(b"one"), stream="workspace"))  # @1
+    await journal.append(unit(seen_at(other, b"x"), stream="workspace"))  # @2
+    await journal.append(unit(found(b"two"), stream="workspace"))  # @3
+    kept = FoundFile(PATH, Signature(1, 1, 1, 1), 0o755, digest(b"two"), version=Seq(3))
+    await journal.append(unit(FilesFound(entries=(kept,)), stream="workspace"))  # @4: only its bits
+    await journal.append(unit(FilesFound(entries=(kept,)), stream="workspace"))  # @5: nothing new
+    found_rows = await journal.histories({PATH, other, WorkspacePath("never")})
+    assert {path: [row.seq for row in rows] for path, rows in found_rows.items()} == {
+        PATH: [1, 3],
+        other: [2],
+        "never": [],
+    }
+    assert list(found_rows[PATH]) == (await journal.versions(PATH, limit=9))[::-1]
+    assert await journal.modes({PATH, other, WorkspacePath("never")}) == {PATH: ((4, 0o755),)}
 
 
 # --- trees ------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ from orchestrator.core.errors import (
     SymlinkRefused,
 )
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.ports import DiskChange, Displaced, Step, Workspace
+from orchestrator.ports.machine import Step
+from orchestrator.ports.workspace import DiskChange, Displaced, Workspace
 from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
 from orchestrator.workspace.local import LocalWorkspace
 from orchestrator.workspace.memory import MemoryWorkspace

@@ -13,6 +13,7 @@ from orchestrator.core.checkpoint import Checkpoint, message, parse_checkpoint
 from orchestrator.core.errors import CheckpointInvalid, NotRedactable
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import decode, encode
+from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Seq
 from orchestrator.core.redaction import REDACTED, blanked, fields_to_blank
 from tests.golden.samples import SAMPLES
@@ -78,3 +79,10 @@ def test_every_redactable_event_can_be_read_without_its_texts(event: Any) -> Non
 def test_the_others_have_none(event: Any) -> None:
     with pytest.raises(NotRedactable):
         fields_to_blank(Seq(1), event, ())
+
+
+def test_a_change_names_the_event_that_holds_its_texts() -> None:
+    applied = next(event for event in SAMPLES if isinstance(event, ChangeApplied))
+    with pytest.raises(NotRedactable) as refused:
+        fields_to_blank(Seq(9), applied, ())
+    assert f"`orchestrator journal redact @{applied.change}`" in refused.value.hint

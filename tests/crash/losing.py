@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 
-from orchestrator.ports import Rename
+from orchestrator.ports.disk import Rename
 from orchestrator.workspace.disk import KernelDisk
 
 

@@ -12,7 +12,8 @@ import pytest
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import FileBusy
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.ports import DiskChange, Displaced, Step
+from orchestrator.ports.machine import Step
+from orchestrator.ports.workspace import DiskChange, Displaced
 from orchestrator.workspace import disk as kernel
 from orchestrator.workspace.landing import LocalLanding
 from orchestrator.workspace.local import LocalWorkspace

@@ -305,3 +305,13 @@ async def test_a_model_gets_a_row_for_each_range(daemon: RunningDaemon) -> None:
     assert told is not None
     assert len(told.splitlines()) == MOST_RANGES + 2
     assert told.endswith(f'[more follows: blame(path="a.py", start=1, at="{change.version_id}")]')
+
+
+async def test_an_end_before_the_start_is_refused(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "a.py").write_text("one\ntwo\nthree\n")
+    async with daemon.client("alice") as alice:
+        with pytest.raises(RemoteError) as refused:
+            await alice.blame("a.py", start=3, end=2)
+    assert code(refused) == "invalid_parameter"
+    assert refused.value.details["parameter"] == "end"
+    assert "2 comes before start, which is 3" in refused.value.message

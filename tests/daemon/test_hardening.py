@@ -45,3 +45,20 @@ async def test_a_path_too_deep_is_refused(daemon: RunningDaemon) -> None:
         with pytest.raises(RemoteError) as refused:
             await alice.write_file("/".join("d" * 300), "x", mode="create")
         assert refused.value.code == "path_too_long"
+
+
+async def test_the_addresses_of_remotes_stay_unread(daemon: RunningDaemon) -> None:
+    (daemon.workspace / ".git").mkdir()
+    (daemon.workspace / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (daemon.workspace / ".git" / "config").write_text('[remote "o"]\n\turl = https://u:t0ken@example.invalid/r\n')
+    async with daemon.client("alice") as alice:
+        assert (await alice.read_file(".git/HEAD")).text
+        for call in (alice.read_file(".git/config"), alice.read_file("./.GIT/config")):
+            with pytest.raises(RemoteError) as refused:
+                await call
+            assert "t0ken" not in str(refused.value.refusal)
+            assert refused.value.code in ("denied", "file_not_found")
+        assert not (await alice.search_content("t0ken", path=".")).hits
+        with pytest.raises(RemoteError) as refused:
+            await alice.search_content("t0ken", path=".git/config")
+        assert refused.value.code == "denied"

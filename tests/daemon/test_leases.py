@@ -311,3 +311,14 @@ async def test_what_a_person_approves_goes_through(base: Path) -> None:
         done = await person.approve(waiting.approval or "", approver=approver)
         assert (done.status, len(done.warnings)) == ("applied", 1)
     assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize("globs", [["!src/a.py"], ["!src/a.py", "!src/b.py"], ["!./src/a.py"]])
+async def test_exceptions_alone_reserve_nothing(ground: RunningDaemon, globs: list[str]) -> None:
+    async with ground.client("alice") as alice:
+        with pytest.raises(RemoteError) as refused:
+            await alice.reserve_paths(globs)
+        assert refused.value.code == "invalid_parameter"
+        assert refused.value.details["parameter"] == "globs"
+        assert (await alice.session_status()).leases == ()
+        assert (await alice.reserve_paths(["src", "!src/a.py"])).status == "granted"

@@ -213,3 +213,43 @@ async def test_out_and_git_note(daemon: RunningDaemon) -> None:
     assert noted.strip() == out.read_text().strip()
     code, said = cli(daemon, "journal", "verify", "--checkpoint", str(out))
     assert (code, "proven: up to" in said) == (0, True), said
+
+
+# --- what verify looks at -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["running", "stopped"])
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        pytest.param("DELETE FROM requests", "missing in the requests table", id="requests gone"),
+        pytest.param("UPDATE requests SET digest = 'x'", "not what event", id="requests altered"),
+        pytest.param("DELETE FROM meta", "lacks epoch and journal", id="no meta"),
+    ],
+)
+async def test_verify_looks_at_every_table(base: Path, statement: str, said: str, stopped: bool) -> None:
+    daemon = RunningDaemon(base)
+    assert daemon.start()["ok"]
+    try:
+        async with daemon.client("alice") as alice:
+            assert (await alice.write_file("a.txt", "one\n", mode="create")).status == "applied"
+        if stopped:
+            daemon.stop()
+        alter(daemon, statement)
+        code, told = cli(daemon, "journal", "verify")
+        assert code == 1, told
+        assert said in told
+        assert "journal_corrupt" in told or "not ok" in told
+    finally:
+        daemon.stop()
+
+
+async def test_verify_finds_bytes_behind_a_content(daemon: RunningDaemon) -> None:
+    large = "0123456789\n" * 30_000
+    async with daemon.client("alice") as alice:
+        await alice.write_file("a.txt", large, mode="create")
+        (file,) = (path for path in (daemon.state_dir / "blobs").rglob("*") if path.is_file())
+        with file.open("ab") as content:
+            content.write(b"more")
+        code, told = cli(daemon, "journal", "verify")
+        assert (code, "bytes behind it" in told) == (1, True), told

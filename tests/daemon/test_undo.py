@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from tests.crash.given import POLICY
-from tests.daemon.outside import git, settled
+from tests.daemon.outside import git, seen, settled
 from tests.daemon.running import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
@@ -139,6 +139,11 @@ async def test_a_task_and_spans_of_the_journal(free: RunningDaemon) -> None:
             await alice.end_task(task.task)
             await edit(alice, "b.txt", 9, "after")
             assert (await alice.rollback(since=middle, preview=True)).paths[0].path == "b.txt"
+            number = int(middle.removeprefix("@"))
+            for bare in (number, str(number)):
+                assert (await alice.rollback(since=bare, preview=True)).changes == (
+                    await alice.rollback(since=middle, preview=True)
+                ).changes
             until = await alice.rollback(until=middle, preview=True)
             assert {item.path for item in until.files} == {"a.txt"}
             assert (await alice.rollback(task=task.task)).status == "applied"
@@ -152,10 +157,15 @@ async def test_a_task_and_spans_of_the_journal(free: RunningDaemon) -> None:
         pytest.param({}, "invalid_parameter", id="nothing said"),
         pytest.param({"agent": "nobody"}, "invalid_parameter", id="an agent that never called"),
         pytest.param({"since": "@9999"}, "invalid_parameter", id="ahead of the journal"),
+        pytest.param({"since": 9999}, "invalid_parameter", id="a number ahead of the journal"),
+        pytest.param({"until": 1_700_000_000_000}, "invalid_parameter", id="milliseconds"),
         pytest.param({"since": "yesterday"}, "invalid_parameter", id="no moment"),
         pytest.param({"globs": ["*.nothing"]}, "nothing_to_change", id="nothing fits"),
         pytest.param({"until": "2001-01-01"}, "nothing_to_change", id="long ago"),
-        pytest.param({"task": "@1"}, "nothing_to_change", id="no such task"),
+        pytest.param({"task": "@1"}, "invalid_parameter", id="no such task"),
+        pytest.param({"task": "@9999"}, "invalid_parameter", id="a task ahead of the journal"),
+        pytest.param({"session": "nope"}, "invalid_parameter", id="no such session"),
+        pytest.param({"session": "nope", "globs": ["*"]}, "invalid_parameter", id="no such session, and globs"),
     ],
 )
 async def test_what_selects_nothing_says_so(free: RunningDaemon, wanted: dict[str, object], code: str) -> None:
@@ -210,6 +220,84 @@ async def test_a_file_that_a_person_lets_be_renamed_keeps_its_lines(daemon: Runn
         by = {line: item.agent for item in (await bob.blame("moved.txt")).ranges for line in (item.start, item.end)}
         assert (by[3], by[9]) == ("bob", "alice")
         assert set(by.values()) == {"bob", "alice", "outside"}
+
+
+async def test_what_a_hidden_name_held_is_not_shown_under_another(daemon: RunningDaemon) -> None:
+    """An agent undoes what was done to a secret that was moved to a name that it may see since."""
+    work = daemon.workspace
+    secret = "KEY=ZZSECRET\n" + TEXT
+    async with daemon.client("spy") as spy, daemon.client() as person:
+        (work / "prod.env").write_text(secret)
+        await seen(person, work)
+        (work / "prod.env").write_text(secret.replace("ZZSECRET", "gone"))
+        await seen(person, work)
+        changed = (await person.file_info("prod.env")).version_id
+        (work / "prod.env").rename(work / "opts.txt")
+        await seen(person, work)
+        preview = await spy.revert(changed or "", preview=True)
+        assert "ZZSECRET" not in repr(preview)
+        assert "ZZSECRET" not in repr(await spy.rollback(agent="outside", preview=True))
+        await edit(spy, "opts.txt", 1, "spy")
+        await spy.edit_file("opts.txt", [Replacement(search="KEY=gone\n", replace="KEY=spied\n")])
+        answers = [await spy.revert(changed or ""), await spy.list_conflicts()]
+        assert "ZZSECRET" not in repr(answers)
+        (conflict,) = (await person.list_conflicts()).conflicts
+        assert "KEY=spied" in (conflict.current or "")
+        assert (conflict.base, conflict.proposed, conflict.diff) == (None, None, None)
+
+
+async def test_what_has_another_kind_since_does_not_keep_the_rest(free: RunningDaemon) -> None:
+    """A file became a folder, a link, and something else: these stay, all else goes back."""
+    work = free.workspace
+    with running(free.base):
+        async with free.client("alice") as alice, free.client("bob") as bob:
+            for path in ("a.txt", "b.txt", "src/c.txt"):
+                await edit(alice, path, 3, "alice")
+            (work / "a.txt").unlink()
+            (work / "a.txt").mkdir()
+            (work / "a.txt" / "inside").write_text("inside\n")
+            (work / "b.txt").unlink()
+            (work / "b.txt").symlink_to("src/c.txt")
+            undone = await bob.rollback(agent="alice")
+            assert undone.status == "applied"
+            assert (work / "src/c.txt").read_text() == TEXT
+            assert (work / "a.txt/inside").read_text() == "inside\n"
+            assert (work / "b.txt").is_symlink()
+            assert {item.path for item in undone.files} == {"src/c.txt"}
+            assert len(undone.warnings) == 2
+        async with free.client() as person:
+            await seen(person, work)
+        await agrees(free)
+
+
+async def test_permission_bits_that_somebody_set_stay(free: RunningDaemon) -> None:
+    path = free.workspace / "a.txt"
+    with running(free.base):
+        async with free.client("alice") as alice, free.client() as person:
+            await edit(alice, "a.txt", 1, "alice")
+            path.chmod(0o755)
+            await person.file_info("a.txt")
+            change = await edit(alice, "a.txt", 3, "alice")
+            assert (await alice.revert(change)).status == "applied"
+            assert path.stat().st_mode & 0o777 == 0o755
+            gone = await alice.delete_file("a.txt")
+            assert (await alice.revert(gone.change or "")).status == "applied"
+            assert path.stat().st_mode & 0o777 == 0o755
+            await alice.read_file("a.txt")
+            moved = await alice.apply_patch("--- a/a.txt\n+++ b/m.txt\n@@ -2,1 +2,1 @@\n-line 2\n+moved\n")
+            assert (await alice.revert(moved.change or "")).status == "applied"
+            assert path.stat().st_mode & 0o777 == 0o755
+
+
+async def test_the_same_clash_waits_once(free: RunningDaemon) -> None:
+    with running(free.base):
+        async with free.client("alice") as alice, free.client("bob") as bob:
+            change = await edit(alice, "a.txt", 3, "alice")
+            await bob.edit_file("a.txt", [Replacement(search="alice\n", replace="bob\n")])
+            first, second = await alice.revert(change), await alice.revert(change)
+            assert first.status == second.status == "conflict"
+            assert first.conflict == second.conflict
+            assert len((await alice.list_conflicts()).conflicts) == 1
 
 
 async def test_a_branch_switch_is_undone_as_one(free: RunningDaemon) -> None:
@@ -283,6 +371,51 @@ async def test_one_protected_file_makes_a_whole_folder_ask(daemon: RunningDaemon
         assert denied.value.code == "denied"
 
 
+async def test_a_patch_says_what_is_executable(free: RunningDaemon) -> None:
+    work = free.workspace
+    patch = """diff --git a/run.sh b/run.sh
+new file mode 100755
+--- /dev/null
++++ b/run.sh
+@@ -0,0 +1 @@
++true
+diff --git a/a.txt b/a.txt
+old mode 100644
+new mode 100755
+diff --git a/b.txt b/moved.txt
+old mode 100644
+new mode 100755
+rename from b.txt
+rename to moved.txt
+diff --git a/src/c.txt b/src/c.txt
+old mode 100644
+new mode 100755
+--- a/src/c.txt
++++ b/src/c.txt
+@@ -1,1 +1,1 @@
+-line 1
++first
+"""
+
+    def executable() -> set[str]:
+        return {path for path in tree(work) if (work / path).stat().st_mode & 0o111 == 0o111}
+
+    with running(free.base):
+        async with free.client("alice") as alice:
+            for path in ("a.txt", "b.txt", "src/c.txt"):
+                await alice.read_file(path)
+            done = await alice.apply_patch(patch)
+            assert executable() == {"run.sh", "a.txt", "moved.txt", "src/c.txt"}
+            assert (work / "src/c.txt").read_text().startswith("first\n")
+            alone = await alice.apply_patch("diff --git a/a.txt b/a.txt\nold mode 100755\nnew mode 100644\n")
+            assert executable() == {"run.sh", "moved.txt", "src/c.txt"}
+            assert (await alice.revert(alone.change or "")).status == "applied"
+            assert (await alice.revert(done.change or "")).status == "applied"
+            assert tree(work) == without()
+            assert executable() == set()
+        await agrees(free)
+
+
 async def test_a_patch_of_several_files_is_whole_or_not_there(free: RunningDaemon) -> None:
     patch = """--- a/a.txt
 +++ b/a.txt
@@ -323,6 +456,32 @@ rename to moved/b.txt
             assert undone.status == "applied"
             assert tree(free.workspace) == without()
         await agrees(free)
+
+
+@pytest.mark.parametrize(
+    ("hunk", "code", "said"),
+    [
+        ("@@ -1,1 +1,1 @@\n-not there\n+x\n", "search_not_found", "b.txt, hunk 1: its context"),
+        ("@@ -30,1 +30,1 @@\n-same\n+x\n", "search_ambiguous", "b.txt, hunk 1 does not fit"),
+        ("@@ -1,1 +1,1 @@\n-1\n+x\n@@ -1,1 +1,1 @@\n-1\n+y\n", "changes_overlap", "b.txt, hunk 2 stands"),
+    ],
+)
+async def test_of_several_files_the_one_whose_patch_does_not_fit_is_named(
+    daemon: RunningDaemon, hunk: str, code: str, said: str
+) -> None:
+    (daemon.workspace / "a.txt").write_text("one\n")
+    (daemon.workspace / "b.txt").write_text("1\n2\nsame\n4\nsame\n")
+    before = tree(daemon.workspace)
+    text = f"--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-one\n+two\n--- a/b.txt\n+++ b/b.txt\n{hunk}"
+    async with daemon.client("alice") as alice:
+        for path in ("a.txt", "b.txt"):
+            await alice.read_file(path)
+        with pytest.raises(RemoteError) as refused:
+            await alice.apply_patch(text)
+    assert refused.value.code == code
+    assert refused.value.message.startswith(said)
+    assert refused.value.details["path"] == "b.txt"
+    assert tree(daemon.workspace) == before
 
 
 async def test_a_file_that_changed_under_a_patch_of_several_is_named(free: RunningDaemon) -> None:

@@ -51,6 +51,26 @@ async def test_saves_appends_and_deletes_are_seen_as_they_happen(base: Path, wor
             assert info.mode == "0755" if isinstance(info.mode, str) else info.mode == 0o755
 
 
+async def test_names_that_no_path_may_hold_are_told_by_status(base: Path, work: Path) -> None:
+    (work / "old\nname").write_text("x")
+    with running(base) as daemon:
+        async with daemon.client() as person:
+
+            async def unnamed() -> list[str]:
+                return [note for note in (await person.status()).health.notes if "name rule" in note]
+
+            (at_start,) = await unnamed()
+            assert "left out of the start scan: 1 names" in at_start
+            (work / "new\nline").write_text("x")
+            (work / os.fsdecode(b"no utf-8 \xff")).write_text("x")
+            await seen(person, work)
+            assert "not tracked: 2 names that break the name rule" in (await unnamed())[1]
+            (work / "new\nline").rename(work / "named")
+            await seen(person, work)
+            assert "not tracked: 1 names that break the name rule" in (await unnamed())[1]
+            assert ("created", "named") in await outside(person)
+
+
 async def test_own_changes_never_echo(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice, daemon.client() as person:
         await alice.write_file("src/a.txt", "n 0\n", mode="create")

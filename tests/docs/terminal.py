@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 ANSWER_S = 60
-_LOOP = 'while IFS= read -r -u 3 line; do eval "$line"; printf "\\036%s\\n" "$?"; done'
+_LOOP = 'trap : INT; while IFS= read -r -u 3 line; do eval "$line"; printf "\\036%s\\n" "$?"; done'
 _END = re.compile(rb"\x1e(\d+)\r?\n\Z")
 _CODE = re.compile(r"shown this once: (\S+)")
 _PROMPT = b"Approver code: "
@@ -35,8 +35,8 @@ class Terminal:
         os.close(commands)
         self._code = ""
 
-    def run(self, command: str) -> tuple[list[str], int]:
-        """The lines that a command wrote, and its exit code."""
+    def run(self, command: str, *, interrupt_after: int | None = None) -> tuple[list[str], int]:
+        """The lines that a command wrote, and its exit code; Ctrl+C is pressed after that many lines."""
         os.write(self._commands, command.encode() + b"\n")
         written, asked = b"", 0
         while (end := _END.search(written)) is None:
@@ -46,6 +46,9 @@ class Terminal:
             if written.count(_PROMPT) > asked:
                 asked += 1
                 os.write(self._master, self._code.encode() + b"\n")
+            if interrupt_after is not None and written.count(b"\n") >= interrupt_after:
+                interrupt_after = None
+                os.write(self._master, b"\x03")
         text = written[: end.start()].decode().replace("\r\n", "\n")
         if made := _CODE.search(text):
             self._code = made[1]

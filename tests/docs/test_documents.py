@@ -26,7 +26,7 @@ ALL = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.r
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-_COMMAND = re.compile(r"(?<![\w@.-])orchestrator (?!--)[a-z][^;|]*")
+_COMMAND = re.compile(r"(?<![\w@.=-])orchestrator (?!--)[a-z][^;|]*")
 _PATH = re.compile(
     r"(?:orchestrator|tests|docs|policies|deploy|core|api|clients|servers|engine|journal|workspace)/[\w/.@-]+"
 )

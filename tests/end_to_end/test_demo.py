@@ -36,6 +36,8 @@ def told_all(done: subprocess.CompletedProcess[str]) -> None:
         "→ waiting",
         "orchestrator approvals approve @",
         "alice: revert @",
+        "orchestrator blame ",
+        "orchestrator rollback --agent bob",
         "daemon_restarted",
         "ok  journal verify",
         "ok  journal rebuild --check",

@@ -27,7 +27,7 @@ from orchestrator.engine.suspects import paired
 from orchestrator.engine.watching import Watching
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports import Hints
+from orchestrator.ports.watching import Hints
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.anyio
 class ToldWatcher:
     """Gives the hints that a test sends it."""
 
-    health = "live"
+    health, unnamed = "live", 0
 
     def __init__(self) -> None:
         self.send, self._receive = anyio.create_memory_object_stream[Hints](10)

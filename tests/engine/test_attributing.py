@@ -16,7 +16,7 @@ from orchestrator.engine.attributing import Attributions
 from orchestrator.engine.services import Services
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports import NewEvent, Unit
+from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 

@@ -35,8 +35,10 @@ def test_cell(value: Any, shown: str) -> None:
     ("raw", "moment"),
     [
         pytest.param("@42", Moment(seq=42), id="position"),  # type: ignore[arg-type]
-        pytest.param("1700000000000", Moment(at=1_700_000_000_000), id="ms as text"),
-        pytest.param(5, Moment(at=5), id="ms"),
+        pytest.param("@142", Moment(seq=142), id="position ahead, written as one"),  # type: ignore[arg-type]
+        pytest.param("42", Moment(seq=42), id="number as text"),  # type: ignore[arg-type]
+        pytest.param(42, Moment(seq=42), id="number"),  # type: ignore[arg-type]
+        pytest.param("100", Moment(seq=100), id="the head"),  # type: ignore[arg-type]
         pytest.param("1970-01-02", Moment(at=86_400_000), id="a date is its first moment"),
         pytest.param("1970-01-01T00:00:01.5", Moment(at=1500), id="no zone is UTC"),
         pytest.param("1970-01-01T01:00:00+01:00", Moment(at=0), id="a zone"),
@@ -45,15 +47,23 @@ def test_cell(value: Any, shown: str) -> None:
     ],
 )
 def test_a_moment_is_read(raw: str | int, moment: Moment) -> None:
-    assert parse_moment(raw, parameter="since") == moment
+    assert parse_moment(raw, parameter="since", head=100) == moment
 
 
 @pytest.mark.parametrize("raw", ["", "yesterday", "@", "@-1", "2026-02-30", "-5", "0001-01-01T00:00+23:59x"])
 def test_what_is_no_moment_is_refused(raw: str) -> None:
     with pytest.raises(ParameterInvalid):
-        parse_moment(raw, parameter="since")
+        parse_moment(raw, parameter="since", head=100)
+
+
+@pytest.mark.parametrize("raw", [101, "101", "1700000000000", 20261121])
+def test_a_bare_number_ahead_of_the_journal_was_meant_as_a_time(raw: str | int) -> None:
+    with pytest.raises(ParameterInvalid) as refused:
+        parse_moment(raw, parameter="since", head=100)
+    assert "which ends at @100" in refused.value.message
+    assert "A time is written as '2026-" in refused.value.hint
 
 
 def test_a_moment_is_written_as_it_is_read() -> None:
     assert written(1500) == "1970-01-01T00:00:01.500Z"
-    assert parse_moment(written(1_700_000_000_123), parameter="since") == Moment(at=1_700_000_000_123)
+    assert parse_moment(written(1_700_000_000_123), parameter="since", head=100) == Moment(at=1_700_000_000_123)

@@ -13,7 +13,7 @@ from orchestrator.core.events.outcomes import MEANINGS, outcome_of, tags_with
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.engine.finding import Task, Wanted, about, newest, oldest, streams_of, within
 from orchestrator.journal.memory import MemoryJournal
-from orchestrator.ports import EventFilter, Mention, NewEvent, Unit
+from orchestrator.ports.journal import EventFilter, Mention, NewEvent, Unit
 from tests.golden.samples import SAMPLES
 from tests.journal.given import SeededEntropy, SteppingClock
 

@@ -163,7 +163,6 @@ async def test_who_may_give_it_back() -> None:
     [
         pytest.param("src/*.py", "src/*.py", id="as it is"),
         pytest.param("./src", "/src", id="from here"),
-        pytest.param("!./src", "!/src", id="all but from here"),
         pytest.param("/workspace/src", "/src", id="the workspace's own root"),
         pytest.param("/workspaces/src", "/workspaces/src", id="whole components only"),
         pytest.param(".", "**", id="everything"),
@@ -172,6 +171,13 @@ async def test_who_may_give_it_back() -> None:
 )
 async def test_globs_mean_what_paths_mean(glob: str, kept: str) -> None:
     assert (await Desk().reserve("alice", glob)).globs == (kept,)
+
+
+async def test_exceptions_mean_what_paths_mean() -> None:
+    desk = Desk()
+    assert (await desk.reserve("alice", "lib", "!./lib/x")).globs == ("lib", "!/lib/x")
+    with pytest.raises(ParameterInvalid, match="exceptions only"):
+        await desk.reserve("alice", "!./src")
 
 
 @pytest.mark.parametrize("glob", ["", " ", "#x", "../x", "a/../b", "[x", "a*b*c*d*e*f", "a\nb"])

@@ -17,7 +17,7 @@ from orchestrator.engine.sealing import Sealer
 from orchestrator.engine.services import Services
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.journal.signing import KeyFile
-from orchestrator.ports import Journal
+from orchestrator.ports.journal import Journal
 from tests.journal.given import SeededEntropy, SteppingClock, looked, unit
 
 pytestmark = pytest.mark.anyio

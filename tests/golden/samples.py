@@ -169,5 +169,16 @@ GROWN: tuple[Event, ...] = (
     ),
     f.FileRemovedOutside(path=PATH, before=A, moved_to=OLD, by=AGENT, lease=Seq(36)),
     k.PayloadRedacted(target=Seq(11), fields=("pattern",), by="ada", reason="a password", rest_hash="0e" * 32),
+    c.ConflictFound(
+        path=PATH,
+        base=A,
+        base_version=Seq(3),
+        current=C,
+        current_version=Seq(22),
+        proposed=B,
+        operation="revert",
+        reverts=(Seq(2),),
+        names=(OLD,),
+    ),
 )
 """Samples of events that got new fields with a default after they were first released; see SAMPLES for the old form."""

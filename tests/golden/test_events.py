@@ -12,7 +12,7 @@ from orchestrator.core.events.catalog import EVENTS, tag_of
 from orchestrator.core.events.codec import decode, encode
 from orchestrator.core.ids import AgentName, Seq, SessionId
 from orchestrator.journal.ledger import Ledger
-from orchestrator.ports import NewEvent, Unit
+from orchestrator.ports.journal import NewEvent, Unit
 from tests.golden.samples import GROWN, SAMPLES
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.ports import Step
+from orchestrator.ports.machine import Step
 from tests.journal.given import SeededEntropy, SteppingClock
 
 Open = Callable[..., Awaitable[SqliteJournal]]

@@ -10,7 +10,7 @@ from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeIntended, FileInspected, FilesFound
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
-from orchestrator.ports import ANY_VERSION, NewEvent, Unit
+from orchestrator.ports.journal import ANY_VERSION, NewEvent, Unit
 
 PATH = WorkspacePath("src/a.py")
 STREAM = f"file:{PATH}"

@@ -20,7 +20,7 @@ from orchestrator.journal.backup import Copied, check_backup, make_backup
 from orchestrator.journal.keeping import SqliteKeeper
 from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 from tests.journal.conftest import Open
 from tests.journal.given import (
     PATH,

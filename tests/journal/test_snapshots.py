@@ -23,7 +23,7 @@ from orchestrator.journal.keeping import SqliteKeeper
 from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.snapshots import KEPT
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.ports import EventFilter, Snapshot
+from orchestrator.ports.journal import EventFilter, Snapshot
 from tests.golden.samples import GROWN, SAMPLES
 from tests.journal.conftest import Open
 from tests.journal.given import STREAM, SteppingClock, applied, by, found, intended, looked, unit

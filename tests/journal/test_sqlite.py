@@ -14,7 +14,7 @@ from orchestrator.core.errors import JournalCorrupt, JournalTooNew, WorkspaceHel
 from orchestrator.core.events.files import FilesFound
 from orchestrator.journal.schema import APPLICATION_ID, FILE_NAME, migrations, open_reader, open_writer
 from orchestrator.journal.selecting import select
-from orchestrator.ports import EventFilter
+from orchestrator.ports.journal import EventFilter
 from tests.journal.conftest import Open
 from tests.journal.given import PATH, STREAM, applied, by, digest, found, intended, looked, seqs, signature, unit
 

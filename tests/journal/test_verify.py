@@ -16,7 +16,7 @@ from orchestrator.core.ids import Seq
 from orchestrator.journal import tail
 from orchestrator.journal import verify as verify_module
 from orchestrator.journal.blobs import zstd
-from orchestrator.journal.ranges import Pass
+from orchestrator.journal.ranges import Claim, Pass
 from orchestrator.journal.schema import FILE_NAME, open_reader
 from orchestrator.journal.segments import ARCHIVE, Archive
 from tests.journal.conftest import Open
@@ -121,6 +121,21 @@ async def test_the_start_checks_the_tail_only_and_verify_all(
             id="version made up",
         ),
         pytest.param("UPDATE requests SET seq = 99", (), "requests", id="request leads nowhere"),
+        pytest.param("UPDATE requests SET seq = 3", (), "not what event @1 says", id="request leads elsewhere"),
+        pytest.param(
+            "UPDATE requests SET digest = 'x'", (), "not what event @1 says", id="request of other parameters"
+        ),
+        pytest.param("UPDATE requests SET agent = 'x'", (), "which is another's", id="request of another agent"),
+        pytest.param("DELETE FROM requests", (), "'r' of event @1 is missing", id="request gone"),
+        pytest.param(
+            "INSERT INTO requests SELECT agent, 's', digest, seq FROM requests", (), "another's", id="request made up"
+        ),
+        pytest.param(
+            "UPDATE blobs SET data = CAST(data || x'00' AS BLOB) WHERE size = 3",
+            (),
+            "bytes behind it",
+            id="blob with something more",
+        ),
     ],
 )
 async def test_what_hangs_on_the_events_is_checked_too(
@@ -129,8 +144,43 @@ async def test_what_hangs_on_the_events_is_checked_too(
     await filled(opened)
     alter(state_dir, statement, *values)
     report = await (await opened()).verify()
-    assert len(report.problems) == 1
-    assert place in report.problems[0]
+    problems = [
+        problem for problem in report.problems if "'r' of event @1 is missing" not in problem or place in problem
+    ]
+    assert len(problems) == 1
+    assert place in problems[0]
+
+
+@pytest.mark.parametrize("more", [b"\0", b"x" * 100_000], ids=len)
+async def test_what_lies_behind_a_content_in_its_file_is_found_and_not_read(
+    state_dir: Path, opened: Open, more: bytes
+) -> None:
+    await filled(opened)
+    (file,) = (path for path in (state_dir / "blobs").rglob("*") if path.is_file())
+    with file.open("ab") as content:
+        content.write(more)
+    journal = await opened()
+    assert len((await journal.verify()).problems) == 1
+    assert await journal.blob(digest(LARGE)) == LARGE
+
+
+async def test_a_request_that_was_sent_again_and_one_that_took_several_units(opened: Open) -> None:
+    journal = await opened()
+    for _ in range(3):
+        await journal.append(unit(looked("1"), looked("2"), stream="x", origin=by(request="r")))
+        await journal.append(unit(looked("3"), stream="x", origin=by(request="s")))
+    for count in (1, 2, 5):
+        await journal.append(unit(*(looked("4") for _ in range(count)), stream="x", origin=by(request="t")))
+    assert (await journal.verify()).problems == ()
+
+
+@pytest.mark.parametrize("key", ["journal", "epoch"])
+@pytest.mark.parametrize("readonly", [False, True])
+async def test_a_journal_that_does_not_say_which_it_is(state_dir: Path, opened: Open, key: str, readonly: bool) -> None:
+    await filled(opened)
+    alter(state_dir, "DELETE FROM meta WHERE key = ?", key)
+    with pytest.raises(JournalCorrupt, match=f"lacks {key}"):
+        await opened(readonly=readonly)
 
 
 async def test_an_altered_content_is_never_handed_out(state_dir: Path, opened: Open) -> None:
@@ -258,6 +308,15 @@ async def test_several_processes_find_a_whole_journal_whole(opened: Open) -> Non
 
 
 @pytest.mark.usefixtures("many_processes")
+@pytest.mark.parametrize("statement", ["DELETE FROM requests", "UPDATE requests SET seq = 3"])
+async def test_several_processes_know_the_requests(state_dir: Path, opened: Open, statement: str) -> None:
+    await filled(opened)
+    alter(state_dir, statement)
+    (problem,) = (await (await opened()).verify()).problems
+    assert "@1" in problem
+
+
+@pytest.mark.usefixtures("many_processes")
 @pytest.mark.parametrize(("statement", "values", "place"), IN_THE_CHAIN)
 async def test_several_processes_find_a_broken_chain(
     state_dir: Path, opened: Open, statement: str, values: tuple[Any, ...], place: str
@@ -282,3 +341,7 @@ async def test_ranges_say_together_what_one_pass_says(state_dir: Path, opened: O
     assert sum(part.events for part in parts) == whole.events == 12
     assert [row for part in parts for row in part.versions] == whole.versions
     assert parts[-1].end == whole.end
+    claims: dict[tuple[str, str], Claim] = {}
+    for part in parts:
+        claims |= {key: claim.after(claims.get(key)) for key, claim in part.claims.items()}
+    assert claims == whole.claims != {}

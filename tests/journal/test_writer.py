@@ -19,7 +19,7 @@ from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath
 from orchestrator.journal import sqlite as sqlite_module
 from orchestrator.journal.schema import FILE_NAME, open_reader, open_writer
-from orchestrator.ports import StreamMoved, Unit
+from orchestrator.ports.journal import StreamMoved, Unit
 from tests.journal.conftest import Open
 from tests.journal.given import TASK, looked, signature, unit
 

@@ -168,12 +168,12 @@ class Fort:
         return sorted(found, key=lambda entry: int(entry["seq"].removeprefix("@")))
 
     def snapshot(self) -> dict[str, object]:
-        """Everything in and beside the workspace; not the daemon's temporary files, which go after the answer."""
+        """Everything in and beside the workspace; not the daemon's temporary files and its mark, which come and go."""
         return {
             os.fsencode(path.relative_to(self.base)).decode("utf-8", "backslashreplace"): _fact(path)
             for top in (self.work, self.twin, self.outside, self.daemon.home)
             for path in (top, *(top.rglob("*") if top.is_dir() else ()))
-            if not path.name.startswith(TEMP)
+            if not path.name.startswith(TEMP) and ".mark" not in path.name
         }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.core.content import digest_of
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.ports import DiskChange
+from orchestrator.ports.workspace import DiskChange
 from orchestrator.workspace.local import LocalWorkspace
 
 TEMP = ".orchestrator-1.tmp"

@@ -13,7 +13,7 @@ import pytest
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import FileBusy
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.ports import DiskChange, Displaced
+from orchestrator.ports.workspace import DiskChange, Displaced
 from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
 from orchestrator.workspace.landing import LocalLanding
 from orchestrator.workspace.local import LocalWorkspace

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from orchestrator.ports import DiskChange
+from orchestrator.ports.workspace import DiskChange
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.workspace.changes import TEMP, as_path, carry_out, creating, deleting, moving, replacing

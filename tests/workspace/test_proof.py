@@ -21,7 +21,7 @@ from orchestrator.core.errors import (
     OrchestratorError,
     WritesStopped,
 )
-from orchestrator.ports import DiskChange, Displaced
+from orchestrator.ports.workspace import DiskChange, Displaced
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 from orchestrator.workspace.proof import BLOCK_BYTES, Expected

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.ports import Displaced
+from orchestrator.ports.workspace import Displaced
 from orchestrator.workspace.local import LocalWorkspace
 from tests.workspace.changes import as_path, carry_out, creating, replacing
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, TypedDict, TypeVar, Unpack, get_args
 
 import click
@@ -15,7 +15,9 @@ from orchestrator.api.audit import ExportPage, Format, JournalExport
 from orchestrator.api.feed import Subscribe
 from orchestrator.clients.cli import following
 from orchestrator.clients.cli.context import DONE, Settings, echo, shared_but_agent, usage
+from orchestrator.clients.cli.outfile import outside
 from orchestrator.clients.cli.records import journal
+from orchestrator.clients.connection import Connection
 from orchestrator.core.events.outcomes import Outcome
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -38,7 +40,7 @@ def filtered(command: Command) -> Command:
     """The options that choose events."""
     for option in (
         click.option("--outcome", type=click.Choice(get_args(Outcome)), help="Only what came out so."),
-        click.option("--until", metavar="MOMENT", help="Up to @N, a date and time (no zone: UTC), or ms since 1970."),
+        click.option("--until", metavar="MOMENT", help="Up to @N, or a date and time in ISO 8601 (no zone: UTC)."),
         click.option("--since", metavar="MOMENT", help="From there on, written like --until."),
         click.option("--kind", help="Only events of this kind, e.g. change_applied."),
         click.option("--task", metavar="@N", help="Only what belongs to this task."),
@@ -104,7 +106,7 @@ def journal_query(settings: Settings, *, limit: int, cursor: str | None, **filte
 @journal.command("export")
 @filtered
 @click.option("--format", "format_", type=click.Choice(get_args(Format)), default="jsonl", show_default=True)
-@click.option("--out", metavar="FILE", help="Write there instead of to stdout; an older file is replaced.")
+@click.option("--out", metavar="FILE", help="Write there, outside of the workspace; an older file is replaced.")
 @click.option("--after", metavar="@N", default="@0", help="Only what came later than this event.")
 @shared_but_agent
 @click.pass_obj
@@ -113,30 +115,42 @@ def journal_export(
 ) -> int:
     """Write the journal's events out, oldest first: JSON Lines, CSV, or OCSF File System Activity."""
     params = JournalExport(**_chosen(settings, filters), format=format_, after=after)
-    if out is None:
-        events, left_out, last = _write(settings, params, lambda text: click.echo(text, nl=False))
-    else:
-        try:
-            with Path(out).open("w", encoding="utf-8", newline="") as file:
-                events, left_out, last = _write(settings, params, file.write)
-        except OSError as error:
-            usage(f"{out}: {error.strerror}")
+    place = None if out is None else outside(settings, out)
+    with settings.connect() as connection:
+        pages = _pages(connection, params)
+        first = next(pages)  # what is refused leaves an older file as it is
+        if place is None:
+            events, left_out, last = _write(chain((first,), pages), lambda text: click.echo(text, nl=False))
+        else:
+            try:
+                with place.open("w", encoding="utf-8", newline="") as file:
+                    events, left_out, last = _write(chain((first,), pages), file.write)
+            except OSError as error:
+                usage(f"{out}: {error.strerror}")
     without = f", {left_out} left out that are about no file" if left_out else ""
     echo(f"{events} events{without}; the last is {last}", err=True)
     return DONE
 
 
-def _write(settings: Settings, params: JournalExport, write: Callable[[str], object]) -> tuple[int, int, str]:
-    """Page after page, none kept; how many events were written, how many left out, and where it ended."""
-    events, left_out, fields = 0, 0, {name: getattr(params, name) for name in params.__struct_fields__}
-    with settings.connect() as connection:
-        while True:
-            page = connection.call("journal_export", JournalExport(**fields), ExportPage)
-            write(page.text)
-            events, left_out, fields["after"] = events + page.events, left_out + page.left_out, page.after
-            if not page.more:
-                sys.stdout.flush()
-                return events, left_out, page.after
+def _pages(connection: Connection, params: JournalExport) -> Iterator[ExportPage]:
+    """Page after page, none kept."""
+    fields = {name: getattr(params, name) for name in params.__struct_fields__}
+    while True:
+        page = connection.call("journal_export", JournalExport(**fields), ExportPage)
+        yield page
+        if not page.more:
+            return
+        fields["after"] = page.after
+
+
+def _write(pages: Iterable[ExportPage], write: Callable[[str], object]) -> tuple[int, int, str]:
+    """How many events were written, how many left out, and where it ended."""
+    events, left_out, last = 0, 0, ""
+    for page in pages:
+        write(page.text)
+        events, left_out, last = events + page.events, left_out + page.left_out, page.after
+    sys.stdout.flush()
+    return events, left_out, last
 
 
 def _query(settings: Settings, filters: Filters, limit: int, cursor: str | None) -> int:

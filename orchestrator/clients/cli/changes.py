@@ -10,17 +10,21 @@ import click
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api import undoing as u
-from orchestrator.clients.cli.context import Settings, shared, text_of
+from orchestrator.clients.cli.context import Settings, shared, shared_but_agent, text_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def changing(command: Command) -> Command:
     """The options that every change has."""
+    return shared(changing_but_agent(command))
+
+
+def changing_but_agent(command: Command) -> Command:
+    """Those of a change whose own `--agent` is a filter, without the global ones."""
     for option in (
         click.option("--reason", default="", help="Why, for those who read the history."),
         click.option("--preview", is_flag=True, help="Only show what would happen."),
-        shared,
     ):
         command = option(command)
     return command
@@ -36,7 +40,7 @@ base = click.option("--base", help="The version, @N or sha256:…, that the chan
 @changing
 @click.pass_obj
 def patch(settings: Settings, *, file: str, path: str | None, base: str | None, preview: bool, reason: str) -> int:
-    """Apply a unified diff to one file."""
+    """Apply a unified diff, of one file or several: all of it or none."""
     params = p.ApplyPatch(
         patch=text_of(file),
         path=None if path is None else settings.path(path),
@@ -111,9 +115,10 @@ def revert(settings: Settings, change: str, preview: bool, reason: str) -> int:
 @click.option("--session", "of_session", metavar="ID", help="Only changes of this session.")
 @click.option("--task", metavar="@N", help="Only changes of this task.")
 @click.option("--glob", "globs", multiple=True, help="Only these files; gitignore-style, may be repeated.")
-@click.option("--since", metavar="@N|TIME", help="Only what came after.")
+@click.option("--since", metavar="@N|TIME", help="Only what came after; TIME in ISO 8601 (no zone: UTC).")
 @click.option("--until", metavar="@N|TIME", help="Only what came until then.")
-@changing
+@shared_but_agent
+@changing_but_agent
 @click.pass_obj
 def rollback(
     settings: Settings,

@@ -43,7 +43,7 @@ class Settings:
     def connect(self) -> Connection:
         """Connect as the caller that options and environment name, in the terminal's session."""
         caller = self._caller()
-        path = socket_of(self.workspace)
+        path = socket_of(self.workspace, self.state_dir)
         if caller.session is not None:
             return Connection(path, caller)
         kept = terminal.SessionFile.of_terminal(path, caller.agent or "")

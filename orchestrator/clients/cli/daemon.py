@@ -24,6 +24,8 @@ from orchestrator.clients.connection import Caller, Connection
 
 STOP_TIMEOUT_S = 30.0
 
+"""What a daemon answers that can't note who comes, and so lets nobody in: it is ended by a signal."""
+
 
 class UpFacts(r.Result, frozen=True, kw_only=True):
     """What `up` answers."""

@@ -25,7 +25,7 @@ def follow(settings: Settings, wanted: Subscribe) -> int:
         if settings.json:
             click.echo(msgspec.json.encode(event))
         else:
-            about = ", ".join(map(escaped, event.paths))
+            about = render.some([*map(escaped, event.paths)])
             echo(f"{event.seq}  {render.when(event.at)}  {escaped(event.agent or '-')}  {event.kind}  {about}".rstrip())
     return DONE
 

@@ -14,6 +14,8 @@ from orchestrator.api import sealing as s
 from orchestrator.clients import notes
 from orchestrator.clients.cli import offline
 from orchestrator.clients.cli.context import Settings, shared, text_of, usage
+from orchestrator.clients.cli.outfile import outside
+from orchestrator.clients.starting import StateDirectoryInUse
 from orchestrator.core.errors import DaemonUnreachable, escaped
 
 
@@ -22,17 +24,20 @@ from orchestrator.core.errors import DaemonUnreachable, escaped
 @shared
 @click.pass_obj
 def journal_verify(settings: Settings, checkpoint: str | None) -> int:
-    """Check the chain, the payloads, the blobs and the signatures; works with the daemon stopped too."""
+    """Check the chain, the payloads, the blobs and the signatures; works with the daemon stopped too.
+
+    With --state-dir it is that journal, whether the daemon runs on another one or not.
+    """
     text = None if checkpoint is None else text_of(checkpoint)
-    root = locations.find_workspace(settings.workspace)
-    known = locations.read_location(locations.workspace_id(root))
-    state_dir = settings.state_dir or (known.state_dir if known is not None else None)
+    identity = locations.workspace_id(locations.find_workspace(settings.workspace))
     try:
         return settings.run("journal_verify", p.JournalVerify(checkpoint=text), r.VerifyAnswer)
+    except StateDirectoryInUse:
+        pass  # it is the daemon's; this one is nobody's, and is only read
     except DaemonUnreachable:
-        if state_dir is None:
+        if settings.state_dir is None and locations.read_location(identity) is None:
             raise
-    return settings.show(offline.verify(state_dir, text))
+    return settings.show(offline.verify(locations.state_directory(identity, settings.state_dir), text))
 
 
 @click.command("checkpoint")
@@ -42,12 +47,13 @@ def journal_verify(settings: Settings, checkpoint: str | None) -> int:
 @click.pass_obj
 def journal_checkpoint(settings: Settings, out: str | None, git_note: bool) -> int:
     """Sign where the journal ends now; prints the checkpoint, for `journal verify --checkpoint`."""
-    if out is not None and Path(out).exists():
+    place = None if out is None else outside(settings, out)
+    if place is not None and place.exists():
         usage(f"--out: {out} is there already")
     made = settings.call("journal_checkpoint", s.JournalCheckpoint(), s.SignedCheckpoint)
     lines = [f"Signed the journal up to {made.seq} with key {made.key}."]
-    if out is not None:
-        _write(out, made.text)
+    if place is not None:
+        _write(place, made.text)
         lines.append(f"Written to {out}: keep a copy where nobody who can write this journal can write.")
     if git_note:
         commit = notes.attach(locations.find_workspace(settings.workspace), made.text)
@@ -75,15 +81,15 @@ def journal_redact(
     return settings.show(done, [*lines, *(f"  {escaped(warning)}" for warning in done.warnings)])
 
 
-def _write(name: str, text: str) -> None:
+def _write(place: Path, text: str) -> None:
     """A new file, synced."""
     try:
-        with Path(name).open("x", encoding="utf-8") as file:
+        with place.open("x", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        usage(f"--out: {name}: {error.strerror}")
+        usage(f"--out: {place}: {error.strerror}")
 
 
 COMMANDS = (journal_verify, journal_checkpoint, journal_redact)

@@ -22,6 +22,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     now: Held | None
     rung: Rung = "current"
     clash: Clash | None = None
+    names: frozenset[WorkspacePath] = frozenset()  # all that the file ever had
 
     @property
     def changed(self) -> bool:
@@ -37,19 +38,29 @@ def assemble(results: Sequence[Result], facts: Mapping[WorkspacePath, Facts]) ->
     while (taken := _taken(going, facts)) is not None:
         going.remove(taken)
         if taken.path is not None and taken.now is not None:
-            clashes.append(Clash(path=taken.path, base=None, base_version=None, proposed=taken.now.data))
+            clashes.append(
+                Clash(path=taken.path, base=None, base_version=None, proposed=taken.now.data, names=_others(taken))
+            )
     wanted: dict[WorkspacePath, Result] = {result.path: result for result in going if result.path is not None}
     paths = sorted({path for result in going for path in (result.present, result.path) if path is not None})
     moves = {result.path: result.present for result in going if _plain_move(result, facts, wanted)}
     left = {result.present for result in going if result.path is not None and result.present not in wanted}
+    whose = {path: result for result in going for path in (result.present, result.path) if path is not None} | wanted
     parts = tuple(
-        Part(path=path, before=_digest(facts[path].held), after=None)
+        Part(path=path, before=_digest(facts[path].held), after=None, names=_others(whose[path], path))
         if path in left
-        else _part(path, wanted.get(path), facts, moves.get(path))
+        else msgspec.structs.replace(
+            _part(path, wanted.get(path), facts, moves.get(path)), names=_others(whose[path], path)
+        )
         for path in paths
     )
     rung: Rung = "merged" if any(result.rung == "merged" for result in going) else "current"
     return Apply(parts=parts, rung=rung, clashes=tuple(clashes))
+
+
+def _others(result: Result, path: WorkspacePath | None = None) -> tuple[WorkspacePath, ...]:
+    """The names that its contents stood under, beside the one that it gets."""
+    return tuple(sorted(result.names - {path if path is not None else result.path}))
 
 
 def _taken(going: Sequence[Result], facts: Mapping[WorkspacePath, Facts]) -> Result | None:
@@ -68,10 +79,11 @@ def _taken(going: Sequence[Result], facts: Mapping[WorkspacePath, Facts]) -> Res
 
 
 def _plain_move(result: Result, facts: Mapping[WorkspacePath, Facts], wanted: Mapping[WorkspacePath, Result]) -> bool:
-    """Whether one rename does it: same content, a free place, and nothing comes where it stood."""
+    """Whether one rename does it: same content and bits, a free place, and nothing comes where it stood."""
     if result.present is None or result.path in (None, result.present) or result.path is None:
         return False
-    same = result.now is not None and result.held is not None and result.now.digest == result.held.digest
+    held, now = result.held, result.now
+    same = now is not None and held is not None and (now.digest, now.mode) == (held.digest, held.mode)
     return same and facts[result.path].held is None and result.present not in wanted
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import msgspec
 
@@ -11,7 +11,7 @@ from orchestrator.core.content import digest_of
 from orchestrator.core.decisions import patching, undoing
 from orchestrator.core.decisions.bases import Rule
 from orchestrator.core.decisions.decision import Apply, Base, Clash, Facts, Held, Need, Outcome, Part
-from orchestrator.core.decisions.lineage import Key, lineages
+from orchestrator.core.decisions.lineage import Key, Modes, lineages
 from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, StaleBase
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Action
@@ -53,6 +53,10 @@ class Command(Protocol):
     @property
     def reverts(self) -> tuple[Seq, ...]: ...
 
+    @property
+    def lenient(self) -> bool:
+        """Whether it goes on without a path at which no regular file stands that can be read."""
+
     def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
         """What policy is asked; depends on what is there, never on its content."""
 
@@ -64,6 +68,7 @@ class _One(msgspec.Struct, frozen=True, kw_only=True):
     """The base of commands on the content of one path."""
 
     path: WorkspacePath
+    lenient: ClassVar[bool] = False
 
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
@@ -161,6 +166,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
     source: WorkspacePath
     destination: WorkspacePath
+    lenient: ClassVar[bool] = False
     base_rule: Rule = "none"
     reads: bool = False
 
@@ -195,9 +201,11 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
     """Undo chosen changes of some files; later work stays."""
 
     histories: Mapping[WorkspacePath, tuple[VersionRow, ...]]  # of every path that the files ever had
+    modes: Modes
     chosen: frozenset[Key]
     others_work: frozenset[WorkspacePath]  # paths at which something is undone that the caller did not do
     touched: tuple[WorkspacePath, ...]  # the paths that policy is asked about
+    lenient: ClassVar[bool] = True
     base_rule: Rule = "none"
     reads: bool = False
 
@@ -220,9 +228,9 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
         """Raises HistoryMoved when a file has changed since its history was read."""
         for path, rows in self.histories.items():
             last = rows[-1].seq if rows and rows[-1].present else None
-            if facts[path].version != last:
+            if facts[path].version != last and facts[path].trouble is None:
                 raise HistoryMoved(path)
-        outcome = undoing.undo(lineages(self.histories), self.chosen, facts)
+        outcome = undoing.undo(lineages(self.histories, self.modes), self.chosen, facts)
         if isinstance(outcome, Apply) and not outcome.parts and len(outcome.clashes) == 1:
             return outcome.clashes[0]
         return outcome

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from orchestrator.core.content import LineHunk, Rung
+from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.conflicts import ClashRegion
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.text.encoding import Document
@@ -42,6 +43,7 @@ class Facts(msgspec.Struct, frozen=True):
     base: Base | None = None
     contents: Mapping[Digest, bytes] = {}
     blind: bool = False  # the caller may not know the content: no outcome may depend on it
+    trouble: OrchestratorError | None = None  # why nothing can be said of it: no regular file, or too large a one
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -64,6 +66,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     moved_from: WorkspacePath | None = None  # one rename brings it here, unchanged
     renamed_from: WorkspacePath | None = None  # the same file, with other content and another name
     directory: bool = False
+    names: tuple[WorkspacePath, ...] = ()  # others that its contents stood under; not shown to who may not see all
 
 
 class Dependency(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +88,7 @@ class Clash(msgspec.Struct, frozen=True, kw_only=True):
     proposed: bytes | None  # None: the proposal is that nothing stands there
     regions: tuple[ClashRegion, ...] = ()
     reverts: tuple[Seq, ...] = ()
+    names: tuple[WorkspacePath, ...] = ()  # as of a Part
 
 
 class Apply(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,12 @@ Key: TypeAlias = tuple[WorkspacePath, Seq]
 """One row of history: a path, and the version that it got."""
 
 
+Modes: TypeAlias = Mapping[WorkspacePath, tuple[tuple[Seq, int], ...]]
+"""Permission bits that changed without a new version: by path the position and the bits, oldest first."""
+
+NO_MODES: Modes = {}
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that happened to a file. A content of None: it was not there."""
 
@@ -40,9 +46,15 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 class Lineage:
     """One file, from its making to now or to its removal; steps oldest first."""
 
-    def __init__(self) -> None:
+    def __init__(self, modes: Modes) -> None:
         self.steps: list[Step] = []
         self.path: WorkspacePath | None = None  # where it stands now; None: removed
+        self._modes = modes
+
+    @property
+    def names(self) -> frozenset[WorkspacePath]:
+        """Every path that it ever had."""
+        return frozenset(name for step in self.steps for name in (step.path, step.was))
 
     def take(self, row: VersionRow, path: WorkspacePath | None) -> None:
         """What happened next; `path` is where it stands then."""
@@ -58,12 +70,17 @@ class Lineage:
                 agent=row.agent,
                 before=before,
                 after=after,
-                mode_before=last.mode_after if last and before is not None else None,
+                mode_before=self._mode_before(last, row.seq) if last and before is not None else None,
                 mode_after=row.mode if row.present else None,
                 keys=((row.path, row.seq),),
             )
         )
         self.path = path
+
+    def _mode_before(self, last: Step, seq: Seq) -> int | None:
+        """What its permission bits had become when the next thing happened."""
+        later = [mode for at, mode in self._modes.get(last.path, ()) if last.seq < at < seq]
+        return later[-1] if later else last.mode_after
 
     def also(self, key: Key, change: Seq) -> None:
         """The last step is told by this row too; other hands' moves are two events."""
@@ -72,7 +89,7 @@ class Lineage:
         self.steps[-1] = msgspec.structs.replace(last, keys=(*last.keys, key), changes=changes)
 
 
-def lineages(histories: Mapping[WorkspacePath, Iterable[VersionRow]]) -> tuple[Lineage, ...]:
+def lineages(histories: Mapping[WorkspacePath, Iterable[VersionRow]], modes: Modes = NO_MODES) -> tuple[Lineage, ...]:
     """The files that stood at these paths at some time.
 
     `histories` holds, for each path, all its rows; a path that a file was moved to or from must be
@@ -84,7 +101,7 @@ def lineages(histories: Mapping[WorkspacePath, Iterable[VersionRow]]) -> tuple[L
     left: dict[WorkspacePath, Lineage] = {}  # moved away in the step before, or removed; by where they stood
     for row in rows:
         if row.present:
-            _came(row, found, standing, left)
+            _came(row, found, standing, left, modes)
         elif row.path in standing:
             lineage = standing.pop(row.path)
             lineage.take(row, None)
@@ -95,7 +112,11 @@ def lineages(histories: Mapping[WorkspacePath, Iterable[VersionRow]]) -> tuple[L
 
 
 def _came(
-    row: VersionRow, found: list[Lineage], standing: dict[WorkspacePath, Lineage], left: dict[WorkspacePath, Lineage]
+    row: VersionRow,
+    found: list[Lineage],
+    standing: dict[WorkspacePath, Lineage],
+    left: dict[WorkspacePath, Lineage],
+    modes: Modes,
 ) -> None:
     """A file stands where the row says: the one that stood there, one that was moved there, or a new one."""
     source = row.moved_from
@@ -113,7 +134,7 @@ def _came(
     elif row.path in standing:
         lineage = standing[row.path]
     else:
-        lineage = Lineage()
+        lineage = Lineage(modes)
         found.append(lineage)
     lineage.take(row, row.path)
     standing[row.path] = lineage

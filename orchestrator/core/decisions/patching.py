@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from orchestrator.core.content import LineHunk, Rung, digest_of
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Held, Need, Outcome, Part
+from orchestrator.core.decisions.permissions import with_bits
 from orchestrator.core.errors import (
     BaseRequired,
     BinaryFile,
@@ -71,7 +72,7 @@ def patch(parsed: FilePatch, facts: Facts) -> Outcome:
             raise FileExists(facts.path, "the patch creates it, but it is there", hint="Send a patch of what is there.")
         added = [text for hunk in parsed.hunks for tag, text in hunk.lines if tag == "+"]
         last = parsed.hunks[-1].new_no_newline if parsed.hunks else False
-        return create("\n".join(added) + ("" if last or not added else "\n"), facts)
+        return with_bits(create("\n".join(added) + ("" if last or not added else "\n"), facts), parsed, None)
     if facts.held is None:
         raise FileNotFound(facts.path, "there is no such file")
     if facts.base is None:
@@ -79,7 +80,7 @@ def patch(parsed: FilePatch, facts: Facts) -> Outcome:
     outcome = _located(lambda document: locate_patch(parsed, document), facts)
     if parsed.headed and parsed.new_path is None:
         return _emptied(outcome, facts)
-    return outcome
+    return with_bits(outcome, parsed, facts.held)
 
 
 def create(content: str, facts: Facts) -> Apply:

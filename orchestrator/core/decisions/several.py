@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import msgspec
 
@@ -11,7 +12,15 @@ from orchestrator.core.decisions import patching
 from orchestrator.core.decisions.bases import Rule
 from orchestrator.core.decisions.commands import AllFacts, Delete, Move, Wish
 from orchestrator.core.decisions.decision import Apply, Clash, Need, Outcome, Part
-from orchestrator.core.errors import ChangesClash, FileExists, FileNotFound
+from orchestrator.core.decisions.permissions import only_bits, with_bits
+from orchestrator.core.errors import (
+    ChangesClash,
+    ChangesOverlap,
+    FileExists,
+    FileNotFound,
+    SearchAmbiguous,
+    SearchNotFound,
+)
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.text.patch import FilePatch
 
@@ -40,6 +49,7 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[FilePart, ...]
     base_rule: Rule = "seen"
     reads: bool = True
+    lenient: ClassVar[bool] = False
 
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
@@ -63,7 +73,7 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
         clashes: list[Clash] = []
         rung, seen_whole, warnings = 0, True, list[str]()
         for item in self.files:
-            outcome = _decide(item, facts)
+            outcome = _decide(item, facts) if len(self.files) == 1 else _named(item, facts)
             match outcome:
                 case Need(digests=digests):
                     missing |= dict.fromkeys(digests)
@@ -94,6 +104,7 @@ class MoveTree(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[tuple[WorkspacePath, WorkspacePath], ...]
     base_rule: Rule = "none"
     reads: bool = False
+    lenient: ClassVar[bool] = False
 
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
@@ -126,6 +137,7 @@ class DeleteTree(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[WorkspacePath, ...]
     base_rule: Rule = "none"
     reads: bool = False
+    lenient: ClassVar[bool] = False
 
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
@@ -161,6 +173,16 @@ def _wishes(item: FilePart) -> Iterator[Wish]:
         yield Wish("create" if item.creates else "write", item.path)
 
 
+def _named(item: FilePart, facts: AllFacts) -> Outcome:
+    """As `_decide`; a refusal says of which file it is."""
+    try:
+        return _decide(item, facts)
+    except (SearchNotFound, SearchAmbiguous, ChangesOverlap) as error:
+        error.message = f"{item.path}, {error.message} None of the patch's files was changed."
+        error.details["path"] = item.path
+        raise
+
+
 def _decide(item: FilePart, facts: AllFacts) -> Outcome:
     here = facts[item.path]
     if item.target != item.path and facts[item.target].held is not None:
@@ -168,9 +190,11 @@ def _decide(item: FilePart, facts: AllFacts) -> Outcome:
     if item.patch.hunks:
         return patching.patch(item.patch, here)
     if item.target != item.path:
-        return Move(source=item.path, destination=item.target).decide(facts)
+        return with_bits(Move(source=item.path, destination=item.target).decide(facts), item.patch, here.held)
     if item.creates:
-        return patching.create("", here)
+        return with_bits(patching.create("", here), item.patch, None)
+    if not item.deletes:
+        return only_bits(item.patch, here)
     if here.held is None:
         raise FileNotFound(item.path, "there is no such file")
     if here.held.data:
@@ -186,7 +210,7 @@ def _renamed(item: FilePart, outcome: Apply, facts: AllFacts) -> tuple[Part, ...
     return (
         Part(path=item.path, before=part.before, after=None),
         msgspec.structs.replace(
-            part, path=item.target, before=None, renamed_from=item.path, mode=held.mode if held else None
+            part, path=item.target, before=None, renamed_from=item.path, mode=part.mode or (held.mode if held else None)
         ),
     )
 

@@ -10,7 +10,7 @@ from orchestrator.core.decisions.assembling import Result, assemble
 from orchestrator.core.decisions.decision import Apply, Base, Clash, Dependency, Facts, Held, Need
 from orchestrator.core.decisions.lineage import UNKNOWN, Key, Lineage, Step
 from orchestrator.core.decisions.patching import rebase
-from orchestrator.core.errors import NothingToChange, RevertImpossible
+from orchestrator.core.errors import NothingToChange, OrchestratorError, RevertImpossible
 from orchestrator.core.ids import Digest, WorkspacePath, show
 from orchestrator.core.text.encoding import decode
 
@@ -34,9 +34,14 @@ def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePat
         missing |= dict.fromkeys(course.missing)
     if missing:
         return Need(tuple(missing))
+    for course in courses:
+        course.stop_at_trouble()
     whole = assemble([course.result for course in courses], facts)
     notes = tuple(note for course in courses for note in course.notes)
     if not whole.parts and not whole.clashes:
+        trouble = next((course.trouble for course in courses if course.trouble is not None), None)
+        if trouble is not None:
+            raise trouble
         if notes:
             raise RevertImpossible(notes[0], hint="Revert the later change first.")
         raise NothingToChange("there is nothing left to undo", hint="The changes are undone already.")
@@ -64,9 +69,11 @@ class _Course:
     ) -> None:
         self._line, self._chosen, self._contents = line, chosen, contents
         self._present = line.path
+        self._facts = facts
         held = facts[line.path].held if line.path is not None else None
         self._held = held
-        self.result = Result(present=line.path, held=held, path=line.path, now=held)
+        self.result = self._unmoved = Result(present=line.path, held=held, path=line.path, now=held, names=line.names)
+        self.trouble: OrchestratorError | None = None
         self.missing: list[Digest] = []
         self.notes: list[str] = []
         self.undone: list[Step] = []  # newest first
@@ -92,6 +99,15 @@ class _Course:
                 run = []
                 self._undo_move(step)
         self._undo_run(run)
+
+    def stop_at_trouble(self) -> None:
+        """Leave the file alone where no regular file that can be read stands at its place, or at the one it goes to."""
+        for path in (self.result.present, self.result.path):
+            trouble = self._facts[path].trouble if path is not None else None
+            if trouble is not None and (self.result.changed or path == self.result.present):
+                self.trouble, self.result = trouble, self._unmoved
+                self.notes = [f"{trouble.message}; it stays as it is"]
+                return
 
     def _undo_move(self, step: Step) -> None:
         if self.clashed or self.result.path is None:
@@ -166,18 +182,17 @@ class _Course:
             return
         self.clashed = True
         path = self._present or newest.path
-        self.result = Result(
-            present=self._present,
-            held=self._held,
-            path=self._present,
-            now=self._held,
+        clean = self._held is self.result.now
+        self.result = msgspec.structs.replace(
+            self._unmoved,
             clash=Clash(
                 path=path,
                 base=newest.after,
                 base_version=newest.seq,
                 proposed=proposed,
-                regions=found.regions if found is not None and self._held is self.result.now else (),
+                regions=found.regions if found is not None and clean else (),
                 reverts=tuple(sorted({seq for step in run for seq in step.changes})),
+                names=tuple(sorted(self._line.names - {path})),
             ),
         )
 

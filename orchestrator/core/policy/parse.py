@@ -252,7 +252,7 @@ def glob_problem(glob: str) -> str | None:
         return "an empty glob, or an empty part of one"
     if body.startswith("#"):
         return r"begins a comment; write \# (in single quotes)"
-    if not body.isprintable() or body != body.rstrip():
+    if not body.isprintable() or body.rstrip("/") != body.rstrip("/").rstrip():
         return "ends with a space, or holds characters that names may not have"
     if "." in segments or ".." in segments:
         return "names are relative to the workspace and never hold '.' or '..' components"

@@ -42,13 +42,14 @@ class PatchHunk(msgspec.Struct, frozen=True):
 class FilePatch(msgspec.Struct, frozen=True):
     """A patch of one file. A path is None for `/dev/null`; `headed` is False where no paths are named.
 
-    Without hunks it is a rename, or makes or removes an empty file.
+    Without hunks it is a rename, makes or removes an empty file, or only changes whether it is executable.
     """
 
     old_path: str | None
     new_path: str | None
     hunks: tuple[PatchHunk, ...]
     headed: bool = True
+    executable: bool | None = None  # from here on; None: as before
 
     @property
     def renames(self) -> bool:

@@ -9,11 +9,12 @@ from orchestrator.core.errors import PatchInvalid
 from orchestrator.core.text.patch import FilePatch, PatchHunk, Tag
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?: .*)?\Z")
-_PREAMBLE = re.compile(r"(?:index |old mode |new mode |(?:dis)?similarity index )")
+_PREAMBLE = re.compile(r"(?:index |old mode |(?:dis)?similarity index )")
+_MODE = re.compile(r"new (?:file )?mode (\d+)\Z")
+_MODES = {"100644": False, "100755": True}
 _OTHER = re.compile(r"(?:copy |GIT binary patch|Binary files )")
 _HEAD = re.compile(r'diff --git (?:a/(.+) b/\1|"a/(.+)" "b/\2")\Z')
 _RENAME = {"rename from ": "old", "rename to ": "new"}
-_EMPTY = ("new file mode ", "deleted file mode ")
 _ESCAPE = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
 _UNESCAPED = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
@@ -32,9 +33,10 @@ def parse_patches(text: str) -> tuple[FilePatch, ...]:
     Lines may end with `\r\n`; git's preamble (`diff --git`, `index`, modes) and the `---` and `+++`
     lines may be missing, and blank lines may follow. The prefixes `a/` and `b/` are dropped where
     both are there; a quoted path is unquoted, a time stamp after a tab is dropped. An empty line
-    within a hunk is an empty context line, as in GNU diff. Git's renames are read, and its patches that
-    make or remove an empty file. All else raises PatchInvalid, whose message names the line: no hunk,
-    counts that do not fit, a file named twice, copies, binary patches.
+    within a hunk is an empty context line, as in GNU diff. Git's renames are read, its patches that
+    make or remove an empty file, and whether a file becomes executable. All else raises PatchInvalid,
+    whose message names the line: no hunk, counts that do not fit, a file named twice, copies, binary
+    patches, links and submodules.
     """
     reader = _Reader(text.replace("\r\n", "\n").split("\n"))
     patches = [reader.read()]
@@ -64,12 +66,12 @@ class _Reader:
 
     def read(self) -> FilePatch:
         """The patch of the next file."""
-        git = self._preamble()
+        git, executable = self._preamble()
         top = self.at
         names = self._names() or git
         if git is not None and names != git:  # git's header says all of its file; these lines are the next one's
             self.at = top
-            return FilePatch(git[0], git[1], ())
+            return FilePatch(git[0], git[1], (), executable=executable)
         hunks: list[PatchHunk] = []
         while self.at < len(self.rows):
             row = self.rows[self.at]
@@ -83,14 +85,16 @@ class _Reader:
                 raise self._refused(f"{row[:60]!r} is not a hunk header")
         if not hunks and git is None:
             raise self._refused("there is no hunk ('@@ -1,3 +1,4 @@') in the patch")
-        return FilePatch(names[0], names[1], tuple(hunks)) if names else FilePatch(None, None, tuple(hunks), False)
+        old, new = names or (None, None)
+        return FilePatch(old, new, tuple(hunks), headed=names is not None, executable=executable)
 
-    def _preamble(self) -> tuple[str | None, str | None] | None:
-        """Git's lines before the hunks: the two names, where they say all that there is to do."""
+    def _preamble(self) -> tuple[tuple[str | None, str | None] | None, bool | None]:
+        """Git's lines before the hunks: the two names, where they say all that there is to do; the new mode."""
         heads = 0
         head: str | None = None
         renamed: dict[str, str] = {}
         empty = ""
+        executable: bool | None = None
         while self.at < len(self.rows):
             row = self.rows[self.at]
             if row.startswith("diff "):
@@ -103,16 +107,21 @@ class _Reader:
                 raise self._refused("copies and binary patches are not supported; use write_file")
             elif (start := next((key for key in _RENAME if row.startswith(key)), None)) is not None:
                 renamed[_RENAME[start]] = _plain(row[len(start) :])
-            elif row.startswith(_EMPTY):
-                empty = row.split(" ", 1)[0]
+            elif (mode := _MODE.match(row)) is not None:
+                if mode[1] not in _MODES:
+                    raise self._refused(f"mode {mode[1]} is of a link or a submodule; only files can be patched")
+                executable = _MODES[mode[1]]
+                empty = "new" if row.startswith("new file") else empty or "mode"
+            elif row.startswith("deleted file mode "):
+                empty = "deleted"
             elif row.strip() and not _PREAMBLE.match(row):
                 break
             self.at += 1
         if len(renamed) == 2:
-            return renamed["old"], renamed["new"]
+            return (renamed["old"], renamed["new"]), executable
         if empty and head is not None:
-            return (None, head) if empty == "new" else (head, None)
-        return None
+            return (None if empty == "new" else head, None if empty == "deleted" else head), executable
+        return None, executable
 
     def _names(self) -> tuple[str | None, str | None] | None:
         if self.at >= len(self.rows) or not self.rows[self.at].startswith("--- "):

@@ -78,7 +78,8 @@ def test_rows_42_to_47_nothing_changes_git(shipped: Policy, path: str) -> None:
         assert isinstance(verdict, Deny)
         if shipped is DEFAULT:
             assert verdict.rule == "builtin.git"
-    assert answer(shipped, "read", path) == "allow"
+    secret = shipped is not EVERYTHING and path.lower().endswith("config")  # remotes' addresses may hold tokens
+    assert answer(shipped, "read", path) == ("deny" if secret else "allow")
 
 
 @pytest.mark.parametrize("path", [".gitignore", "git/x", ".github/CODEOWNERS", "a.git.md", "git~2", ".gi/t"])
@@ -150,6 +151,22 @@ def test_row_55_secrets(path: str) -> None:
     for action in CHANGES:
         assert answer(DEFAULT, action, path) == "ask", action
         assert answer(READ_ONLY, action, path) == "deny", action
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".git/config", "sub/.git/config", ".GIT/Config", ".git/modules/a/b/config", ".git/config.worktree",
+     ".git/worktrees/w/config.worktree"],
+)  # fmt: skip
+def test_row_55_tokens_in_addresses_of_remotes(path: str) -> None:
+    for shipped in (DEFAULT, READ_ONLY):
+        assert [answer(shipped, action, path) for action in READS] == ["allow", "deny", "deny"]
+        assert {answer(shipped, action, path) for action in CHANGES} == {"deny"}
+
+
+@pytest.mark.parametrize("path", [".git/HEAD", ".git/refs/heads/config", "git/config", "config", ".git/hooks/config"])
+def test_row_55_what_of_git_is_no_secret(path: str) -> None:
+    assert answer(DEFAULT, "read", path) == "allow"
 
 
 @pytest.mark.parametrize(

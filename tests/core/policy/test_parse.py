@@ -4,7 +4,7 @@ import re
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.core.errors import PolicyInvalid
@@ -176,6 +176,7 @@ def test_any_text_is_a_policy_or_a_list_of_problems(text: str) -> None:
     assert all(p.line >= 1 for p in problems)
 
 
+@example("\\  /")
 @given(st.text(alphabet="aB[]!^-*?\\\\/.&|~#: ", min_size=1, max_size=12))
 def test_a_glob_that_is_let_through_can_be_asked(glob: str) -> None:
     text = msgspec.json.encode(glob).decode()

@@ -131,6 +131,27 @@ def test_a_rename_without_hunks_may_be_followed_by_a_plain_patch() -> None:
     assert [(patch.old_path, patch.new_path) for patch in parse_patches(text)] == [("x", "y"), ("z", "z")]
 
 
+@pytest.mark.parametrize(("head", "executable"), [
+    pytest.param("new file mode 100755\n--- /dev/null\n+++ b/x\n", True, id="made"),
+    pytest.param("new file mode 100644\n--- /dev/null\n+++ b/x\n", False, id="made plain"),
+    pytest.param("old mode 100644\nnew mode 100755\nindex 1..2\n--- a/x\n+++ b/x\n", True, id="set"),
+    pytest.param("index 1..2 100755\n--- a/x\n+++ b/x\n", None, id="as it was"),
+])  # fmt: skip
+def test_whether_a_file_is_executable_is_read(head: str, executable: bool | None) -> None:
+    assert parse_unified(f"diff --git a/x b/x\n{head}@@ -0,0 +1 @@\n+a\n").executable is executable
+
+
+def test_only_the_mode_changes() -> None:
+    (patch,) = parse_patches("diff --git a/x b/x\nold mode 100644\nnew mode 100755\n")
+    assert (patch.old_path, patch.new_path, patch.hunks, patch.executable) == ("x", "x", (), True)
+
+
+@pytest.mark.parametrize("mode", ["120000", "160000", "040000", "1"])
+def test_links_and_submodules_are_refused(mode: str) -> None:
+    with pytest.raises(PatchInvalid, match="link or a submodule"):
+        parse_patches(f"diff --git a/x b/x\nnew file mode {mode}\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n")
+
+
 @pytest.mark.parametrize(("text", "why"), [
     pytest.param(f"--- a/x\n+++ b/x\n{HUNK}--- a/x\n+++ b/x\n{HUNK}", "twice", id="one file twice"),
     pytest.param(f"--- a/x\n+++ b/y\n{HUNK}--- a/y\n+++ b/y\n{HUNK}", "twice", id="renamed onto another"),

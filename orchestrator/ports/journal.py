@@ -1,0 +1,268 @@
+"""The journal: what is appended, and every question that is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
+from typing import Protocol
+
+import msgspec
+
+from orchestrator.core.checkpoint import Checkpoint
+from orchestrator.core.events.base import Event, Happened, Origin, Recorded
+from orchestrator.core.events.keeping import ContentRedacted, PayloadRedacted
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.projections.history import VersionRow
+
+ANY_VERSION = -1
+"""Append whatever the stream's version is (reads)."""
+
+
+class StreamMoved(Exception):
+    """The stream is not at the expected version; decide again."""
+
+    def __init__(self, stream: str, expected: int, found: int) -> None:
+        super().__init__(f"{stream} is at {found}, not at {expected}")
+        self.stream, self.expected, self.found = stream, expected, found
+
+
+class NewEvent(msgspec.Struct, frozen=True):
+    """An event to append, and the version (count of events) its stream must have before it."""
+
+    stream: str
+    event: Event
+    expected: int = ANY_VERSION
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """What is appended together or not at all.
+
+    `blobs` are kept in the same transaction. `origin.request_id`, if set, is claimed for
+    (agent, request_id); each later unit of the same request (same digest) moves the claim to
+    its own first event, so that a retry after an aborted change finds what the retry led to.
+    `closes`: it ends an intent. On a full disk it gets the room that is held back; one that
+    is refused with DiskFull even so is written, before anything else, once there is space.
+    """
+
+    events: tuple[NewEvent, ...]
+    origin: Origin
+    blobs: tuple[tuple[Digest, bytes], ...] = ()
+    closes: bool = False
+
+
+class RequestSeen(msgspec.Struct, frozen=True):
+    """A request id that the journal knows: its digest, and the first event of the last unit it led to."""
+
+    digest: str
+    seq: Seq
+
+
+class Mention(msgspec.Struct, frozen=True):
+    """Events in one of the streams, or whose stored payload holds one of the texts, or of a session's span.
+
+    It finds bytes, not meanings: it lets through all that is meant, and now and then another.
+    """
+
+    streams: tuple[str, ...] = ()
+    texts: tuple[bytes, ...] = ()
+    session: str | None = None
+    first: int = 0  # of the session's span, inclusive as `last`
+    last: int = 2**62
+
+    def fits(self, *, stream: str, payload: bytes, session: str | None, seq: int) -> bool:
+        """Whether an event is one of them."""
+        return (
+            stream in self.streams
+            or any(text in payload for text in self.texts)
+            or (self.session is not None and session == self.session and self.first <= seq <= self.last)
+        )
+
+
+class EventFilter(msgspec.Struct, frozen=True):
+    """Which events to read; empty fields leave all through."""
+
+    tags: tuple[str, ...] = ()
+    stream: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    after: int = 0  # exclusive
+    until: int | None = None  # inclusive
+    since_at: int | None = None  # ms, inclusive as `until_at`; times may jump, so they never end a walk
+    until_at: int | None = None
+    mentions: tuple[Mention, ...] = ()  # all of them must fit
+
+    @property
+    def looks_inside(self) -> bool:
+        """Whether no index leads to what fits: a walk may pass many events to find few."""
+        return self.since_at is not None or self.until_at is not None or bool(self.mentions)
+
+
+EVERYTHING = EventFilter()
+
+
+class KnownVersion(msgspec.Struct, frozen=True):
+    """One version of a path, with the event that made it."""
+
+    row: VersionRow
+    recorded: Recorded
+
+
+class Redaction(msgspec.Struct, frozen=True, kw_only=True):
+    """One redaction, of an event's fields or of a content, as it is in the journal now.
+
+    `scrubbed`: nothing of it is left in the journal's files. False: a reader held an older
+    state, so the write-ahead log still has it; each commit tries again, at the latest the stop.
+    """
+
+    recorded: Recorded
+    scrubbed: bool
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """What the projections were right after event `seq`, as the journal knows it; the bytes are asked for apart."""
+
+    seq: Seq
+    hash: bytes  # of event `seq`: a snapshot of another history is not used
+    digest: bytes  # SHA-256 of the bytes
+    version: str  # of the projections that made it
+    kept: bool  # False: only the digest is still there
+
+
+class VerifyReport(msgspec.Struct, frozen=True):
+    """What a walk over the journal found."""
+
+    events: int
+    head: Seq
+    head_hash: str  # hex
+    blobs: int
+    problems: tuple[str, ...]  # empty: all that was checked holds
+    unchecked: tuple[str, ...]  # what could not be checked, and why
+    proven: tuple[str, ...] = ()  # what a signature stands for
+
+
+class Journal(Protocol):
+    """The appended truth. One process, one writer; safe to call from any task of one event loop.
+
+    `append` returns after the commit is synced and after every `subscribe`d fold has seen
+    the events. A cancelled append still completes. Raises StreamMoved (nothing appended),
+    RequestIdReused, WritesStopped (after a failed sync or fold), DiskFull, WorkspaceHeld
+    (another daemon opened it). `events`, `newest` and `event` show nothing after `head`.
+    """
+
+    @property
+    def id(self) -> str:
+        """The journal's own id, 32 hex digits, made with it."""
+
+    @property
+    def head(self) -> Seq:
+        """The last committed position; 0 for an empty journal."""
+
+    @property
+    def trouble(self) -> str:
+        """Why it takes no events, as the last attempt found; empty when it does."""
+
+    def stream_version(self, stream: str) -> int:
+        """How many events the stream has, of all that are committed."""
+
+    def subscribe(self, fold: Callable[[Recorded], None]) -> None:
+        """Call `fold` for every event appended from now on, in order, after its commit, on the loop's thread."""
+
+    async def append(self, unit: Unit) -> tuple[Recorded, ...]: ...
+
+    async def request(self, agent: str, request_id: str) -> RequestSeen | None: ...
+
+    def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
+        """Events in order, from a consistent snapshot per batch."""
+
+    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int, archived: bool = True) -> list[Recorded]:
+        """The last `limit` events that fit, newest first; with `archived` false no file of events is read."""
+
+    async def event(self, seq: int) -> Recorded | None: ...
+
+    def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[Sequence[Happened], None]:
+        """All events in order, for a fold, in large pieces that are read and decoded off the loop."""
+
+    async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:
+        """Keep the bytes of a state; of older ones than the last few only the digest stays.
+
+        Raises DiskFull, WritesStopped, JournalCorrupt; nothing is kept then.
+        """
+
+    async def snapshots(self) -> list[Snapshot]:
+        """All of them, newest first. Raises JournalCorrupt where they can't be read."""
+
+    async def snapshot(self, seq: int) -> bytes:
+        """The bytes, proven by their digest. Raises JournalCorrupt when they are not there or not those."""
+
+    def checks(self) -> AsyncGenerator[Seq, None]:
+        """Check, in short slices, what was not checked since the last clean stop; yields how far it is.
+
+        After an unclean stop that is everything. Raises JournalCorrupt at the first thing that does not hold.
+        """
+
+    async def table_difference(self) -> str | None:
+        """The first place where a table that is kept beside the events is not what they say."""
+
+    async def blob(self, digest: Digest) -> bytes | None:
+        """The bytes, proven by their hash (JournalCorrupt otherwise), or None if they are not kept."""
+
+    async def has_blob(self, digest: Digest) -> bool: ...
+
+    async def versions(self, path: WorkspacePath, *, limit: int, before: int | None = None) -> list[VersionRow]:
+        """Newest first; `before` (exclusive seq) pages on."""
+
+    async def version_at(self, path: WorkspacePath, at: int) -> VersionRow | None:
+        """The version whose `effective` is the last at or before `at`; None before the first."""
+
+    async def tree_at(self, at: int, *, after: str = "", limit: int) -> list[VersionRow]:
+        """Every file that was there at `at`, by the version that it had: the tree, in the order of its paths.
+
+        For each path as `version_at`, with the mode that it had at `at`, which may change while the version stays;
+        absent ones are left out. Pages of `limit` (at least 1); `after` is the
+        last path of the page before. A position's tree is final once its changes have their outcomes.
+        Cost: O(paths × log versions), whatever each path has behind it.
+        """
+
+    async def lacking(self, digests: Collection[Digest]) -> set[Digest]:
+        """Those of these contents that are not kept."""
+
+    async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
+        """The newest version of this path with this content."""
+
+    async def moved_away(self, paths: Collection[WorkspacePath]) -> list[VersionRow]:
+        """The versions, of other paths, to which files were moved from these; oldest first."""
+
+    async def histories(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
+        """Every version of each of these paths, oldest first."""
+
+    async def modes(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[tuple[Seq, int], ...]]:
+        """Permission bits that changed without a new version: position and bits, oldest first, of paths with any."""
+
+    async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
+        """Every change that undid others, newest first, with the changes that it undid."""
+
+    async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
+        """The versions of a path with `after` < seq ≤ `until`, oldest first, each with its event; in few queries."""
+
+    async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
+        """Check everything; with a checkpoint also whether this is the history that it was made of.
+
+        Raises CheckpointForeign.
+        """
+
+    async def redact(self, event: PayloadRedacted, origin: Origin) -> Redaction:
+        """Blank `event.fields` of the event `event.target`, forget its salt, and append `event`: both or neither.
+
+        Of `event` the `rest_hash` is set here. One at a time. Raises VersionUnknown when the
+        target is not there, and as `append`.
+        """
+
+    async def forget(self, event: ContentRedacted, origin: Origin) -> Redaction:
+        """Remove the content `event.digest` and append `event`: both or neither.
+
+        A content that comes again later is kept again. Raises as `append`.
+        """
+
+    async def holding(self, text: str, *, limit: int) -> tuple[Seq, ...]:
+        """The events that have this text in a field of theirs, oldest first. Cost: O(size of the journal)."""
+
+    async def close(self) -> None: ...

@@ -1,0 +1,195 @@
+"""The workspace: its files, what ignores them, and how a change lands."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import msgspec
+
+from orchestrator.core.content import Signature
+from orchestrator.core.ids import Digest, WorkspacePath
+
+
+class FileStat(msgspec.Struct, frozen=True):
+    """What the kernel says of a path, without following a link."""
+
+    kind: Literal["file", "directory", "symlink", "other"]
+    signature: Signature
+    mode: int  # permission bits, incl. setuid, setgid, sticky
+    nlink: int
+    uid: int
+    target: str | None = None  # of a symlink, escaped
+
+
+class FileBytes(msgspec.Struct, frozen=True):
+    """A file's whole content, and the stat that held before and after it was read."""
+
+    data: bytes
+    stat: FileStat
+    digest: Digest
+
+
+class ListedName(msgspec.Struct, frozen=True):
+    """One name in a directory."""
+
+    name: str  # escaped if it breaks the name rule
+    valid: bool  # False: breaks the name rule; shown, never opened
+    stat: FileStat
+
+
+class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One path's part of a change, as the workspace carries it out.
+
+    before None: the path must be absent; after None: it will be. `data` is the bytes of
+    `after`. With `moved_from` the bytes come from renaming that path (whose content must
+    be `after`), and `data` is None. `directory`: make a directory.
+    """
+
+    path: WorkspacePath
+    before: Digest | None
+    after: Digest | None
+    data: bytes | None = None
+    mode: int | None = None  # None: keep the present mode, or 0666 & ~umask for a new file
+    temp: str | None = None
+    moved_from: WorkspacePath | None = None
+    directory: bool = False
+    parents: tuple[WorkspacePath, ...] = ()
+    signature: Signature | None = None  # of `before`, when it was last hashed
+    known: bytes | None = None  # the bytes of `before`, where they are at hand: what is met is held against them
+
+
+class Displaced(Exception):
+    """What came out (or stood there) was not `before`: somebody else's content.
+
+    It is back in its place and nothing was changed. Or `diverged`: twice somebody came between,
+    so it could not be put back where it belongs; nothing was overwritten. `foreign` holds the
+    contents met, first what now stands at the path, then what is in the temporary file: keep
+    them, then call `Landing.finish`.
+    """
+
+    def __init__(self, path: WorkspacePath, *, diverged: bool = False, foreign: tuple[bytes, ...] = ()) -> None:
+        super().__init__(path)
+        self.path, self.diverged, self.foreign = path, diverged, foreign
+
+
+class Landing(Protocol):
+    """One change on its way to the disk. Steps are blocking; run them off the loop, in this order."""
+
+    warnings: tuple[str, ...]
+
+    def stage(self) -> None:
+        """Make missing parents; write and sync the temporary file, if there is one.
+
+        Raises DiskFull, WritesStopped (a sync failed) and the PathError family; nothing is left behind then.
+        """
+
+    def land(self) -> FileStat | None:
+        """Exchange, prove what came out, sync the directory.
+
+        Returns the stat of what now stands at `path` (None: absent). Raises Displaced,
+        FileBusy, FileExists, PathError, WritesStopped (a sync failed: the outcome is unknown).
+        """
+
+    def finish(self) -> tuple[bytes, ...]:
+        """Unlink what was swapped out, after hashing it once more.
+
+        Returns contents that were not `before` (a writer got at it after the proof): the
+        caller keeps them; it is unlinked only when `finish` is called again with them kept.
+        """
+
+    def take_back(self) -> None:
+        """Undo a `land` that is not finished, because another part of the same change could not land.
+
+        Raises Displaced with `diverged` if somebody's content came to stand there since: it is left
+        alone. Raises WritesStopped as `land` does.
+        """
+
+    def abandon(self) -> None:
+        """Unlink the temporary file of a change that will not land, and the parents made for it.
+
+        Safe at any point, twice too; a change that did land it leaves alone.
+        """
+
+
+class TempFile(msgspec.Struct, frozen=True):
+    """A leftover with our prefix, of our uid, regular."""
+
+    path: WorkspacePath
+    name: str
+
+
+class Workspace(Protocol):
+    """The files under one root; every path is resolved by the kernel under a handle of that root.
+
+    Calls are blocking and thread-safe. All raise the PathError family for what the path
+    leads to: SymlinkRefused, NotARegularFile, CrossDevice, OutsideWorkspace, NotADirectory,
+    AccessRefused, FileNotFound.
+    """
+
+    @property
+    def root(self) -> str:
+        """The real path of the root."""
+
+    def stat(self, path: WorkspacePath) -> FileStat | None:
+        """None if nothing has this name (a missing parent too)."""
+
+    def read(self, path: WorkspacePath, *, most: int) -> FileBytes:
+        """The whole content. Raises FileTooLarge over `most` bytes, ChangedWhileRead."""
+
+    def names(self, path: WorkspacePath) -> list[ListedName]:
+        """The names in a directory, unsorted, without our temporary files and the daemon's state."""
+
+    def identity(self, path: WorkspacePath) -> tuple[int, int] | None:
+        """(device, inode) of what stands there, link or not; None if absent."""
+
+    def landing(self, change: DiskChange) -> Landing: ...
+
+    def temps(self) -> list[TempFile]:
+        """All leftovers in the tree."""
+
+    def read_temp(self, temp: TempFile) -> FileBytes | None:
+        """A leftover's content; None when it is gone, or not a regular file of ours. Raises as `read`."""
+
+    def in_use(self, temp: TempFile) -> bool:
+        """Whether another program holds a leftover open for writing; False where that can't be found out."""
+
+    def unlink_temp(self, temp: TempFile) -> None:
+        """Remove a leftover and sync its directory; nothing happens if it is not a regular file of ours."""
+
+    def exchange_back(self, temp: TempFile, path: WorkspacePath) -> None:
+        """Put a leftover's content back at `path` by exchange, and sync the directory (recovery only)."""
+
+    def sync_directory(self, path: WorkspacePath) -> None:
+        """Sync the directory that holds `path` (recovery only)."""
+
+    def remove_empty(self, path: WorkspacePath) -> None:
+        """Remove a directory and those below it, where nothing is left in them but each other."""
+
+    def scan(self) -> ScanResult:
+        """Every file that is not ignored, with its stat; see `ScanResult`."""
+
+    def close(self) -> None: ...
+
+
+class Scanned(msgspec.Struct, frozen=True, array_like=True):
+    """One file that the scan met."""
+
+    path: WorkspacePath
+    signature: Signature
+    mode: int
+
+
+class ScanResult(msgspec.Struct, frozen=True):
+    """The tree as it stands: files in path order; how many names were left out, by reason."""
+
+    files: tuple[Scanned, ...]
+    skipped: dict[str, int]
+
+
+class Ignore(Protocol):
+    """What listings, searches and scans leave out; never who may read or write what."""
+
+    def ignored(self, path: WorkspacePath, *, directory: bool) -> bool: ...
+
+    def refresh(self) -> None:
+        """Look at the rule files again from now on."""

@@ -1,0 +1,71 @@
+"""`--out`: never into the workspace or the state directory, and an older file is only lost to a whole new one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.running import RunningDaemon
+
+WRITERS = (("journal", "checkpoint"), ("journal", "export"))
+
+
+def run(daemon: RunningDaemon, *words: str, cwd: Path) -> tuple[int, dict[str, Any]]:
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestrator", *words, "--workspace", str(daemon.workspace), "--json"],
+        env={**daemon.env, "PYTHONPATH": os.getcwd()},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+    return done.returncode, json.loads(done.stdout or "{}")
+
+
+@pytest.mark.parametrize("words", WRITERS, ids=" ".join)
+@pytest.mark.parametrize(
+    ("cwd", "out", "lands"),
+    [
+        ("work", "{base}/work/out", "the workspace"),
+        ("work", "out", "the workspace"),
+        ("outside", "../work/sub/../out", "the workspace"),
+        ("outside", "linked/out", "the workspace"),
+        ("outside", "dangling", "the workspace"),
+        ("outside", "{base}/state/out", "the state directory"),
+        ("state", "out", "the state directory"),
+        ("state", "journal.db", "the state directory"),
+    ],
+)
+def test_not_into_either(daemon: RunningDaemon, words: tuple[str, ...], cwd: str, out: str, lands: str) -> None:
+    outside = daemon.base / "outside"
+    outside.mkdir()
+    (daemon.workspace / "sub").mkdir()
+    (outside / "linked").symlink_to(daemon.workspace)
+    (outside / "dangling").symlink_to(daemon.workspace / "out")
+    code, told = run(daemon, *words, "--out", out.format(base=daemon.base), cwd=daemon.base / cwd)
+    assert (code, told["code"]) == (1, "out_refused")
+    assert lands in told["message"]
+    assert "outside of the workspace" in told["hint"]
+    assert [item.name for item in daemon.workspace.iterdir()] == ["sub"]
+    assert not (daemon.state_dir / "out").exists()
+    assert (daemon.state_dir / "journal.db").read_bytes().startswith(b"SQLite format 3")
+
+
+@pytest.mark.parametrize("words", WRITERS, ids=" ".join)
+def test_beside_them(daemon: RunningDaemon, words: tuple[str, ...]) -> None:
+    assert run(daemon, *words, "--out", "out", cwd=daemon.base)[0] == 0
+    assert (daemon.base / "out").stat().st_size > 0
+
+
+def test_a_refused_export_leaves_the_older_file(daemon: RunningDaemon) -> None:
+    (daemon.base / "out").write_text("older")
+    assert run(daemon, "journal", "export", "--since", "yesterday", "--out", "out", cwd=daemon.base)[0] == 1
+    assert (daemon.base / "out").read_text() == "older"
