@@ -13,7 +13,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 
-from orchestrator.ports import DiskFeatures, Rename
+from orchestrator.ports.disk import DiskFeatures, Rename
 
 _DEVICE = 77
 _FIRST_HANDLE = 1_000

@@ -33,7 +33,8 @@ from orchestrator.journal.keeping import SqliteKeeper
 from orchestrator.journal.signing import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports import Disk, Step
+from orchestrator.ports.disk import Disk
+from orchestrator.ports.machine import Step
 from orchestrator.servers.auth import Doorkeeper
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.workspace.local import LocalWorkspace

@@ -31,7 +31,8 @@ from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.engine.effects import Effects
 from orchestrator.engine.landings import Landings
 from orchestrator.engine.locks import PathLocks
-from orchestrator.ports import FileStat, Rename
+from orchestrator.ports.disk import Rename
+from orchestrator.ports.workspace import FileStat
 from orchestrator.workspace.landing import LocalLanding
 from tests.crash.forgetting import ForgettingDisk
 from tests.crash.given import AGENT
