@@ -136,6 +136,8 @@ class Writer:
 
     def _run_errand(self, errand: Errand) -> None:
         """A failure is the errand's own, and the units go on; a disk that failed is everybody's."""
+        if not errand.done.set_running_or_notify_cancel():
+            return  # nobody waits for it any more; from here on it can't be called off
         try:
             if self._broken is not None:
                 raise WritesStopped(self._broken, hint=MEND)
