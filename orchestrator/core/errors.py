@@ -286,6 +286,13 @@ class AccessRefused(PathError):
     hint = "The daemon's user needs the right to it; ask the person you work for."
 
 
+class IoFailed(PathError):
+    """The disk failed at this file; what stands there is what stood there."""
+
+    code = "io_error"
+    hint = "Send the call again with the same request_id; if that does not help, tell the person you work for."
+
+
 class CharacterNotEncodable(PathError):
     """The file's encoding cannot hold a character of the new text."""
 

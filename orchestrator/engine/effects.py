@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from orchestrator.core.content import IntendedPath, PathChange, Signature, digest_of
 from orchestrator.core.decisions.decision import Apply, Part
-from orchestrator.core.errors import DiskFull, FileBusy, OrchestratorError, PathError, WritesStopped
+from orchestrator.core.errors import DiskFull, FileBusy, IoFailed, OrchestratorError, PathError, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.files import (
     AbortCause,
@@ -116,7 +116,7 @@ class Effects:
             if p.after is not None and p.data is not None:
                 self._s.contents.put(p.after, p.data, p.document)
         if plan.emptied:
-            await self._finish(landings, number, plan.emptied)
+            await self._s.fenced(partial(self._empty, landings, number, plan.emptied))
         else:
             self._s.in_background(partial(self._finish, landings, number))
         return Applied(number, recorded, applied, intended, (*plan.warnings, *landings.warnings))
@@ -183,7 +183,7 @@ class Effects:
             cause = "disk_full"
         elif isinstance(error, FileBusy):
             cause = "file_busy"
-        elif isinstance(error, OrchestratorError) and not isinstance(error, WritesStopped):
+        elif isinstance(error, OrchestratorError) and not isinstance(error, WritesStopped | IoFailed):
             cause = "refused"
         await to_thread.run_sync(landings.abandon)
         origin = msgspec.structs.replace(intent.origin, cause=number)
@@ -218,7 +218,17 @@ class Effects:
             return ()
         return ((read.digest, read.data),)
 
-    async def _finish(self, landings: Landings, number: Seq, emptied: tuple[WorkspacePath, ...] = ()) -> None:
+    async def _empty(self, landings: Landings, number: Seq, emptied: tuple[WorkspacePath, ...]) -> None:
+        """Finish, and remove the directories that the change left empty. The change itself is done by now."""
+        await self._finish(landings, number)
+        try:
+            for path in emptied:
+                await to_thread.run_sync(self._s.workspace.remove_empty, path)
+        except WritesStopped as error:
+            self.stop(error.message)
+            raise
+
+    async def _finish(self, landings: Landings, number: Seq) -> None:
         """Unlink what was swapped out; bytes that nobody knew are kept first."""
         for _ in range(FINISH_TRIES):
             strays = await to_thread.run_sync(landings.finish)
@@ -226,8 +236,6 @@ class Effects:
                 break
             for stray in strays:
                 await self.keep_strays(stray.path, (stray.data,), number)
-        for path in emptied:
-            await to_thread.run_sync(self._s.workspace.remove_empty, path)
 
     async def keep_strays(self, path: WorkspacePath, strays: tuple[bytes, ...], change: Seq | None) -> None:
         """Make blobs of bytes that stood in a temporary file and that no event explains."""

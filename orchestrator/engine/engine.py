@@ -17,6 +17,7 @@ from orchestrator.core.errors import (
     Aborted,
     ApproverError,
     CallerError,
+    IoFailed,
     NotPermitted,
     OrchestratorError,
     RequestIdReused,
@@ -303,7 +304,7 @@ class Engine:
 
     async def _refused(self, caller: Caller, call: Call, error: CallerError | ApproverError) -> None:
         """One refusal event, and what the refusal showed of the file."""
-        claims = not isinstance(error, Repeated | RequestIdReused)
+        claims = not isinstance(error, Repeated | RequestIdReused | IoFailed)
         origin = caller.origin(call) if claims else msgspec.structs.replace(caller.origin(), call=call.details)
         events: list[tuple[str, Event]] = [(f"session:{caller.session}", self._refusal(call, error))]
         path = error.details.get("path") or getattr(call.params, "path", None)

@@ -6,7 +6,15 @@ from orchestrator.api import parameters as p
 from orchestrator.core.decisions.bases import implied_base
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.decision import Base, Facts, Held
-from orchestrator.core.errors import Denied, ParameterInvalid, PathError, StaleBase, VersionNotKept
+from orchestrator.core.errors import (
+    ChangedWhileRead,
+    Denied,
+    IoFailed,
+    ParameterInvalid,
+    PathError,
+    StaleBase,
+    VersionNotKept,
+)
 from orchestrator.core.ids import WorkspacePath, parse_digest, parse_seq, show
 from orchestrator.engine.observing import Observer, Present, required
 from orchestrator.engine.services import Services
@@ -27,8 +35,8 @@ class FactFinder:
                 present = await self._observer.look(path, content=True)
                 held = self._held(present)
             except PathError as error:
-                if not command.lenient:
-                    raise
+                if not command.lenient or isinstance(error, IoFailed | ChangedWhileRead):
+                    raise  # these say nothing of what stands there
                 facts[path] = Facts(path, None, None, trouble=error)
                 continue
             base = await self._base(command, wanted, present)

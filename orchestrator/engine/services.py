@@ -90,9 +90,10 @@ class Services:
         """
         if self.tasks is None:
             raise RuntimeError("the engine is not running")
-        self.tasks.start_soon(self._fenced, work)
+        self.tasks.start_soon(self.fenced, work)
 
-    async def _fenced(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def fenced(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Work for which a change that is done must not be told as failed."""
         try:
             await work()
         except (OrchestratorError, OSError) as error:

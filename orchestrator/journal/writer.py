@@ -136,6 +136,8 @@ class Writer:
 
     def _run_errand(self, errand: Errand) -> None:
         """A failure is the errand's own, and the units go on; a disk that failed is everybody's."""
+        if not errand.done.set_running_or_notify_cancel():
+            return  # nobody waits for it any more; from here on it can't be called off
         try:
             if self._broken is not None:
                 raise WritesStopped(self._broken, hint=MEND)
@@ -163,7 +165,7 @@ class Writer:
             self._check_epoch()
             self._db.execute(sql("set_mark"), (CLOSED, str(self._ledger.head)))
             self._db.execute("COMMIT")
-        except (sqlite3.Error, WorkspaceHeld):
+        except (sqlite3.Error, WorkspaceHeld, WritesStopped):
             self._undo()
 
     def _outcomes(self, jobs: Sequence[Job]) -> list[Outcome]:
@@ -309,7 +311,11 @@ class Writer:
         return WritesStopped(self._broken or "", hint=MEND)
 
     def _check_epoch(self) -> None:
-        if self._db.execute(sql("epoch")).fetchone() != (self._epoch,):
+        row = self._db.execute(sql("epoch")).fetchone()
+        if row is None:
+            self.stop("the journal lacks its epoch: somebody has altered it")
+            raise WritesStopped(self._broken or "", hint=MEND)
+        if row != (self._epoch,):
             raise WorkspaceHeld(
                 "another daemon has opened this journal for writing",
                 hint="One daemon serves a workspace; end one of the two.",

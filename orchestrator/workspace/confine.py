@@ -17,6 +17,7 @@ from orchestrator.core.errors import (
     DiskFull,
     FileExists,
     FileNotFound,
+    IoFailed,
     NotADirectory,
     NotAFile,
     NotARegularFile,
@@ -150,7 +151,8 @@ class Confinement:
                 self._require_regular(found, path)
                 handle = self.disk.open_at(directory, name, LOOK)
             try:
-                opened = self.disk.stat(handle)
+                with translated(path):
+                    opened = self.disk.stat(handle)
                 self._require_regular(opened, path)
             except BaseException:
                 self.disk.close(handle)
@@ -242,6 +244,8 @@ def refusal(path: WorkspacePath, error: OSError) -> OrchestratorError:
             return PathTooLong(path, "a name in it is too long for the file system")
         case errno.ENOSPC | errno.EDQUOT:
             return DiskFull(f"no space is left for {escaped(path)}; nothing was changed")
+        case errno.EIO:
+            return IoFailed(path, f"the disk failed: {error.strerror}")
         case errno.EAGAIN:
             return ChangedWhileRead(path, "other programs keep moving it")
         case _:

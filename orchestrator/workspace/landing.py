@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from typing import Literal
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.errors import DiskFull, FileBusy, FileNotFound, PathError, WritesStopped
+from orchestrator.core.errors import DiskFull, FileBusy, FileNotFound, IoFailed, PathError, WritesStopped
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import DiskChange, Displaced, FileStat
@@ -111,7 +111,9 @@ class LocalLanding:
             self._kept = displaced.foreign
             self._give_up()
             raise
-        except (PathError, DiskFull):
+        except (PathError, DiskFull) as error:
+            if self._moved and isinstance(error, IoFailed):
+                raise self._unknown(error) from error
             self._give_up()
             raise
         except OSError as error:
@@ -121,10 +123,11 @@ class LocalLanding:
             raise self._unknown(error) from error
         return stat
 
-    def _unknown(self, error: OSError) -> WritesStopped:
+    def _unknown(self, error: OSError | IoFailed) -> WritesStopped:
         self._release()
+        why = error.message if isinstance(error, IoFailed) else error.strerror
         return WritesStopped(
-            f"{self._change.path}: the disk failed in the middle of a change ({error.strerror})",
+            f"{self._change.path}: the disk failed in the middle of a change ({why})",
             hint="The next start finds out which content stands there. Look at the system's log first.",
         )
 
@@ -309,7 +312,7 @@ class LocalLanding:
             self._kept = displaced.foreign
             self._release()
             raise
-        except OSError as error:
+        except (OSError, IoFailed) as error:
             raise self._unknown(error) from error
         self._moved = False
         self._give_up()
@@ -336,11 +339,13 @@ class LocalLanding:
             self._exchange_back(change.after)
 
     def _stands(self, after: Digest) -> bool:
-        """Whether what landed is still what stands at the path."""
+        """Whether what landed is still what stands at the path. Raises IoFailed."""
         try:
             return same_directory(self._at, self._parent, self._change.path) and holds(
                 self._at, self._parent, self._name, Expected(after), self._change.path
             )
+        except IoFailed:
+            raise
         except PathError:
             return False
 

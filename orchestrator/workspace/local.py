@@ -218,7 +218,7 @@ class LocalWorkspace:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
                     raise
             else:
-                self._disk.sync(above)
+                sync(self._disk, above, path)
 
     def sync_directory(self, path: WorkspacePath) -> None:
         with self._at.parent(path) as (parent, _), translated(path):

@@ -7,7 +7,7 @@ import hashlib
 from typing import NamedTuple
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.errors import ChangedWhileRead, FileBusy, FileNotFound, PathError
+from orchestrator.core.errors import ChangedWhileRead, FileBusy, FileNotFound, IoFailed, PathError
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.disk import Disk
 from orchestrator.workspace.confine import Confinement, identity_of
@@ -45,10 +45,12 @@ def prove(at: Confinement, directory: int, name: str, expected: Expected, path: 
     """The handle of a regular file that is `expected`, under a read lease where those can be had.
 
     The lease is refused while anyone has the file open for writing; it ends when the caller
-    closes the handle. Raises Foreign, FileBusy.
+    closes the handle. Raises Foreign, FileBusy, IoFailed.
     """
     try:
         handle, _ = at.open_regular(directory, name, path)
+    except IoFailed:
+        raise  # what came out is not known to be another's: it is not known at all
     except PathError as error:
         raise Foreign from error
     try:
@@ -72,10 +74,12 @@ def take_lease(disk: Disk, handle: int, path: WorkspacePath) -> None:
 
 
 def content(at: Confinement, directory: int, name: str, path: WorkspacePath) -> bytes | None:
-    """The bytes under a name; None for nothing, or nothing regular."""
+    """The bytes under a name; None for nothing, or nothing regular. Raises IoFailed."""
     try:
         with at.regular(directory, name, path) as (handle, _):
             return bytes_from(at.disk, handle)
+    except IoFailed:
+        raise
     except PathError:
         return None
 
@@ -90,10 +94,12 @@ def holds(at: Confinement, directory: int, name: str, expected: Expected, path: 
 
 
 def same_directory(at: Confinement, handle: int, path: WorkspacePath) -> bool:
-    """Whether the directory of `path` is still the one that the handle stands for."""
+    """Whether the directory of `path` is still the one that the handle stands for. Raises IoFailed."""
     try:
         with at.parent(path) as (present, _):
             return identity_of(at.disk.stat(present)) == identity_of(at.disk.stat(handle))
+    except IoFailed:
+        raise
     except PathError:
         return False
 

@@ -116,6 +116,10 @@ async def _move_tree(files: FileAccess, request_id: str) -> ChangeAnswer:
     return await files.move_file("tree", "other/tree", request_id=request_id)
 
 
+async def _delete_tree(files: FileAccess, request_id: str) -> ChangeAnswer:
+    return await files.delete_file("tree", request_id=request_id)
+
+
 async def _work(files: FileAccess) -> None:
     await _edit_first(files)
     await files.write_file("more.txt", "more\n", mode="create", request_id="another-before")
@@ -174,6 +178,15 @@ MOVE_TREE = Operation(
     on_disk={"tree/a.txt": OLD, "tree/b/c.txt": NEW},
     writes_temp=False,
 )
+DELETE_TREE = Operation(
+    "delete_tree",
+    {"tree/a.txt": OLD, "tree/b/c.txt": NEW},
+    {"tree/a.txt": None, "tree/b/c.txt": None},
+    _delete_tree,
+    "tree/a.txt",
+    on_disk={"tree/a.txt": OLD, "tree/b/c.txt": NEW},
+    writes_temp=False,
+)
 ROLLBACK = Operation(
     "rollback",
     {"notes.txt": NEW, "more.txt": "more\n", "third.txt": None, "below/moved.txt": OLD},
@@ -185,7 +198,7 @@ ROLLBACK = Operation(
     earlier=3,
     earlier_temps=2,
 )
-OPERATIONS = (CREATE, CREATE_BELOW, EDIT, DELETE, MOVE, REVERT, SEVERAL, MOVE_TREE, ROLLBACK)
+OPERATIONS = (CREATE, CREATE_BELOW, EDIT, DELETE, MOVE, REVERT, SEVERAL, MOVE_TREE, DELETE_TREE, ROLLBACK)
 
 
 def nth(step: str, operation: Operation, *, half: int = 1) -> str:

@@ -8,7 +8,19 @@ import pytest
 
 from orchestrator.clients.python import RemoteError
 from tests.crash.crashing import FOREIGN
-from tests.crash.given import AGENT, REQUEST, ROLLBACK, SEVERAL, Ground, Operation, about_files, content, outcomes
+from tests.crash.given import (
+    AGENT,
+    DELETE_TREE,
+    MOVE_TREE,
+    REQUEST,
+    ROLLBACK,
+    SEVERAL,
+    Ground,
+    Operation,
+    about_files,
+    content,
+    outcomes,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -18,9 +30,15 @@ def ground(base: Path) -> Ground:
     return Ground(base)
 
 
-@pytest.mark.parametrize("operation", [SEVERAL, ROLLBACK], ids=lambda op: op.name)
+@pytest.mark.parametrize(
+    ("operation", "nth"),
+    [
+        pytest.param(operation, nth, id=f"{operation.name}-{nth}")
+        for operation, files in ((SEVERAL, 3), (ROLLBACK, 3), (MOVE_TREE, 2), (DELETE_TREE, 2))
+        for nth in range(1, files + 1)
+    ],
+)
 @pytest.mark.parametrize("step", ["hash_rechecked", "swapped", "directory_synced"])
-@pytest.mark.parametrize("nth", [1, 2, 3])
 async def test_some_of_the_files_are_done(ground: Ground, operation: Operation, step: str, nth: int) -> None:
     """Once one of them has changed, the rest follows at the restart; before that, none does."""
     ground.prepare(operation)

@@ -23,12 +23,20 @@ SOAK_S = 240
 MOST_STEPS = 160
 
 
+STEPS = 9
+"""Of a worker's turn."""
+
+
 class Worker:
-    """Edits its line, and makes, moves and deletes files of its own; what is not answered is sent again."""
+    """Edits its line; makes, moves and deletes files and folders of its own; what is not answered is sent again.
+
+    Beside it another hand writes a file that only the watcher or the next start's scan can see.
+    """
 
     def __init__(self, agent: str) -> None:
         self.agent = agent
         self.done = 0
+        self.outside = 0  # what the other hand wrote last
 
     async def work(self, ground: Ground) -> None:
         """Until the daemon dies."""
@@ -38,12 +46,15 @@ class Worker:
                     answer = await self._next(files, f"{self.agent}-{self.done}")
                     assert answer.status == "applied", answer
                     self.done += 1
+                    (ground.workspace / self.outside_name).write_text(f"{self.done}\n")
+                    self.outside = self.done
         except (DaemonRestarted, DaemonUnreachable):
             return
 
     async def _next(self, files: FileAccess, request_id: str) -> ChangeAnswer:
-        turn, kind = divmod(self.done, 5)
+        turn, kind = divmod(self.done, STEPS)
         made, moved = f"{self.agent}-{turn}.txt", f"{self.agent}/{turn}.txt"
+        folder, other = f"{self.agent}-{turn}", f"{self.agent}/{turn}"
         match kind:
             case 0 | 1:
                 old, new = self._line(2 * turn + kind), self._line(2 * turn + kind + 1)
@@ -52,17 +63,39 @@ class Worker:
                 return await files.write_file(made, f"{turn}\n", mode="create", request_id=request_id)
             case 3:
                 return await files.move_file(made, moved, request_id=request_id)
-            case _:
+            case 4:
                 return await files.delete_file(moved, request_id=request_id)
+            case 5:
+                return await files.apply_patch(_two_files(folder), request_id=request_id)
+            case 6:
+                return await files.move_file(folder, other, request_id=request_id)
+            case 7:
+                done = await files.move_file(folder, other, request_id=f"{self.agent}-{self.done - 1}")  # as answered
+                return await files.revert(done.change or "", request_id=request_id)
+            case _:
+                return await files.delete_file(folder, request_id=request_id)
 
     def _line(self, number: int) -> str:
         return f"{self.agent}: {number}\n"
 
+    @property
+    def outside_name(self) -> str:
+        return f"{self.agent}-outside.txt"
+
     def expected(self) -> tuple[str, dict[str, str]]:
-        """The agent's line, and its files, after what was answered."""
-        turn, kind = divmod(self.done, 5)
-        files = {3: {f"{self.agent}-{turn}.txt": f"{turn}\n"}, 4: {f"{self.agent}/{turn}.txt": f"{turn}\n"}}
-        return self._line(2 * turn + min(kind, 2)), files.get(kind, {})
+        """The agent's line, and the files beside it, after what was answered."""
+        turn, kind = divmod(self.done, STEPS)
+        folder = {6: f"{self.agent}-{turn}", 7: f"{self.agent}/{turn}", 8: f"{self.agent}-{turn}"}.get(kind)
+        files = {3: {f"{self.agent}-{turn}.txt": f"{turn}\n"}, 4: {f"{self.agent}/{turn}.txt": f"{turn}\n"}}.get(
+            kind, {}
+        )
+        if folder is not None:
+            files = {f"{folder}/{name}": f"{name}\n" for name in "ab"}
+        return self._line(2 * turn + min(kind, 2)), files
+
+
+def _two_files(folder: str) -> str:
+    return "".join(f"--- /dev/null\n+++ b/{folder}/{name}\n@@ -0,0 +1 @@\n+{name}\n" for name in "ab")
 
 
 async def die_and_recover(base: Path, chance: random.Random, rounds: Iterator[object]) -> None:
@@ -93,6 +126,8 @@ async def die_and_recover(base: Path, chance: random.Random, rounds: Iterator[ob
         own = {"all.txt": text, "notes.txt": EDIT.on_disk["notes.txt"]}
         for worker in workers:
             own |= worker.expected()[1]
+            if worker.outside:
+                own[worker.outside_name] = f"{worker.outside}\n"
         await ground.agrees()
         applied = [entry for entry in await ground.events() if entry.kind == "change_applied"]
         assert len(applied) == sum(worker.done for worker in workers)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from anyio import to_thread
 
 from orchestrator.core.content import FoundFile
 from orchestrator.core.errors import DiskFull, OrchestratorError, WritesStopped
@@ -166,3 +168,29 @@ async def test_a_reader_of_an_older_state_holds_a_redaction_up_until_it_is_gone(
     await journal.append(unit(looked()))
     assert b"swordfish" not in log.read_bytes()
     assert b"swordfish" not in (state_dir / FILE_NAME).read_bytes()
+
+
+@pytest.mark.parametrize("step", ["txn_open:file_inspected", "errand_open:any"], ids=["queued", "under way"])
+async def test_an_errand_that_nobody_waits_for_any_more(opened: Open, step: str) -> None:
+    """Called off before or while it runs, it leaves the writer to the units."""
+    reached, go_on = threading.Event(), threading.Event()
+
+    def hold(name: str) -> None:
+        if name == step and not go_on.is_set():
+            reached.set()
+            assert go_on.wait(60)
+
+    journal = await opened(step=hold)
+    async with anyio.create_task_group() as tasks:
+        if step.startswith("txn"):
+            tasks.start_soon(journal.append, unit(looked()))
+            await to_thread.run_sync(reached.wait, 60)
+        async with anyio.create_task_group() as waiting:
+            waiting.start_soon(journal._on_writer, "any", lambda connection: None)
+            await anyio.wait_all_tasks_blocked()
+            await to_thread.run_sync(reached.wait, 60)
+            waiting.cancel_scope.cancel()
+        go_on.set()
+        with anyio.fail_after(60):
+            (recorded,) = await journal.append(unit(looked()))
+    assert journal.head == recorded.seq

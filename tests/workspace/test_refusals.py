@@ -19,6 +19,7 @@ from orchestrator.core.errors import (
     DiskFull,
     FileNotFound,
     FileTooLarge,
+    IoFailed,
     NotADirectory,
     NotAFile,
     NotARegularFile,
@@ -278,7 +279,7 @@ def test_the_root_may_be_reached_by_a_link(root: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "error"),
     [
-        pytest.param(5, AccessRefused, id="EIO"),
+        pytest.param(5, IoFailed, id="EIO"),
         pytest.param(13, AccessRefused, id="EACCES"),
         pytest.param(18, CrossDevice, id="EXDEV"),
         pytest.param(28, DiskFull, id="ENOSPC"),

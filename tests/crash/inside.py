@@ -1,0 +1,187 @@
+"""The engine and a real journal in the test's own process, over whatever disk the test hands in.
+
+Where a fault is wanted at each call in turn, a process for every one of them would take hours.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+from structlog.testing import capture_logs
+
+from orchestrator.api.framing import PROTOCOL, Preamble
+from orchestrator.api.operations import BY_NAME
+from orchestrator.api.parameters import Params
+from orchestrator.api.results import JournalEntry, Result
+from orchestrator.clients.connection import asked
+from orchestrator.clients.following import Answered
+from orchestrator.clients.python import FileAccess
+from orchestrator.core.ids import AgentName, SessionId
+from orchestrator.core.policy.parse import parse_policy
+from orchestrator.engine.caller import Caller
+from orchestrator.engine.engine import Engine
+from orchestrator.engine.people import DaemonFacts
+from orchestrator.engine.restoring import restored
+from orchestrator.engine.services import Services
+from orchestrator.journal.keeping import SqliteKeeper
+from orchestrator.journal.signing import KeyFile
+from orchestrator.journal.sqlite import SqliteJournal
+from orchestrator.machine import SystemClock, SystemEntropy
+from orchestrator.ports.disk import Disk
+from orchestrator.ports.machine import Step
+from orchestrator.servers.auth import Doorkeeper
+from orchestrator.servers.dispatch import Dispatcher
+from orchestrator.workspace.local import LocalWorkspace
+from tests.crash.given import POLICY
+
+
+class Within(FileAccess):
+    """The Python client without the socket: each call goes to the dispatcher as its line would.
+
+    A refusal is raised as the engine raised it, with the same code.
+    """
+
+    def __init__(self, dispatcher: Dispatcher, caller: Caller) -> None:
+        self._dispatcher, self._caller = dispatcher, caller
+
+    async def _ask(self, name: str, params: Params, answered: Answered | None = None) -> Result:
+        call = asked(0, name, params)
+        values = msgspec.json.decode(call.line)["params"]
+        result = await self._dispatcher.run(self._caller, name, msgspec.json.encode(values), None)
+        return msgspec.json.decode(msgspec.json.encode(result), type=BY_NAME[name].result)
+
+
+class CountedServices(Services):
+    """Knows what goes on in the background."""
+
+    _going = 0
+    _quiet: anyio.Event
+
+    def in_background(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        async def counted() -> None:
+            try:
+                await work()
+            finally:
+                self._going -= 1
+                if not self._going:
+                    self._quiet.set()
+
+        if not self._going:
+            self._quiet = anyio.Event()
+        self._going += 1
+        super().in_background(counted)
+
+    async def quiet(self) -> None:
+        """Return when no work is left."""
+        while self._going:
+            await self._quiet.wait()
+
+
+class Inside:
+    """One life of a daemon without its process."""
+
+    def __init__(self, engine: Engine, services: CountedServices) -> None:
+        self._engine, self.services = engine, services
+        self._dispatcher = Dispatcher(engine)
+
+    async def client(self, agent: str) -> Within:
+        """Come in by the door, as an agent."""
+        preamble = Preamble(orchestrator=PROTOCOL, door="rpc", agent=agent)
+        caller = await Doorkeeper(self.services, uid=os.getuid()).admit(preamble, os.getuid())
+        await self._engine.open_session(caller, "test")
+        return Within(self._dispatcher, caller)
+
+    @property
+    def person(self) -> Within:
+        """The one at the keyboard."""
+        name, session = AgentName("person:test"), SessionId("s-person")
+        return Within(self._dispatcher, Caller(agent=name, agent_class="person", session=session, door="rpc"))
+
+    async def writes_stopped(self) -> bool:
+        return (await self.person.status()).health.state == "writes_stopped"
+
+    async def idle(self) -> None:
+        """Return when nothing goes on behind the answers."""
+        await self.services.quiet()
+
+    async def events(self) -> list[JournalEntry]:
+        """All of the journal, oldest first."""
+        entries: list[JournalEntry] = []
+        page = await self.person.journal_query(limit=200)
+        entries += page.entries
+        while page.cursor is not None:
+            page = await self.person.journal_query(limit=200, cursor=page.cursor)
+            entries += page.entries
+        return entries[::-1]
+
+    async def agrees(self) -> None:
+        """Disk, journal and projections say the same."""
+        report = await self.person.workspace_check()
+        assert report.ok, report.differences
+        replayed = await self.person.replay_check()
+        assert replayed.ok, replayed.differences
+        verified = await self.person.journal_verify()
+        assert verified.ok, verified.problems
+        rebuilt = await self.person.journal_rebuild()
+        assert rebuilt.ok, rebuilt.first_difference
+        assert self.services.workspace.temps() == []
+
+
+@asynccontextmanager
+async def living(
+    state_dir: Path,
+    root: Path,
+    disk: Disk,
+    *,
+    step: Step = lambda name: None,
+    leave: Callable[[], object] = lambda: None,
+) -> AsyncIterator[Inside]:
+    """From start and recovery to a clean stop; `leave` is called just before the journal is closed.
+
+    What the daemon would log is dropped. Raises what the start raises.
+    """
+    with capture_logs():
+        async with _living(state_dir, root, disk, step, leave) as life:
+            yield life
+
+
+@asynccontextmanager
+async def _living(
+    state_dir: Path, root: Path, disk: Disk, step: Step, leave: Callable[[], object]
+) -> AsyncIterator[Inside]:
+    clock, entropy = SystemClock(), SystemEntropy()
+    journal = await SqliteJournal.open(state_dir, clock=clock, entropy=entropy, step=step)
+    workspace = LocalWorkspace(str(root), disk=disk, step=step)
+    try:
+        services = CountedServices(
+            journal=journal,
+            workspace=workspace,
+            ignore=workspace.ignore,
+            policy=parse_policy(POLICY, source="test"),
+            clock=clock,
+            entropy=entropy,
+            state=await restored(journal),
+            step=step,
+        )
+        facts = DaemonFacts(pid=0, version="0", socket="", workspace_id="0", state_dir=str(state_dir))
+        engine = Engine(
+            services,
+            roots=(workspace.root,),
+            facts=facts,
+            read_policy=lambda: (POLICY, "test"),
+            stop=lambda: None,
+            signer=KeyFile(state_dir),
+            keeper=SqliteKeeper(journal, clock=clock),
+        )
+        async with engine.running():
+            yield Inside(engine, services)
+    finally:
+        leave()
+        workspace.close()
+        await journal.close()
