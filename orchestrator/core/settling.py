@@ -18,7 +18,7 @@ MergeRule = Literal["apart", "same_change", "disjoint_symbols", "additions", "im
 """As `SettleRule`; `apart`: nobody else changed these lines or the ones next to them."""
 
 
-class MergedRegion(msgspec.Struct, frozen=True, array_like=True):
+class SettledRegion(msgspec.Struct, frozen=True, gc=False):
     """One place of a merge. 0-based starts and lengths of its lines in the three contents, and in the result."""
 
     path: WorkspacePath

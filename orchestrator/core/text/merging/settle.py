@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.settling import SETTLE_RULES, MergedRegion, MergeRule, SettleRule
+from orchestrator.core.settling import SETTLE_RULES, MergeRule, SettledRegion, SettleRule
 from orchestrator.core.text.merge import Clashed, Cluster, agreed_lines, clusters
 from orchestrator.core.text.merging import additions, disjoint_symbols, imports, moved, same_change
 from orchestrator.core.text.merging.clash import Outlines, Resolution, Sides, Transplant
@@ -32,7 +32,7 @@ class Settled(msgspec.Struct, frozen=True):
     """Both sides' changes in one text, and how each place came together."""
 
     lines: tuple[str, ...]
-    report: tuple[MergedRegion, ...]  # of every place that the proposal changed, ascending
+    report: tuple[SettledRegion, ...]  # of every place that the proposal changed, ascending
     beyond: Clashed | None = None  # where git would have seen a conflict; None: nowhere
 
 
@@ -51,14 +51,17 @@ def settle(
     *,
     path: WorkspacePath,
     rules: Iterable[SettleRule] = SETTLE_RULES,
+    known: Iterable[SettleRule] = SETTLE_RULES,
 ) -> Settled | Unsettled:
     """Merge as `merge3`; where that clashes, settle each region by the first rule that takes it.
 
-    All regions or none: a text with half of the proposal is nobody's. With no `rules` this is
-    `merge3`, with a report. The result may still not parse: a rule sees lines and symbols, not syntax.
+    All regions or none: a text with half of the proposal is nobody's. Of the `known` rules only
+    `rules` may settle anything; of the others it is said whether they would. With no `rules` this
+    is `merge3`, with a report. The result may still not parse: a rule sees lines and symbols, not syntax.
     Cost: as `merge3`; where it clashes, O(lines) more for each region.
     """
     allowed = frozenset(rules)
+    tried = sorted((rule for rule in RULES if rule in allowed.union(known)), key=lambda rule: rule not in allowed)
     found = clusters(base, current, proposed)
     outlines = outlines or Outlines()
     sides = Sides(base, current, proposed, found, outlines, _language(outlines, path))
@@ -74,7 +77,7 @@ def settle(
             reasons.append(_plain(cluster))
             continue
         clashes.append(cluster.region)
-        settled = _first(cluster, sides, allowed)
+        settled = _first(cluster, sides, tried)
         if settled is None:
             hopeless = True
             outputs.append(())
@@ -105,9 +108,9 @@ def _language(outlines: Outlines, path: WorkspacePath) -> str | None:
     return known.language if known is not None and known.parsed else language_of(path)
 
 
-def _first(cluster: Cluster, sides: Sides, allowed: frozenset[SettleRule]) -> tuple[SettleRule, Resolution] | None:
-    """What the first rule says that takes this clash: an allowed one before the others."""
-    for rule in sorted(RULES, key=lambda rule: rule not in allowed):
+def _first(cluster: Cluster, sides: Sides, tried: Iterable[SettleRule]) -> tuple[SettleRule, Resolution] | None:
+    """What the first rule says that takes this clash."""
+    for rule in tried:
         resolution = RULES[rule](cluster, sides)
         if resolution is not None:
             return rule, resolution
@@ -126,10 +129,10 @@ def _joined(
     outputs: Sequence[Sequence[str]],
     reasons: Sequence[tuple[MergeRule, str]],
     path: WorkspacePath,
-) -> tuple[tuple[str, ...], tuple[MergedRegion, ...]]:
+) -> tuple[tuple[str, ...], tuple[SettledRegion, ...]]:
     """The merged text, and the report of each place that the proposal changed."""
     lines: list[str] = []
-    report: list[MergedRegion] = []
+    report: list[SettledRegion] = []
     at = 0
     for cluster, output, (rule, why) in zip(found, outputs, reasons, strict=True):
         region = cluster.region
@@ -137,7 +140,7 @@ def _joined(
         at = region.base_start + region.base_len
         if cluster.theirs:
             report.append(
-                MergedRegion(
+                SettledRegion(
                     path,
                     rule,
                     why,
