@@ -1,10 +1,12 @@
-"""Which lines of a text import something, and the names that each of them binds."""
+"""Which lines of a text import something, and the names that each of them binds.
+
+Read line by line, as people write imports: what is written in another way counts as no import.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
 
 import msgspec
 
@@ -17,7 +19,7 @@ class ImportLine(msgspec.Struct, frozen=True):
     place: str  # the indentation, and the opening line of the list that it stands in: only equal places mix
     source: str  # where the names come from
     names: tuple[str, ...]  # bound in this text
-    known: bool = True  # False: what it binds cannot be told (`*`, `#include`)
+    known: bool = True  # False: what it binds cannot be told (`#include`)
     package: bool = False  # it binds the package that holds what it imports, as other lines may too
 
 
@@ -33,7 +35,7 @@ _LANGUAGES = {
 
 def language_of(path: WorkspacePath) -> str | None:
     """The language whose imports are known, by the name's suffix."""
-    return _LANGUAGES.get(PurePosixPath(path).suffix.removeprefix(".").lower())
+    return _LANGUAGES.get(path.rpartition(".")[2].lower())
 
 
 def import_lines(language: str, lines: Sequence[str]) -> list[ImportLine | None]:
@@ -65,11 +67,11 @@ def _listed(
 
 
 def _of_names(line: str, match: re.Match[str]) -> ImportLine | None:
-    """A line with a `source` and a list of `names`."""
+    """A line with a `source` and a list of `names`; None for `*`, which may bind any name."""
     parts = [part for part in match["names"].split(",") if part.strip()]
     members = [_MEMBER.match(part) for part in parts]
     if not parts or not all(members):
-        return ImportLine(_indent(line), match["source"], (), known=False)
+        return None
     return ImportLine(_indent(line), match["source"], tuple(m[2] or m[1] for m in members if m))
 
 
@@ -118,7 +120,7 @@ def _javascript(lines: Sequence[str]) -> Iterator[ImportLine | None]:
 _RUST_PATH = rf"(?:pub(?:\([^)]*\))?\s+)?use\s+(?P<source>(?:::)?{_WORD}(?:::{_WORD})*)"
 _RUST_OPEN = re.compile(rf"\s*{_RUST_PATH}::\{{\s*\Z")
 _RUST = re.compile(rf"\s*{_RUST_PATH}::\{{(?P<names>[\w\s,]+)\}}\s*;\s*\Z")
-_RUST_ONE = re.compile(rf"\s*{_RUST_PATH}(?P<rest>\s+as\s+(?P<alias>{_WORD})|::\*)?\s*;\s*\Z")
+_RUST_ONE = re.compile(rf"\s*{_RUST_PATH}(?:\s+as\s+(?P<alias>{_WORD}))?\s*;\s*\Z")
 
 
 def _rust(lines: Sequence[str]) -> Iterator[ImportLine | None]:
@@ -126,8 +128,6 @@ def _rust(lines: Sequence[str]) -> Iterator[ImportLine | None]:
         one = None if listed else _RUST_ONE.match(line)
         if one is None:
             yield listed
-        elif one["rest"] == "::*":
-            yield ImportLine(_indent(line), one["source"], (), known=False)
         else:
             yield ImportLine(_indent(line), one["source"], (one["alias"] or one["source"].rpartition("::")[2],))
 
@@ -135,9 +135,9 @@ def _rust(lines: Sequence[str]) -> Iterator[ImportLine | None]:
 # --- Go, Java, C ---------------------------------------------------------------------------------
 
 _GO_OPEN = re.compile(r"import\s*\(\s*\Z")
-_GO = re.compile(rf"(?P<lead>\s*import\s+|\s+)(?:(?P<alias>{_WORD}|\.)\s+)?\"(?P<source>[^\"]+)\"\s*\Z")
+_GO = re.compile(rf"(?P<lead>\s*import\s+|\s+)(?:(?P<alias>{_WORD})\s+)?\"(?P<source>[^\"]+)\"\s*\Z")
 _GO_MAJOR = re.compile(r"/v\d+\Z")
-_JAVA = re.compile(r"\s*import\s+(?:static\s+)?(?P<source>[\w.]+?)\.(?P<name>\w+|\*)\s*;\s*\Z")
+_JAVA = re.compile(r"\s*import\s+(?:static\s+)?(?P<source>[\w.]+?)\.(?P<name>\w+)\s*;\s*\Z")
 _INCLUDE = re.compile(r"\s*#\s*include\s*(?P<source><[^>]+>|\"[^\"]+\")\s*\Z")
 
 
@@ -147,7 +147,7 @@ def _go(lines: Sequence[str]) -> Iterator[ImportLine | None]:
         match = _GO.match(line)
         if match and ("import" in match["lead"]) != inside:
             name = match["alias"] or _GO_MAJOR.sub("", match["source"]).rpartition("/")[2]
-            known = match["alias"] not in (".", "_") and re.fullmatch(_WORD, name) is not None
+            known = match["alias"] != "_" and re.fullmatch(_WORD, name) is not None
             place = f"{_indent(line)}{'import (' if inside else ''}"
             yield ImportLine(place, match["source"], (name,) if known else (), known=known)
             continue
@@ -158,12 +158,7 @@ def _go(lines: Sequence[str]) -> Iterator[ImportLine | None]:
 def _java(lines: Sequence[str]) -> Iterator[ImportLine | None]:
     for line in lines:
         match = _JAVA.match(line)
-        known = match is not None and match["name"] != "*"
-        yield (
-            ImportLine(_indent(line), match["source"], (match["name"],) if known else (), known=known)
-            if match
-            else None
-        )
+        yield ImportLine(_indent(line), match["source"], (match["name"],)) if match else None
 
 
 def _c(lines: Sequence[str]) -> Iterator[ImportLine | None]:
