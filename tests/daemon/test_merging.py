@@ -108,7 +108,9 @@ async def test_a_plain_merge_is_reported_too(ground: RunningDaemon) -> None:
         seen = await bob.read_file("b.py")
         await alice.read_file("b.py")
         await alice.edit_file("b.py", [Replacement(search="x8 = 8", replace="x8 = 80")])
-        answer = await bob.write_file("b.py", MOVING.replace("x1 = 1", "x1 = 10"), mode="truncate", base=seen.version_id)
+        answer = await bob.write_file(
+            "b.py", MOVING.replace("x1 = 1", "x1 = 10"), mode="truncate", base=seen.version_id
+        )
     assert answer.rung == "merged"
     assert [(place.rule, place.lines) for place in answer.merge] == [("apart", (7, 7))]
 

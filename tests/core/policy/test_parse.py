@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.policy.parse import check_policy, parse_policy
 from orchestrator.core.policy.positions import Positions
-from orchestrator.core.policy.rules import LeaseRules, Limits, Policy, Rule
+from orchestrator.core.policy.rules import Edits, LeaseRules, Limits, Policy, Rule
 from tests.core.policy.shipped import DEFAULT, POLICIES, READ_ONLY, answer
 
 GOOD = """\
@@ -206,11 +206,16 @@ def test_the_lists_of_secrets_are_one() -> None:
     assert lists[0]["secrets-read"] == lists[0]["secrets-change"] == lists[1]["secrets-read"]
 
 
-@pytest.mark.parametrize(("table", "edits"), [
-    pytest.param("", Edits(), id="nothing said: all rules"),
-    pytest.param("settle = false", Edits(settle=False), id="as git"),
-    pytest.param('settle_rules = ["moved", "imports", "moved"]', Edits(settle_rules=("imports", "moved")), id="some rules"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("table", "edits"),
+    [
+        pytest.param("", Edits(), id="nothing said: all rules"),
+        pytest.param("settle = false", Edits(settle=False), id="as git"),
+        pytest.param(
+            'settle_rules = ["moved", "imports", "moved"]', Edits(settle_rules=("imports", "moved")), id="some rules"
+        ),
+    ],
+)
 def test_what_a_merge_may_settle(table: str, edits: Edits) -> None:
     assert parse_policy(GOOD + f"\n[edits]\n{table}\n", source="p.toml").edits == edits
 

@@ -57,6 +57,6 @@ def merging(
     outlined: bool = True,
 ) -> Settled | Unsettled:
     """What becomes of three texts."""
-    sides = [lines(side) for side in (base, current, proposed)]
-    outlines = Outlines(*map(outline, sides)) if outlined and path == PYTHON else Outlines()
-    return settle(*sides, outlines, path=path, rules=rules)
+    one, two, three = (lines(side) for side in (base, current, proposed))
+    outlines = Outlines(outline(one), outline(two), outline(three)) if outlined and path == PYTHON else Outlines()
+    return settle(one, two, three, outlines, path=path, rules=rules)

@@ -105,8 +105,9 @@ def test_the_sides_are_equal_up_to_order(sides: tuple[list[str], list[str], list
 
 def as_git(sides: Sequence[list[str]]) -> None:
     """Without rules a merge is git's; with them it differs only where git has a conflict."""
-    plain, free = merge3(*sides), settle(*sides, path=PYTHON)
-    bound = settle(*sides, path=PYTHON, rules=())
+    base, current, proposed = sides
+    plain, free = merge3(*sides), settle(base, current, proposed, path=PYTHON)
+    bound = settle(base, current, proposed, path=PYTHON, rules=())
     if isinstance(plain, Merged):
         assert isinstance(free, Settled)
         assert isinstance(bound, Settled)
@@ -156,7 +157,7 @@ def test_the_report_names_the_lines(sides: tuple[list[str], list[str], list[str]
 def test_a_rule_that_policy_leaves_out_is_named_and_not_used(rule: str) -> None:
     base, current, proposed, path = CASES[rule]
     allowed = [other for other in SETTLE_RULES if other != rule]
-    result = merging(base, current, proposed, path=path, rules=allowed)  # type: ignore[arg-type]  # names of the same
+    result = merging(base, current, proposed, path=path, rules=allowed)
     assert isinstance(result, Unsettled)
     assert result.settleable == (rule,)
     assert isinstance(merging(base, current, proposed, path=path, rules=[rule]), Settled)  # type: ignore[list-item]
@@ -193,13 +194,13 @@ def test_all_regions_are_settled_or_none() -> None:
     pytest.param({"parsed": False}, id="not parsed"),
 ])  # fmt: skip
 def test_symbols_count_only_where_all_texts_parsed(rule: str, outlined: dict[str, int] | None) -> None:
-    sides = [lines(text) for text in CASES[rule][:3]]
-    first, *others = map(outline, sides)
+    base, current, proposed = (lines(text) for text in CASES[rule][:3])
+    first, *others = map(outline, (base, current, proposed))
     if outlined is None:
         known = Outlines(None, *others)
     else:
         known = Outlines(Outline("python", first.symbols, **outlined), *others)  # type: ignore[arg-type]  # by name
-    assert isinstance(settle(*sides, known, path=PYTHON), Unsettled)
+    assert isinstance(settle(base, current, proposed, known, path=PYTHON), Unsettled)
 
 
 NESTED = lines("""
