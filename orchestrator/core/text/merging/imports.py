@@ -45,8 +45,8 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
 def _region(language: str, lines: Sequence[str], start: int, length: int) -> dict[str, ImportLine] | None:
     """The imports of a range, in order; None if it holds anything else, or a line twice."""
     found: dict[str, ImportLine] = {}
-    read = import_lines(language, lines)
-    for line, item in zip(lines[start : start + length], read[start : start + length], strict=True):
+    read = import_lines(language, lines[: start + length])  # what follows changes nothing of what came before
+    for line, item in zip(lines[start : start + length], read[start:], strict=True):
         if item is None or line in found:
             return None
         found[line] = item
