@@ -32,6 +32,18 @@ class ClashText(Result, frozen=True, kw_only=True):
     proposed_end: int
 
 
+class MergeText(Result, frozen=True, kw_only=True):
+    """One place where a change met what others had done. Lines [first, last] from 1; last < first: none there."""
+
+    path: str
+    lines: tuple[int, int]  # in the file as it is now
+    rule: str
+    why: str
+    base: tuple[int, int]
+    current: tuple[int, int]
+    proposed: tuple[int, int]
+
+
 class ChangeAnswer(Result, frozen=True, kw_only=True):
     status: ChangeStatus
     success: bool
@@ -48,6 +60,8 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     base: str | None = None
     approval: str | None = None
     regions: tuple[ClashText, ...] = ()
+    merge: tuple[MergeText, ...] = ()  # of a merge: each place, the rule that brought it together, and why
+    merge_truncated: bool = False
     notices: tuple[Any, ...] = ()
     warnings: tuple[str, ...] = ()
     shown: str | None = None  # current lines of a conflict; over MCP a second text block
@@ -198,6 +212,7 @@ class Diff(Result, frozen=True, kw_only=True):
     diff: str
     added: int  # of what `diff` shows
     removed: int
+    merge: tuple[MergeText, ...] = ()  # where the newer version came of a merge: how each place came together
     files: tuple[FileDiff, ...] = ()
     total_files: int | None = None  # of the tree: all that differ, on this page and others
     unlisted: int = 0  # of those: names that the caller may not see either

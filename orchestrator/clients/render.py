@@ -13,6 +13,7 @@ import msgspec
 
 from orchestrator.api import results as r
 from orchestrator.api.framing import Refusal
+from orchestrator.clients.merges import merge_rules, merged
 from orchestrator.core.errors import escaped
 
 _STATUS_COLOURS = {"applied": "green", "preview": "cyan", "waiting": "yellow", "conflict": "yellow"}
@@ -37,6 +38,7 @@ def rendered(result: r.Result) -> Iterator[str]:
             yield from _hits(result)
         case r.Diff():
             yield from diff_lines(result.diff)
+            yield from merged(result.merge)
         case r.History():
             yield from table(
                 (v.version_id, when(v.at), v.agent or "outside", v.operation or v.kind, v.reason or "")
@@ -175,6 +177,7 @@ def _change(answer: r.ChangeAnswer) -> Iterator[str]:
     if answer.diff_truncated:
         yield "… the diff goes on; `orchestrator diff` shows all of it"
     yield from content(answer.shown or "")
+    yield from merged(answer.merge)
     yield from (f"warning: {escaped(warning)}" for warning in answer.warnings)
     if answer.status == "waiting" and answer.approval:
         yield f"  A person decides: orchestrator approvals show {answer.approval}"
@@ -274,6 +277,9 @@ def _verdict(ok: bool, text: str) -> Iterator[str]:
 
 
 def _about(event: dict[str, object]) -> str:
+    settled = event.get("settled")
+    if isinstance(settled, list) and settled:
+        return f"{_about({**event, 'settled': None})} ({merge_rules(settled)})"
     path = event.get("path")
     if isinstance(path, str):
         return path

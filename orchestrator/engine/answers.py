@@ -20,9 +20,11 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
+from orchestrator.core.settling import SettledRegion, SettleRule
 from orchestrator.core.text.encoding import Document, edits_between, splice
 from orchestrator.core.text.merge import merge_favouring_proposed
 from orchestrator.engine.diffs import Diffs, diff_text
+from orchestrator.engine.merges import MOST_TOLD, rules, told
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 
@@ -142,8 +144,8 @@ class Answers:
             + (
                 f"Revert the later change first, or await_change('{number}')."
                 if found.reverts
-                else f"Read the current lines and send the change again (supersedes='{number}'), "
-                f"or await_change('{number}')."
+                else f"{_settleable(found.settleable)}Read the current lines and send the change again "
+                f"(supersedes='{number}'), or await_change('{number}')."
             ),
             conflict=number,
             diff=diff,
@@ -235,7 +237,7 @@ class Answers:
     ) -> r.ChangeAnswer:
         """The answer of a change that is on disk; its intent is read from the journal unless it is given."""
         diff, truncated = (None, False)
-        if all(shows(changed.path) for changed in event.paths):
+        if shown := all(shows(changed.path) for changed in event.paths):
             diff, truncated = await self._diffs.of_change(event.paths)
         if intended is None:
             recorded_intent = await self._s.journal.event(event.change)
@@ -245,7 +247,7 @@ class Answers:
         return r.ChangeAnswer(
             status="applied",
             success=True,
-            message=_applied_message(event.operation, event.paths, recorded.seq, event.rung),
+            message=_applied_message(event.operation, event.paths, recorded.seq, event.rung, event.settled),
             diff=diff,
             diff_truncated=truncated,
             version_id=show(recorded.seq),
@@ -255,6 +257,8 @@ class Answers:
             score=event.score,
             base=show(base) if base else None,
             approval=show(event.approval) if event.approval else None,
+            merge=told(event.settled) if shown else (),
+            merge_truncated=len(event.settled) > MOST_TOLD,
             warnings=warnings or (intended.warnings if intended else ()),
         )
 
@@ -275,6 +279,8 @@ class Answers:
             rung=plan.rung,
             score=plan.score,
             base=show(plan.base) if plan.base else None,
+            merge=told(plan.settled) if shown else (),
+            merge_truncated=len(plan.settled) > MOST_TOLD,
             warnings=plan.warnings,
         )
 
@@ -294,6 +300,10 @@ def regions(clashes: tuple[ClashRegion, ...]) -> tuple[r.ClashText, ...]:
     )
 
 
+def _settleable(rules: Sequence[SettleRule]) -> str:
+    return f"The rule {', '.join(rules)} would settle it, but policy leaves that to a person. " if rules else ""
+
+
 def _path_of(changed: PathChange, version: Seq) -> r.ChangedPath:
     return r.ChangedPath(
         path=changed.path,
@@ -302,9 +312,13 @@ def _path_of(changed: PathChange, version: Seq) -> r.ChangedPath:
     )
 
 
-def _applied_message(operation: str, paths: Sequence[PathChange], version: Seq, rung: str) -> str:
+def _applied_message(
+    operation: str, paths: Sequence[PathChange], version: Seq, rung: str, settled: Sequence[SettledRegion]
+) -> str:
     names = ", ".join(changed.path for changed in paths[:NAMED_PATHS])
     if len(paths) > NAMED_PATHS:
         names += f" and {len(paths) - NAMED_PATHS} more paths"
     how = {"shifted": ", moved along with others' lines", "merged": ", merged with others' changes"}.get(rung, "")
+    if by := rules(settled):
+        how += f" (settled by rule: {by}; see merge)"
     return f"{operation}: {names} is at {show(version)}{how}"

@@ -147,7 +147,13 @@ class Changer:
             fetched: dict[Digest, bytes] = {}
             for digest in outcome.digests:
                 fetched[digest] = await self._s.contents.need(digest, f"{command.paths[0]} ({digest[:19]}…)")
-            facts = {path: msgspec.structs.replace(f, contents={**f.contents, **fetched}) for path, f in facts.items()}
+            outlines = dict.fromkeys(source.digest for source in outcome.outlines)  # None: nothing is known of it
+            facts = {
+                path: msgspec.structs.replace(
+                    f, contents={**f.contents, **fetched}, outlines={**f.outlines, **outlines}
+                )
+                for path, f in facts.items()
+            }
 
     # --- outcomes -------------------------------------------------------------------
 

@@ -109,6 +109,7 @@ class Effects:
             on_seen_whole=plan.on_seen_whole,
             task=intent.task,
             operation=intent.operation,
+            settled=plan.settled,
         )
         origin = msgspec.structs.replace(intent.origin, cause=number)
         recorded = await self._outcome(plan, applied, origin)
@@ -276,6 +277,7 @@ class Effects:
             reason=intent.reason,
             warnings=plan.warnings,
             leases=intent.leases,
+            settled=plan.settled,
         )
 
     def _disk_change(self, part: Part) -> DiskChange:

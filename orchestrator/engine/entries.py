@@ -24,8 +24,8 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.services import Services
 
-_HASHES = frozenset(("before", "after", "base", "current", "proposed", "found", "temp_found", "digest"))
-"""A hash lets a content be guessed at leisure."""
+_HASHES = frozenset(("before", "after", "base", "current", "proposed", "found", "temp_found", "digest", "why"))
+"""A hash lets a content be guessed at leisure; why a merge was safe names symbols of it."""
 
 
 class Entries:

@@ -42,7 +42,7 @@ class FactFinder:
             base = await self._base(command, wanted, present)
             version = present.entry.version if present.entry else None
             blind = not self._s.readable(wanted.caller, path)
-            facts[path] = Facts(path, held, version, base, blind=blind)
+            facts[path] = Facts(path, held, version, base, blind=blind, edits=self._s.policy.edits)
         return facts
 
     def _held(self, present: Present) -> Held | None:

@@ -7,7 +7,7 @@ import msgspec
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions.decision import Apply, Base, Clash, Facts, Held, Part
+from orchestrator.core.decisions.decision import Apply, Base, Clash, Facts, Held, Need, Part
 from orchestrator.core.decisions.patching import EMPTY, line_hunks, rebase
 from orchestrator.core.errors import CallerError, NothingToChange, VersionUnknown
 from orchestrator.core.events.base import Origin
@@ -215,7 +215,8 @@ class Granter:
         if old and new and item.before and here.held and len(approval.request.paths) == 1:
             base = Base(approval.request.base or Seq(0), item.before)
             try:
-                outcome = rebase(old, new, msgspec.structs.replace(here, base=base), anchors=())
+                fitted = rebase(old, new, msgspec.structs.replace(here, base=base), anchors=())
+                outcome = fitted if not isinstance(fitted, Need) else None
             except NothingToChange as error:
                 await self._lapse(approval, "base_changed", error.message)
                 return

@@ -15,13 +15,14 @@ from orchestrator.core.errors import (
     VersionNotKept,
     escaped,
 )
-from orchestrator.core.events.files import ChangeIntended, DiffShown, FileInspected, SeenLines
+from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, FileInspected, SeenLines
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.diff import counts, diff, unified
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.merges import told
 from orchestrator.engine.observing import Observer, required
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.positions import position
@@ -139,7 +140,15 @@ class Historian:
             diff=text,
             added=added,
             removed=removed,
+            merge=await self._merged(path, right.version),
         )
+
+    async def _merged(self, path: WorkspacePath, version: Seq) -> tuple[r.MergeText, ...]:
+        """How a version came together, if a merge brought it."""
+        recorded = await self._s.journal.event(version) if version else None
+        if recorded is None or not isinstance(recorded.event, ChangeApplied):
+            return ()
+        return told([region for region in recorded.event.settled if region.path == path])
 
     async def _side(self, path: WorkspacePath, raw: p.Version, now: Side, *, parameter: str) -> Side:
         if raw in ("current", "working"):

@@ -245,6 +245,7 @@ class Recovery:
             task=intent.task,
             operation=intent.operation,
             recovered=True,
+            settled=intent.settled,
         )
 
     async def _hunks(self, before: Digest | None, item: IntendedPath) -> tuple[tuple[LineHunk, ...], bool]:

@@ -8,8 +8,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.diff import unified
 from orchestrator.core.text.merge import Merged, merge3
+from orchestrator.core.text.merging.settle import Settled, settle
 from tests.benchmarks.given import edited, places
 from tests.benchmarks.measuring import Row, Samples, Target, in_turns, plain
 from tests.benchmarks.setting import Rows, Setting
@@ -82,6 +84,19 @@ async def _texts(setting: Setting, folder: Path) -> Rows:
         assert isinstance(result, Merged)
         return result.lines
 
+    imports = [["import one", *sides[name][1:]] for name in ("base", "mine", "theirs")]
+    imports[1].insert(1, "import two")
+    imports[2].insert(1, "import three")
+    for name, side in zip(("o", "a", "b"), imports, strict=True):
+        (folder / name).write_text("\n".join(side) + "\n", encoding="utf-8")
+    clashing = ("git", "merge-file", "-p", *(str(folder / name) for name in "aob"))
+
+    def settled() -> None:
+        base, current, proposed = imports
+        result = settle(base, current, proposed, path=WorkspacePath("a.py"))
+        assert isinstance(result, Settled)
+        assert result.beyond is not None
+
     merge_file = ("git", "merge-file", "-p", paths["mine"], paths["base"], paths["theirs"])
     assert "\n".join(merged()) + "\n" == _program(*merge_file).decode()
     git_diff = ("git", "diff", "--no-index", paths["base"])
@@ -92,11 +107,14 @@ async def _texts(setting: Setting, folder: Path) -> Rows:
         "many git": plain(lambda: _program(*git_diff, paths["many"])),
         "merge": plain(merged),
         "merge git": plain(lambda: _program(*merge_file)),
+        "settle": plain(settled),
+        "settle git": plain(lambda: _program(*clashing)),
     }
     taken = await in_turns(contenders, setting.times(15))
     wanted = (
         ("one", "diff of 1 edit, 20,000 lines", "spawned git diff", 1.0),
         ("many", "diff of 50 edits, 20,000 lines", "spawned git diff", 1 / 3),
+        ("settle", "merge with 1 clash settled, 20,000 lines", "git merge-file, which leaves it", 1 / 3),
         ("merge", "merge 25 + 25 edits, 20,000 lines", "spawned git merge-file", 1 / 2.5),
     )
     return [

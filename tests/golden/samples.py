@@ -11,6 +11,7 @@ from orchestrator.core.events import sessions as s
 from orchestrator.core.events import world as w
 from orchestrator.core.events.base import Event
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
+from orchestrator.core.settling import SettledRegion
 
 A = Digest("sha256:" + "a" * 64)
 B = Digest("sha256:" + "b" * 64)
@@ -182,3 +183,19 @@ GROWN: tuple[Event, ...] = (
     ),
 )
 """Samples of events that got new fields with a default after they were first released; see SAMPLES for the old form."""
+
+SETTLED = SettledRegion(PATH, "imports", "only imports stand here", 1, 0, 1, 2, 1, 3, 1, 5)
+SETTLING: tuple[Event, ...] = (
+    f.ChangeIntended(operation="edit_file", paths=(INTENDED,), rung="merged", settled=(SETTLED,)),
+    f.ChangeApplied(change=Seq(16), paths=(CHANGED,), rung="merged", settled=(SETTLED,)),
+    c.ConflictFound(
+        path=PATH,
+        base=A,
+        base_version=Seq(3),
+        current=C,
+        current_version=Seq(22),
+        proposed=B,
+        settleable=("imports", "moved"),
+    ),
+)
+"""As GROWN; merges that say what they settled."""

@@ -10,6 +10,8 @@ from orchestrator.core.content import LineHunk, Rung
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.conflicts import ClashRegion
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
+from orchestrator.core.policy.rules import Edits
+from orchestrator.core.settling import SettledRegion, SettleRule
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.symbols import Outline
 
@@ -45,6 +47,7 @@ class Facts(msgspec.Struct, frozen=True):
     contents: Mapping[Digest, bytes] = {}
     blind: bool = False  # the caller may not know the content: no outcome may depend on it
     outlines: Mapping[Digest, Outline | None] = {}  # of contents; None: no text
+    edits: Edits | None = None  # what policy lets a merge settle; None: nothing, it merges as git does
     trouble: OrchestratorError | None = None  # why nothing can be said of it: no regular file, or too large a one
 
 
@@ -100,6 +103,7 @@ class Clash(msgspec.Struct, frozen=True, kw_only=True):
     regions: tuple[ClashRegion, ...] = ()
     reverts: tuple[Seq, ...] = ()
     names: tuple[WorkspacePath, ...] = ()  # as of a Part
+    settleable: tuple[SettleRule, ...] = ()  # rules that would settle it, if policy let them
 
 
 class Apply(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +115,7 @@ class Apply(msgspec.Struct, frozen=True, kw_only=True):
     base: Seq | None = None
     on_seen_whole: bool = False
     warnings: tuple[str, ...] = ()
+    settled: tuple[SettledRegion, ...] = ()  # of a merge: each place that it changed, and why that is safe
     clashes: tuple[Clash, ...] = ()
     reverts: tuple[Seq, ...] = ()  # of an undo: the changes that it undoes in full
     dependencies: tuple[Dependency, ...] = ()

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from orchestrator.core.content import LineHunk, Rung, digest_of
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Held, Need, Outcome, Part
+from orchestrator.core.decisions.merging import combine
 from orchestrator.core.decisions.permissions import with_bits
 from orchestrator.core.errors import (
     BaseRequired,
@@ -42,7 +45,7 @@ from orchestrator.core.text.encoding import (
 )
 from orchestrator.core.text.excerpt import render
 from orchestrator.core.text.locate import Replacement, locate_changes
-from orchestrator.core.text.merge import Merged, merge3
+from orchestrator.core.text.merging.settle import Unsettled
 from orchestrator.core.text.patch import FilePatch, locate_patch
 
 EMPTY = Document((), ())
@@ -147,7 +150,7 @@ def truncate(content: str, facts: Facts) -> Outcome:
     return rebase(old, replace_text(old, content), facts, anchors=())
 
 
-def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tuple[int, int]]) -> Apply | Clash:
+def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tuple[int, int]]) -> Outcome:
     """Carry a change old → new onto what the file holds.
 
     `anchors` are (start, length) of the lines of `old` that the change looks at; if all stand
@@ -159,22 +162,25 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     current = held.document or decode(held.data)
     if current is None:
         return _clash(facts, new, ())
-    merged = merge3(old.lines, current.lines, new.lines)
-    if not isinstance(merged, Merged):
+    merged = combine(old, current, new, facts, held)
+    if isinstance(merged, Need):
+        return merged
+    if isinstance(merged, Unsettled):
         regions = tuple(
             ClashRegion(r.base_start, r.base_len, r.current_start, r.current_len, r.proposed_start, r.proposed_len)
-            for r in merged.regions
+            for r in merged.clashed.regions
         )
-        return _clash(facts, new, regions)
+        return msgspec.structs.replace(_clash(facts, new, regions), settleable=merged.settleable)
     final = new.final_newline if new.final_newline != old.final_newline else current.final_newline
     after = splice(current, edits_between(current, merged.lines, final or not current.lines))
-    rung: Rung = "shifted" if anchors and _untouched(old, current, anchors) else "merged"
+    rung: Rung = "shifted" if anchors and merged.beyond is None and _untouched(old, current, anchors) else "merged"
     if after == current:
         raise NothingToChange(
             f"{facts.path} holds this change already",
             hint="Nothing is left to do here.",
         )
-    return _applied(facts, held, current, after, rung, seen_whole=False)
+    applied = _applied(facts, held, current, after, rung, seen_whole=False)
+    return msgspec.structs.replace(applied, settled=merged.report) if rung == "merged" else applied
 
 
 def base_required(path: WorkspacePath, why: str, *, unreadable: bool = False) -> BaseRequired:

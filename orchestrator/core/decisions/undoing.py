@@ -168,8 +168,8 @@ class _Course:
             outcome = rebase(old, new, onto, anchors=())
         except NothingToChange:
             return
-        if isinstance(outcome, Clash):
-            self._clash(newest, before, run, outcome)
+        if not isinstance(outcome, Apply):
+            self._clash(newest, before, run, outcome if isinstance(outcome, Clash) else None)
             return
         part = outcome.parts[0]
         merged = Held(part.data or b"", part.after or UNKNOWN, self._mode_back(now, newest, oldest), part.document)

@@ -9,6 +9,7 @@ import msgspec
 from orchestrator.core.content import IntendedPath
 from orchestrator.core.events.base import Event
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.settling import SettleRule
 
 
 class ClashRegion(msgspec.Struct, frozen=True, array_like=True):
@@ -41,6 +42,7 @@ class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
     approval: Seq | None = None  # the granted request that no longer fitted
     reverts: tuple[Seq, ...] = ()
     names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: who may not see them sees none
+    settleable: tuple[SettleRule, ...] = ()  # rules that would have settled it, had policy let them
 
 
 class ConflictSettled(Event, frozen=True, kw_only=True, tag="conflict_settled"):

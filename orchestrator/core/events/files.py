@@ -9,6 +9,7 @@ import msgspec
 from orchestrator.core.content import FoundFile, IntendedPath, LineRange, PathChange, Rung, Signature
 from orchestrator.core.events.base import Event
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
+from orchestrator.core.settling import SettledRegion
 
 AbortCause = Literal["crash", "stale", "disk_full", "file_busy", "blob_missing", "io_error", "refused"]
 
@@ -115,6 +116,7 @@ class ChangeIntended(Event, frozen=True, kw_only=True, tag="change_intended"):
     reason: str = ""
     warnings: tuple[str, ...] = ()
     leases: tuple[Seq, ...] = ()  # of others who held its paths alone
+    settled: tuple[SettledRegion, ...] = ()  # of a merge: each place that it changed, and why that is safe
 
 
 class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
@@ -131,6 +133,7 @@ class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
     task: Seq | None = None
     operation: str = ""
     recovered: bool = False  # closed by recovery after a crash
+    settled: tuple[SettledRegion, ...] = ()  # of a merge, as the intent had it
 
 
 class ChangeAborted(Event, frozen=True, kw_only=True, tag="change_aborted"):

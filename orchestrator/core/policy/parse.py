@@ -24,12 +24,14 @@ from orchestrator.core.policy.rules import (
     DEFAULT_RULE,
     ON_CLASH,
     WORKS,
+    Edits,
     LeaseRules,
     Limits,
     Outside,
     Policy,
     Rule,
 )
+from orchestrator.core.settling import SETTLE_RULES
 
 T = TypeVar("T")
 
@@ -42,7 +44,7 @@ _TOML_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.\-]{0,63}\Z")
 _CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*?(?:\[|--|&&|\|\||~~)")
 _RULE_KEYS = ("name", "agents", "actions", "paths", "verdict", "reason", "work")
-_KEYS = ("name", "default", "limits", "leases", "outside", "rule")
+_KEYS = ("name", "default", "limits", "leases", "outside", "edits", "rule")
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -107,6 +109,7 @@ class _Reader:
             limits=self._limits(table.get("limits", {})),
             leases=self._leases(table.get("leases", {})),
             outside=self._outside(table.get("outside", {})),
+            edits=self._edits(table.get("edits", {})),
             digest=Digest("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()),
             source=self._source,
         )
@@ -165,6 +168,21 @@ class _Reader:
             self._wrong(f"a whole number of bytes, 0 to {KEEP_MAX_BYTES[-1]}", "outside", "keep_max_bytes")
             return Outside()
         return Outside(keep_max_bytes=most)
+
+    def _edits(self, table: object) -> Edits:
+        usual = Edits()
+        if not isinstance(table, dict):
+            self._wrong("is a table: [edits]", "edits")
+            return usual
+        self._only(table, usual.__struct_fields__, "edits")
+        settle = table.get("settle", usual.settle)
+        if type(settle) is not bool:
+            self._wrong("true or false", "edits", "settle")
+            settle = usual.settle
+        if "settle_rules" not in table:
+            return Edits(settle=settle)
+        named = self._list(table, "settle_rules", "edits", check=lambda text: _known(text, SETTLE_RULES))
+        return Edits(settle=settle, settle_rules=tuple(rule for rule in SETTLE_RULES if rule in named))
 
     def _same_names(self, rules: tuple[Rule, ...]) -> None:
         seen: dict[str, int] = {}

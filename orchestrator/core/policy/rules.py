@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.settling import SETTLE_RULES, SettleRule
 
 Action = Literal["list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"]
 AgentClass = Literal["cloud", "local", "review", "person"]
@@ -96,6 +97,13 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     keep_max_bytes: int = 1024 * 1024  # contents up to this size become blobs; a read or a change keeps any
 
 
+class Edits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How far a change may be brought onto what others did meanwhile."""
+
+    settle: bool = True  # False: what git would call a conflict is one
+    settle_rules: tuple[SettleRule, ...] = SETTLE_RULES  # that may settle a clash without a person
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, cache_hash=True):
     """A whole policy. Rules have no order: deny beats ask beats allow."""
 
@@ -105,6 +113,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     limits: Limits = Limits()
     leases: LeaseRules = LeaseRules()
     outside: Outside = Outside()
+    edits: Edits = Edits()
     digest: Digest  # of the text it was read from
     source: str  # the file, as messages name it
     own_state: tuple[WorkspacePath, ...] = ()  # the daemon's own files, where the workspace holds them

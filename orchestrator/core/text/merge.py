@@ -32,35 +32,65 @@ class Clashed(msgspec.Struct, frozen=True):
     regions: tuple[Region, ...]
 
 
+class Cluster(msgspec.Struct, frozen=True):
+    """Changes that hang together: overlapping or touching hunks of both sides, or hunks of one side."""
+
+    region: Region
+    ours: tuple[Hunk, ...]  # base → current
+    theirs: tuple[Hunk, ...]  # base → proposed
+
+
+def clusters(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> list[Cluster]:
+    """The changes of both sides, ascending, with at least one line between two clusters that neither changed.
+
+    Cost: two of `diff`, then O(hunks).
+    """
+    ours, theirs = diff(base, current), diff(base, proposed)
+    found: list[Cluster] = []
+    o = t = shift_o = shift_t = 0
+    while o < len(ours) or t < len(theirs):
+        first_o, first_t = o, t
+        o, t, start, end = _cluster(ours, o, theirs, t)
+        o_start, t_start = start + shift_o, start + shift_t
+        shift_o, shift_t = _shift(ours, o), _shift(theirs, t)
+        region = Region(start, end - start, o_start, end + shift_o - o_start, t_start, end + shift_t - t_start)
+        found.append(Cluster(region, tuple(ours[first_o:o]), tuple(theirs[first_t:t])))
+    return found
+
+
 def merge3(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> Merged | Clashed:
     """Bring the changes base → current and base → proposed together.
 
     Changes clash as in `git merge-file`: when they overlap or touch, with no unchanged line of
     the base between them, unless both sides come to the same lines there, which are then taken
-    once. Lines are compared as given. Cost: two of `diff`, then O(lines).
+    once. Lines are compared as given. Cost: as of `clusters`, then O(lines).
     """
-    ours, theirs = diff(base, current), diff(base, proposed)
     lines: list[str] = []
     regions: list[Region] = []
-    at = o = t = shift_o = shift_t = 0
-    while o < len(ours) or t < len(theirs):
-        first_o, first_t = o, t
-        o, t, start, end = _cluster(ours, o, theirs, t)
-        lines += base[at:start]
-        at = end
-        o_start, t_start = start + shift_o, start + shift_t
-        shift_o, shift_t = _shift(ours, o), _shift(theirs, t)
-        mine, other = current[o_start : end + shift_o], proposed[t_start : end + shift_t]
-        if first_t == t or list(mine) == list(other):
-            lines += mine
-        elif first_o == o:
-            lines += other
+    at = 0
+    for cluster in clusters(base, current, proposed):
+        region = cluster.region
+        lines += base[at : region.base_start]
+        at = region.base_start + region.base_len
+        agreed = agreed_lines(cluster, current, proposed)
+        if agreed is None:
+            regions.append(region)
         else:
-            regions.append(Region(start, end - start, o_start, len(mine), t_start, len(other)))
+            lines += agreed
     if regions:
         return Clashed(tuple(regions))
     lines += base[at:]
     return Merged(tuple(lines))
+
+
+def agreed_lines(cluster: Cluster, current: Sequence[str], proposed: Sequence[str]) -> Sequence[str] | None:
+    """What git puts in place of a cluster; None where it leaves that to a person."""
+    region = cluster.region
+    mine = current[region.current_start : region.current_start + region.current_len]
+    other = proposed[region.proposed_start : region.proposed_start + region.proposed_len]
+    if not cluster.theirs or list(mine) == list(other):
+        return mine
+    return None if cluster.ours else other
 
 
 def merge_favouring_proposed(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> tuple[str, ...]:

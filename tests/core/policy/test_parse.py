@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.policy.parse import check_policy, parse_policy
 from orchestrator.core.policy.positions import Positions
-from orchestrator.core.policy.rules import LeaseRules, Limits, Policy, Rule
+from orchestrator.core.policy.rules import Edits, LeaseRules, Limits, Policy, Rule
 from tests.core.policy.shipped import DEFAULT, POLICIES, READ_ONLY, answer
 
 GOOD = """\
@@ -204,3 +204,29 @@ def test_the_shipped_ones() -> None:
 def test_the_lists_of_secrets_are_one() -> None:
     lists = [{rule.name: rule.paths for rule in policy.rules} for policy in (DEFAULT, READ_ONLY)]
     assert lists[0]["secrets-read"] == lists[0]["secrets-change"] == lists[1]["secrets-read"]
+
+
+@pytest.mark.parametrize(
+    ("table", "edits"),
+    [
+        pytest.param("", Edits(), id="nothing said: all rules"),
+        pytest.param("settle = false", Edits(settle=False), id="as git"),
+        pytest.param(
+            'settle_rules = ["moved", "imports", "moved"]', Edits(settle_rules=("imports", "moved")), id="some rules"
+        ),
+    ],
+)
+def test_what_a_merge_may_settle(table: str, edits: Edits) -> None:
+    assert parse_policy(GOOD + f"\n[edits]\n{table}\n", source="p.toml").edits == edits
+
+
+@pytest.mark.parametrize(("table", "key", "message"), [
+    pytest.param("settle = 1", "edits.settle", "true or false", id="no flag"),
+    pytest.param('settle_rules = ["import"]', "edits.settle_rules[1]", "did you mean 'imports'", id="misspelt rule"),
+    pytest.param("settle_rules = []", "edits.settle_rules", "at least one", id="no rule at all"),
+    pytest.param("settel = true", "edits.settel", "did you mean 'settle'", id="misspelt key"),
+])  # fmt: skip
+def test_what_is_wrong_with_edits(table: str, key: str, message: str) -> None:
+    (problem,) = check_policy(GOOD + f"\n[edits]\n{table}\n", "p.toml")
+    assert problem.key == key
+    assert message in problem.message

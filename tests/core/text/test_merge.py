@@ -58,7 +58,16 @@ def ours(*sides: Sequence[str]) -> str | None:
 @pytest.mark.parametrize("alphabet", ALPHABETS)
 def test_merges_as_git_does(alphabet: str, tmp_path: Path) -> None:
     r = Random(alphabet)
-    for _ in range(300):
+    for _ in range(40):
+        sides = three(r, ALPHABETS[alphabet])
+        assert ours(*sides) == git_merge(tmp_path, *sides)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("alphabet", ALPHABETS)
+def test_a_thousand_texts_merge_as_git_does(alphabet: str, tmp_path: Path) -> None:
+    r = Random(f"soak {alphabet}")
+    for _ in range(1_000):
         sides = three(r, ALPHABETS[alphabet])
         assert ours(*sides) == git_merge(tmp_path, *sides)
 

@@ -1,0 +1,67 @@
+"""What the settling rules look at, and what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from orchestrator.core.text.diff import Hunk
+from orchestrator.core.text.merge import Cluster
+from orchestrator.core.text.symbols import Outline
+
+
+class Outlines(msgspec.Struct, frozen=True):
+    """What the three texts define; None where nothing is known of one."""
+
+    base: Outline | None = None
+    current: Outline | None = None
+    proposed: Outline | None = None
+
+    @property
+    def sound(self) -> tuple[Outline, Outline, Outline] | None:
+        """All three, if a grammar took each of them without an error: only then do symbols prove anything."""
+        base, current, proposed = self.base, self.current, self.proposed
+        if base is None or current is None or proposed is None:
+            return None
+        if any(not outline.parsed or outline.errors for outline in (base, current, proposed)):
+            return None
+        return base, current, proposed
+
+
+class Sides(msgspec.Struct, frozen=True):
+    """A whole three-way merge, as a rule sees it."""
+
+    base: Sequence[str]
+    current: Sequence[str]
+    proposed: Sequence[str]
+    clusters: Sequence[Cluster]
+    outlines: Outlines = Outlines()
+    language: str | None = None  # a grammar's name
+
+
+class Transplant(msgspec.Struct, frozen=True):
+    """Lines put in place of some of what another cluster comes to; `start` counts in that cluster's lines."""
+
+    cluster: int
+    start: int
+    length: int
+    lines: tuple[str, ...]
+
+
+class Resolution(msgspec.Struct, frozen=True):
+    """What to put in place of a clash, and why that is safe."""
+
+    lines: tuple[str, ...]
+    why: str
+    transplant: Transplant | None = None
+
+
+def new_lines(side: Sequence[str], hunk: Hunk) -> list[str]:
+    """The lines that a hunk brings."""
+    return list(side[hunk.new_start : hunk.new_end])
+
+
+def is_significant(line: str) -> bool:
+    """Whether a line says anything: more than blanks and brackets, which meet by chance."""
+    return any(map(str.isalnum, line))

@@ -1,0 +1,159 @@
+"""Three-way merge beyond git: what clashes there, but is safe to settle, is settled and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.settling import SETTLE_RULES, MergeRule, SettledRegion, SettleRule
+from orchestrator.core.text.merge import Clashed, Cluster, agreed_lines, clusters
+from orchestrator.core.text.merging import additions, disjoint_symbols, imports, moved, same_change
+from orchestrator.core.text.merging.clash import Outlines, Resolution, Sides, Transplant
+from orchestrator.core.text.merging.import_lines import language_of
+
+Settling = Callable[[Cluster, Sides], Resolution | None]
+
+RULES: Final[Mapping[SettleRule, Settling]] = {
+    "same_change": same_change.settle,
+    "imports": imports.settle,
+    "additions": additions.settle,
+    "disjoint_symbols": disjoint_symbols.settle,
+    "moved": moved.settle,
+}
+"""In the order in which they are tried."""
+
+NEED_OUTLINES: Final[frozenset[SettleRule]] = frozenset({"additions", "disjoint_symbols"})
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """Both sides' changes in one text, and how each place came together."""
+
+    lines: tuple[str, ...]
+    report: tuple[SettledRegion, ...]  # of every place that the proposal changed, ascending
+    beyond: Clashed | None = None  # where git would have seen a conflict; None: nowhere
+
+
+class Unsettled(msgspec.Struct, frozen=True):
+    """The changes do not go together."""
+
+    clashed: Clashed  # every region where git would see a conflict
+    settleable: tuple[SettleRule, ...] = ()  # rules that were not to be used, and would settle all that is left
+
+
+def settle(
+    base: Sequence[str],
+    current: Sequence[str],
+    proposed: Sequence[str],
+    outlines: Outlines | None = None,
+    *,
+    path: WorkspacePath,
+    rules: Iterable[SettleRule] = SETTLE_RULES,
+    known: Iterable[SettleRule] = SETTLE_RULES,
+) -> Settled | Unsettled:
+    """Merge as `merge3`; where that clashes, settle each region by the first rule that takes it.
+
+    All regions or none: a text with half of the proposal is nobody's. Of the `known` rules only
+    `rules` may settle anything; of the others it is said whether they would. With no `rules` this
+    is `merge3`, with a report. The result may still not parse: a rule sees lines and symbols, not syntax.
+    Cost: as `merge3`; where it clashes, O(lines) more for each region.
+    """
+    allowed = frozenset(rules)
+    tried = sorted((rule for rule in RULES if rule in allowed.union(known)), key=lambda rule: rule not in allowed)
+    found = clusters(base, current, proposed)
+    outlines = outlines or Outlines()
+    sides = Sides(base, current, proposed, found, outlines, _language(outlines, path))
+    outputs: list[Sequence[str]] = []
+    reasons: list[tuple[MergeRule, str]] = []
+    clashes, transplants = [], list[tuple[int, Transplant]]()
+    wanted: dict[SettleRule, None] = {}
+    hopeless = False
+    for at, cluster in enumerate(found):
+        agreed = agreed_lines(cluster, current, proposed)
+        if agreed is not None:
+            outputs.append(agreed)
+            reasons.append(_plain(cluster))
+            continue
+        clashes.append(cluster.region)
+        settled = _first(cluster, sides, tried)
+        if settled is None:
+            hopeless = True
+            outputs.append(())
+            reasons.append(("apart", ""))
+            continue
+        rule, resolution = settled
+        if rule not in allowed:
+            wanted[rule] = None
+        outputs.append(resolution.lines)
+        reasons.append((rule, resolution.why))
+        if resolution.transplant is not None:
+            transplants.append((at, resolution.transplant))
+    landings = {transplant.cluster for _, transplant in transplants}
+    if hopeless or len(landings) < len(transplants):
+        return Unsettled(Clashed(tuple(clashes)))
+    if wanted:
+        return Unsettled(Clashed(tuple(clashes)), tuple(wanted))
+    for _, transplant in transplants:
+        lines = list(outputs[transplant.cluster])
+        lines[transplant.start : transplant.start + transplant.length] = transplant.lines
+        outputs[transplant.cluster] = lines
+    merged, report = _joined(base, found, outputs, reasons, path)
+    return Settled(merged, report, Clashed(tuple(clashes)) if clashes else None)
+
+
+def _language(outlines: Outlines, path: WorkspacePath) -> str | None:
+    known = outlines.current or outlines.proposed or outlines.base
+    return known.language if known is not None and known.parsed else language_of(path)
+
+
+def _first(cluster: Cluster, sides: Sides, tried: Iterable[SettleRule]) -> tuple[SettleRule, Resolution] | None:
+    """What the first rule says that takes this clash."""
+    for rule in tried:
+        resolution = RULES[rule](cluster, sides)
+        if resolution is not None:
+            return rule, resolution
+    return None
+
+
+def _plain(cluster: Cluster) -> tuple[MergeRule, str]:
+    if cluster.ours and cluster.theirs:
+        return "same_change", "both sides made the same change"
+    return "apart", "nobody else changed these lines or the ones next to them"
+
+
+def _joined(
+    base: Sequence[str],
+    found: Sequence[Cluster],
+    outputs: Sequence[Sequence[str]],
+    reasons: Sequence[tuple[MergeRule, str]],
+    path: WorkspacePath,
+) -> tuple[tuple[str, ...], tuple[SettledRegion, ...]]:
+    """The merged text, and the report of each place that the proposal changed."""
+    lines: list[str] = []
+    report: list[SettledRegion] = []
+    at = 0
+    for cluster, output, (rule, why) in zip(found, outputs, reasons, strict=True):
+        region = cluster.region
+        lines += base[at : region.base_start]
+        at = region.base_start + region.base_len
+        if cluster.theirs:
+            report.append(
+                SettledRegion(
+                    path,
+                    rule,
+                    why,
+                    region.base_start,
+                    region.base_len,
+                    region.current_start,
+                    region.current_len,
+                    region.proposed_start,
+                    region.proposed_len,
+                    len(lines),
+                    len(output),
+                )
+            )
+        lines += output
+    lines += base[at:]
+    return tuple(lines), tuple(report)

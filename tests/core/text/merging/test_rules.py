@@ -1,0 +1,386 @@
+"""Each rule: what it settles, and its neighbours that it must leave to a person."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.text.merging.settle import Settled, Unsettled
+from tests.core.text.merging.given import lines, merging
+
+
+def check(rule: str, base: str, current: str, proposed: str, merged: str | None, path: str = "a.py") -> None:
+    """`merged` None: a conflict, either way round; else both ways round settle by the rule."""
+    result = merging(base, current, proposed, path=WorkspacePath(path))
+    turned = merging(base, proposed, current, path=WorkspacePath(path))
+    if merged is None:
+        assert isinstance(result, Unsettled), result
+        assert isinstance(turned, Unsettled), turned
+        return
+    assert isinstance(result, Settled), result
+    assert list(result.lines) == lines(merged)
+    assert [region.rule for region in result.report if region.rule != "apart"] == [rule]
+    assert isinstance(turned, Settled)
+    assert sorted(turned.lines) == sorted(result.lines)
+
+
+@pytest.mark.parametrize(
+    ("base", "current", "proposed", "merged"),
+    [
+        pytest.param("a\nb\nc\nd", "a\nX1\nc\nd", "a\nX1\nY1\nd", "a\nX1\nY1\nd", id="one went on below"),
+        pytest.param("a\nb\nc\nd", "a\nb\nX1\nd", "a\nY1\nX1\nd", "a\nY1\nX1\nd", id="one went on above"),
+        pytest.param("a\nd", "a\nX1\nd", "a\nX1\nY1\nd", "a\nX1\nY1\nd", id="the same insertion and more"),
+        pytest.param("a\nb\nc\nd", "a\nc\nd", "a\nd", "a\nd", id="the same removal and more"),
+        pytest.param("a\nb\nc\nd", "a\nX1\nc\nd", "a\nX2\nY1\nd", None, id="not the same"),
+        pytest.param("a\nb\nd", "a\nd", "a\nX\nd", None, id="removed and changed"),
+        pytest.param("a\nb\nc\nd", "a\nc\nd", "a\nX\nd", None, id="removed one, changed both"),
+        pytest.param("a\nd", "a\n}\nd", "a\n}\n{\nd", None, id="a bracket is the same by chance"),
+        pytest.param("a\nd", "a\nX1\nZ1\nd", "a\nX1\nY1\nd", None, id="both went on"),
+    ],
+)
+def test_same_change(base: str, current: str, proposed: str, merged: str | None) -> None:
+    check("same_change", base, current, proposed, merged, "a.txt")
+
+
+TWO = "def f():\n    return 1\ndef g():\n    return 2\n"
+
+
+@pytest.mark.parametrize(
+    ("base", "current", "proposed", "merged"),
+    [
+        pytest.param(
+            TWO,
+            TWO.replace("1", "10"),
+            TWO.replace("g()", "g(a)"),
+            "def f():\n    return 10\ndef g(a):\n    return 2\n",
+            id="last line of one, first of the next",
+        ),
+        pytest.param(
+            TWO,
+            TWO.replace("1", "10"),
+            TWO.replace("def g():\n    return 2\n", ""),
+            "def f():\n    return 10\n",
+            id="one changed, the next removed",
+        ),
+        pytest.param(
+            TWO,
+            TWO.replace("1", "10"),
+            TWO.replace("def g", "def h():\n    pass\ndef g"),
+            "def f():\n    return 10\ndef h():\n    pass\ndef g():\n    return 2",
+            id="one added after the changed one",
+        ),
+        pytest.param(
+            "def f():\n    a = 1\n    return a",
+            "def f():\n    a = 2\n    return a",
+            "def f():\n    a = 1\n    return -a",
+            None,
+            id="the same symbol",
+        ),
+        pytest.param(TWO, TWO.replace("1", "10"), TWO.replace("1", "11"), None, id="the same line"),
+        pytest.param(
+            TWO,
+            TWO.replace("def f():\n    return 1\n", ""),
+            TWO.replace("    return 1", "    b()\n    return 1"),
+            None,
+            id="removed by one, changed by the other",
+        ),
+        pytest.param(
+            "class C:\n    def f(self):\n        pass",
+            "class D:\n    def f(self):\n        pass",
+            "class C:\n    def f(self, a):\n        pass",
+            None,
+            id="one symbol holds the other",
+        ),
+        pytest.param(
+            "X = 1\ndef f():\n    pass",
+            "X = 2\ndef f():\n    pass",
+            "X = 1\ndef f(a):\n    pass",
+            None,
+            id="outside of all symbols",
+        ),
+        pytest.param(
+            TWO,
+            TWO.replace("    return 1", "    return 1\n    # end"),
+            TWO.replace("def g", "# about g\ndef g"),
+            None,
+            id="two insertions at one place",
+        ),
+    ],
+)
+def test_disjoint_symbols(base: str, current: str, proposed: str, merged: str | None) -> None:
+    check("disjoint_symbols", base, current, proposed, merged)
+
+
+ONE = "def f():\n    return 1\n"
+CLASS = "class C:\n    def a(self):\n        return 1\n"
+
+
+@pytest.mark.parametrize(
+    ("base", "current", "proposed", "merged"),
+    [
+        pytest.param(
+            ONE,
+            f"{ONE}\n\ndef g():\n    return 2\n",
+            f"{ONE}\n\ndef h():\n    return 3\n",
+            f"{ONE}\n\ndef g():\n    return 2\n\n\ndef h():\n    return 3\n",
+            id="two functions at the end",
+        ),
+        pytest.param(
+            CLASS,
+            f"{CLASS}\n    def b(self):\n        pass\n",
+            f"{CLASS}\n    # why\n    def c(self):\n        pass\n",
+            f"{CLASS}\n    def b(self):\n        pass\n\n    # why\n    def c(self):\n        pass\n",
+            id="two methods, one with a comment",
+        ),
+        pytest.param(
+            "",
+            "def g():\n    pass",
+            "def h():\n    pass",
+            "def g():\n    pass\ndef h():\n    pass",
+            id="into nothing",
+        ),
+        pytest.param(
+            ONE,
+            f"{ONE}\n\ndef g():\n    return 2\n",
+            f"{ONE}\n\ndef g():\n    return 3\n",
+            None,
+            id="the same name",
+        ),
+        pytest.param(
+            ONE,
+            f"{ONE}\n\ndef g():\n    return 2\n",
+            f"def g():\n    return 5\n\n\n{ONE}\n\ndef h():\n    return 3\n",
+            None,
+            id="a name that the other added elsewhere",
+        ),
+        pytest.param(
+            ONE,
+            f"{ONE}\n\ndef g():\n    return 2\n",
+            f"{ONE}\n\ndef h():\n    return 3\nh()\n",
+            None,
+            id="more than definitions",
+        ),
+        pytest.param(
+            CLASS,
+            f"{CLASS}\n    def b(self):\n        pass\n",
+            f"{CLASS}\ndef c():\n    pass\n",
+            None,
+            id="a method and a function",
+        ),
+        pytest.param(
+            ONE,
+            f"{ONE}    x()\n",
+            f"{ONE}\n\ndef h():\n    return 3\n",
+            None,
+            id="a statement and a function",
+        ),
+    ],
+)
+def test_additions(base: str, current: str, proposed: str, merged: str | None) -> None:
+    check("additions", base, current, proposed, merged)
+
+
+GO = 'package a\n\nimport (\n\t"fmt"\n{}\t"os"\n)\n'
+JAVA = "package a;\nimport a.A;\n{}class X {{}}\n"
+MANY = "from a import (\n    one,\n{})\nx = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "base", "current", "proposed", "merged"),
+    [
+        pytest.param(
+            "a.py",
+            "import a\n\nx = 1",
+            "import a\nimport b\n\nx = 1",
+            "import a\nfrom c import d, e as f\n\nx = 1",
+            "import a\nimport b\nfrom c import d, e as f\n\nx = 1",
+            id="Python, both added",
+        ),
+        pytest.param(
+            "a.py",
+            "import a\nimport b\n\nx = 1",
+            "import a\nimport c\n\nx = 1",
+            "import a\nimport b\nimport d\n\nx = 1",
+            "import a\nimport c\nimport d\n\nx = 1",
+            id="Python, one replaced and one added",
+        ),
+        pytest.param(
+            "a.py",
+            MANY.format(""),
+            MANY.format("    two,\n"),
+            MANY.format("    three,\n"),
+            MANY.format("    two,\n    three,\n"),
+            id="Python, names in brackets",
+        ),
+        pytest.param(
+            "a.py",
+            "import a.b\n\nx = 1",
+            "import a.b\nimport a.c\n\nx = 1",
+            "import a.b\nimport a.d\n\nx = 1",
+            "import a.b\nimport a.c\nimport a.d\n\nx = 1",
+            id="Python, modules of one package",
+        ),
+        pytest.param(
+            "a.ts",
+            "import a from 'a';\nx();",
+            "import a from 'a';\nimport { b } from 'b';\nx();",
+            "import a from 'a';\nimport * as c from 'c';\nimport './d.css';\nx();",
+            "import a from 'a';\nimport { b } from 'b';\nimport * as c from 'c';\nimport './d.css';\nx();",
+            id="TypeScript",
+        ),
+        pytest.param(
+            "a.go",
+            GO.format(""),
+            GO.format('\t"io"\n'),
+            GO.format('\tl "log"\n'),
+            GO.format('\t"io"\n\tl "log"\n'),
+            id="Go",
+        ),
+        pytest.param(
+            "a.rs",
+            "use a::A;\nfn f() {}",
+            "use a::A;\nuse b::{C, D as E};\nfn f() {}",
+            "use a::A;\npub use f::G;\nfn f() {}",
+            "use a::A;\nuse b::{C, D as E};\npub use f::G;\nfn f() {}",
+            id="Rust",
+        ),
+        pytest.param(
+            "A.java",
+            JAVA.format(""),
+            JAVA.format("import a.B;\n"),
+            JAVA.format("import static c.D.e;\n"),
+            JAVA.format("import a.B;\nimport static c.D.e;\n"),
+            id="Java",
+        ),
+        pytest.param(
+            "a.c",
+            "#include <a.h>\nint x;",
+            "#include <a.h>\n#include <b.h>\nint x;",
+            '#include <a.h>\n#include "c.h"\nint x;',
+            '#include <a.h>\n#include <b.h>\n#include "c.h"\nint x;',
+            id="C",
+        ),
+        pytest.param(
+            "a.py",
+            "import a\n\nx = 1",
+            "import a\nfrom b import z\n\nx = 1",
+            "import a\nfrom c import z\n\nx = 1",
+            None,
+            id="one name from two places",
+        ),
+        pytest.param(
+            "a.py",
+            "import a\nimport b\n\nx = 1\n\ny = 2",
+            "import a\nimport c\n\nx = 1\n\ny = 2",
+            "import a\nimport b\nimport d\n\nx = 1\n\ny = b.z()",
+            None,
+            id="removed by one, used by the other",
+        ),
+        pytest.param(
+            "a.py",
+            "import a\n\nx = 1",
+            "import a\nimport b\n\nx = 1",
+            "import a\nlog()\n\nx = 1",
+            None,
+            id="not only imports",
+        ),
+        pytest.param(
+            "a.py",
+            "import a\n\nx = 1",
+            "import a\nimport b\n\nx = 1",
+            "import a\nfrom c import *\n\nx = 1",
+            None,
+            id="everything of a module",
+        ),
+        pytest.param(
+            "a.py",
+            "x = 1",
+            "import b\nx = 1",
+            "from __future__ import annotations\nx = 1",
+            None,
+            id="one that must stand first",
+        ),
+        pytest.param(
+            "a.py",
+            "try:\n    x()",
+            "try:\n    import a\n    x()",
+            "try:\n  import b\n    x()",
+            None,
+            id="other depths",
+        ),
+        pytest.param(
+            "a.c",
+            "#include <a.h>\nint x;",
+            "#include <b.h>\nint x;",
+            "#include <a.h>\n#include <c.h>\nint x;",
+            None,
+            id="C, removed: nobody knows what it declared",
+        ),
+        pytest.param("a.txt", "x", "import a\nx", "import b\nx", None, id="no program"),
+    ],
+)
+def test_imports(path: str, base: str, current: str, proposed: str, merged: str | None) -> None:
+    check("imports", base, current, proposed, merged, path)
+
+
+WIDER = "one()\na\nb\nthree()\nfour()\n"
+BLOCK = "one()\ntwo()\nthree()\nfour()\n"
+REST = "".join(f"rest {n}\n" for n in range(8))
+
+
+@pytest.mark.parametrize(
+    ("base", "current", "proposed", "merged"),
+    [
+        pytest.param(
+            f"head\n{BLOCK}\n{REST}",
+            f"head\n{REST}\n{BLOCK}",
+            f"head\n{BLOCK.replace('two', '2')}\n{REST}",
+            f"head\n{REST}\n{BLOCK.replace('two', '2')}",
+            id="down",
+        ),
+        pytest.param(
+            f"head\n{REST}\n{BLOCK}end",
+            f"head\n{BLOCK}\n{REST}end",
+            f"head\n{REST}\n{WIDER}end",
+            f"head\n{WIDER}\n{REST}end",
+            id="up",
+        ),
+        pytest.param(
+            f"head\n{BLOCK}\n{REST}",
+            f"head\n{REST}\n{BLOCK.replace('four', '4')}",
+            f"head\n{BLOCK.replace('two', '2')}\n{REST}",
+            None,
+            id="moved and edited by both",
+        ),
+        pytest.param(
+            f"head\none()\ntwo()\n\n{REST}",
+            f"head\n{REST}\none()\ntwo()\n",
+            f"head\none()\n2()\n\n{REST}",
+            None,
+            id="too short to be sure",
+        ),
+        pytest.param(
+            f"head\n{BLOCK}\n{REST}",
+            f"head\n{REST}\n{BLOCK}mid\n{BLOCK}",
+            f"head\n{BLOCK.replace('two', '2')}\n{REST}",
+            None,
+            id="copied twice",
+        ),
+        pytest.param(
+            f"head\n{BLOCK}\n{REST}",
+            f"head\n{REST}",
+            f"head\n{BLOCK.replace('two', '2')}\n{REST}",
+            None,
+            id="not moved, removed",
+        ),
+        pytest.param(
+            f"head\n{BLOCK}\n{REST}end",
+            f"head\n{REST}{BLOCK}end",
+            f"head\n{BLOCK.replace('two', '2')}\n{REST}fin",
+            None,
+            id="the other changed where it went",
+        ),
+    ],
+)
+def test_moved(base: str, current: str, proposed: str, merged: str | None) -> None:
+    check("moved", base, current, proposed, merged, "a.txt")

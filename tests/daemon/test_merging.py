@@ -1,0 +1,125 @@
+"""Merges through the real daemon: two agents, stale changes, and the report of what was settled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.api.results import ChangeAnswer
+from orchestrator.clients.python import Replacement
+from orchestrator.clients.render import rendered
+from tests.daemon.running import RunningDaemon, running
+
+pytestmark = pytest.mark.anyio
+
+HEAD = 'name = "p"\ndefault = "allow"\n'
+ALL = HEAD
+NO_IMPORTS = HEAD + '\n[edits]\nsettle_rules = ["same_change", "moved"]\n'
+NONE = HEAD + "\n[edits]\nsettle = false\n"
+
+IMPORTS = "import os\n\nprint(os)\n"
+BLOCK = "def one():\n    a = 1\n    b = 2\n    return a + b\n"
+MOVING = f"{BLOCK}\n{''.join(f'x{n} = {n}' + chr(10) for n in range(9))}"
+
+
+@pytest.fixture
+def text() -> str:
+    """The policy; a test says which by its parameters."""
+    return ALL
+
+
+@pytest.fixture
+def ground(base: Path, text: str) -> Iterator[RunningDaemon]:
+    """A daemon under that policy, with the two files."""
+    for folder in ("state", "work"):
+        (base / folder).mkdir(mode=0o700)
+    (base / "state" / "policy.toml").write_text(text)
+    (base / "work" / "a.py").write_text(IMPORTS)
+    (base / "work" / "b.py").write_text(MOVING)
+    with running(base) as daemon:
+        yield daemon
+
+
+async def both_import(ground: RunningDaemon, *, preview: bool = False) -> ChangeAnswer:
+    """Two agents read the same version; the second one's patch is stale."""
+    async with ground.client("alice") as alice, ground.client("bob") as bob:
+        seen = await bob.read_file("a.py")
+        await alice.read_file("a.py")
+        await alice.edit_file("a.py", [Replacement(search="import os\n", replace="import os\nimport re\n")])
+        stale = "--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,4 @@\n import os\n+import sys\n \n print(os)\n"
+        return await bob.apply_patch(stale, base=seen.version_id, preview=preview)
+
+
+async def test_a_stale_patch_is_settled_and_the_answer_says_why(ground: RunningDaemon) -> None:
+    answer = await both_import(ground)
+    assert (answer.status, answer.rung) == ("applied", "merged")
+    assert (ground.workspace / "a.py").read_text() == "import os\nimport re\nimport sys\n\nprint(os)\n"
+    (place,) = answer.merge
+    assert (place.path, place.rule, place.lines) == ("a.py", "imports", (2, 3))
+    assert (place.base, place.current, place.proposed) == ((2, 1), (2, 2), (2, 2))
+    assert "only imports" in place.why
+    assert "settled by rule: imports" in answer.message
+    assert any("a.py:2-3 imports" in line for line in rendered(answer))
+    async with ground.client() as person:
+        shown = await person.get_diff("a.py", from_="@previous")
+        assert shown.merge == answer.merge
+        page = await person.journal_query(kind="change_applied")
+        assert page.entries[0].event["settled"][0]["rule"] == "imports"
+        assert any("a.py (merged: imports)" in line for line in rendered(page))
+
+
+async def test_a_preview_shows_the_merge(ground: RunningDaemon) -> None:
+    answer = await both_import(ground, preview=True)
+    assert (answer.status, answer.would_be) == ("preview", "applied")
+    assert [place.rule for place in answer.merge] == ["imports"]
+    assert "sys" not in (ground.workspace / "a.py").read_text()
+
+
+@pytest.mark.parametrize("text", [NO_IMPORTS, NONE], ids=["rule left out", "settle = false"])
+async def test_where_policy_does_not_let_it_the_conflict_says_which_rule_would(
+    ground: RunningDaemon, text: str
+) -> None:
+    answer = await both_import(ground)
+    assert answer.status == "conflict"
+    assert "The rule imports would settle it" in answer.message
+    assert (ground.workspace / "a.py").read_text() == "import os\nimport re\n\nprint(os)\n"
+    async with ground.client() as person:
+        (found,) = (await person.journal_query(kind="conflict_found")).entries
+        assert found.event["settleable"] == ["imports"]
+
+
+async def test_an_edit_goes_where_its_lines_were_moved(ground: RunningDaemon) -> None:
+    rest = MOVING.removeprefix(f"{BLOCK}\n")
+    async with ground.client("alice") as alice, ground.client("bob") as bob:
+        seen = await bob.read_file("b.py")
+        await alice.read_file("b.py")
+        await alice.write_file("b.py", f"{rest}\n\n{BLOCK}", mode="truncate")
+        answer = await bob.edit_file("b.py", [Replacement(search="b = 2", replace="b = 3")], base=seen.version_id)
+    assert answer.status == "applied"
+    assert (ground.workspace / "b.py").read_text() == f"{rest}\n\n{BLOCK.replace('b = 2', 'b = 3')}"
+    assert answer.rung == "merged"
+    assert [place.rule for place in answer.merge] == ["moved"]
+
+
+async def test_a_plain_merge_is_reported_too(ground: RunningDaemon) -> None:
+    async with ground.client("alice") as alice, ground.client("bob") as bob:
+        seen = await bob.read_file("b.py")
+        await alice.read_file("b.py")
+        await alice.edit_file("b.py", [Replacement(search="x8 = 8", replace="x8 = 80")])
+        answer = await bob.write_file(
+            "b.py", MOVING.replace("x1 = 1", "x1 = 10"), mode="truncate", base=seen.version_id
+        )
+    assert answer.rung == "merged"
+    assert [(place.rule, place.lines) for place in answer.merge] == [("apart", (7, 7))]
+
+
+async def test_an_undo_settles_nothing(ground: RunningDaemon) -> None:
+    """What a revert takes back touches what came later: that stays with a person, as git has it."""
+    async with ground.client("alice") as alice:
+        await alice.read_file("a.py")
+        first = await alice.edit_file("a.py", [Replacement(search="import os\n", replace="import os\nimport re\n")])
+        await alice.edit_file("a.py", [Replacement(search="import re\n", replace="import re\nimport sys\n")])
+        answer = await alice.revert(first.change or "")
+    assert answer.status == "conflict"
