@@ -64,6 +64,12 @@ def holds(data: bytes, encoding: Encoding) -> str | None:
         return None
 
 
+def named(character: str) -> str:
+    """A character as an error names it: its number, and its shape where it has one."""
+    number = f"U+{ord(character):04X}"
+    return f"{number} ({character})" if character.isprintable() and not character.isspace() else number
+
+
 def slightly_damaged(body: bytes, *, most: int) -> bool:
     """Whether these bytes are UTF-8 but for a few pieces: it has four longer characters for each of them."""
     text = body.decode("utf-8", "replace")

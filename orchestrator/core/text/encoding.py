@@ -15,7 +15,17 @@ from typing import Literal
 import msgspec
 
 from orchestrator.core.text import bytelines
-from orchestrator.core.text.charsets import CODECS, LEGACY, MARKS, Encoding, guess, holds, marked, slightly_damaged
+from orchestrator.core.text.charsets import (
+    CODECS,
+    LEGACY,
+    MARKS,
+    Encoding,
+    guess,
+    holds,
+    legacy,
+    marked,
+    slightly_damaged,
+)
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.lines import join, split
 
@@ -89,7 +99,7 @@ class Edit(msgspec.Struct, frozen=True):
     final_newline: bool | None = None
 
 
-def decode(data: bytes, *, written: Encoding | None = None, like: Encoding | None = None) -> Document | None:
+def decode(data: bytes, *, written: str | None = None, like: str | None = None) -> Document | None:
     """Read a file's bytes; None for a binary file.
 
     A byte order mark says it; a NUL in the first `SNIFFED_BYTES` makes it binary; then `written`, the
@@ -103,20 +113,20 @@ def decode(data: bytes, *, written: Encoding | None = None, like: Encoding | Non
         return _wide(data[2:], mark, known=mark in (written, like))
     if b"\0" in data[:SNIFFED_BYTES]:
         return None
-    if written in LEGACY and holds(data, written) is not None:
-        return _document(data, written)
+    if (told := legacy(written)) is not None and holds(data, told) is not None:
+        return _document(data, told)
     body = data.removeprefix(MARKS["utf-8-sig"])
     encoding: Encoding = mark or "utf-8"
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
-        if like in LEGACY and holds(data, like) is not None:
-            return _document(data, like)
+        if (told := legacy(like)) is not None and holds(data, told) is not None:
+            return _document(data, told)
         if encoding == written or slightly_damaged(body, most=MOST_DAMAGES):
             return _with_kept(body, encoding)
         return _document(data, guess(data))
-    if like in LEGACY and data.isascii():
-        encoding = like
+    if mark is None and (told := legacy(like)) is not None and data.isascii():
+        encoding = told
     lines, ends = split(text)
     return Document(tuple(lines), tuple(ends), encoding)
 
@@ -136,6 +146,11 @@ def encode(doc: Document) -> bytes:
             ends = split(error.object[: error.start])[1]
             raise NotEncodable(error.object[error.start], len(ends) - ends.count("") + 1, doc.encoding) from None
     return body if doc.encoding not in MARKS else MARKS[doc.encoding] + body
+
+
+def remembered(doc: Document | None) -> Encoding | None:
+    """The document's encoding, where the bytes alone do not say it for certain."""
+    return doc.encoding if doc is not None and (doc.encoding in LEGACY or doc.kept) else None
 
 
 def reads_back(doc: Document, data: bytes) -> bool:
