@@ -94,11 +94,15 @@ def guess(data: bytes) -> Legacy:
 
 
 def _plausible(data: bytes, encoding: Legacy) -> bool:
-    """Whether all of it is text, and not only stray signs, each beside a letter as in `it's` with a curly quote."""
+    """Whether all of it is text, and more than stray signs, such as a curly quote makes with the letter after it."""
     text = holds(data, encoding)
     if text is None or _ODD[encoding].search(text):
         return False
-    return any(len(run[0]) > 1 or not _touches(text, run) for run in _RUN.finditer(text))
+    codec = CODECS[encoding]
+    return any(
+        len(run[0]) > 1 or (run[0].encode(codec, "replace")[-1] >= 0x80 and not _touches(text, run))
+        for run in _RUN.finditer(text)
+    )
 
 
 def _touches(text: str, run: re.Match[str]) -> bool:
