@@ -110,9 +110,12 @@ async def test_what_another_program_made_utf_8_is_utf_8(daemon: RunningDaemon) -
         assert file.read_bytes() == "größe 日本\nx\n".encode()
 
 
+JAPANESE = "設定ファイルです\n".encode("cp932")
+
+
 @pytest.mark.parametrize(("data", "search", "replace", "after"), [
-    pytest.param("設定ファイルです\n".encode("cp932") + b"a \x87\x90 b\nc \x87\x90\n", "a ≒ b", "a ≒ B",
-                 "設定ファイルです\n".encode("cp932") + b"a \x87\x90 B\nc \x87\x90\n", id="two pairs for one character"),
+    pytest.param(JAPANESE + b"a \x87\x90 b\nc \x87\x90\n", "a ≒ b", "a ≒ B",
+                 JAPANESE + b"a \x87\x90 B\nc \x87\x90\n", id="two pairs for one character"),
     pytest.param(b"\xff\xfea\0\n\0\x00\xd8\n\0b\0\n\0", "a", "A", b"\xff\xfeA\0\n\0\x00\xd8\n\0b\0\n\0",
                  id="half of a surrogate pair"),
     pytest.param(b"\xfe\xff\0a\0\r\0b\0\r\0", "a", "A", b"\xfe\xff\0A\0\r\0b\0\r\0", id="UTF-16 of odd length"),

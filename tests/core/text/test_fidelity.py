@@ -18,6 +18,7 @@ from orchestrator.core.text.encoding import (
     replace_text,
     splice,
 )
+from orchestrator.core.text.locate import Replacement, locate_changes
 from orchestrator.core.text.search import Pattern
 from tests.core.text.strategies import quick
 
@@ -171,6 +172,20 @@ def test_an_odd_byte_is_completed_before_more_is_written_after_it() -> None:
     doc = text_of(b"\xff\xfea\0\n\0b")
     after = splice(doc, [Edit(2, 0, ("more",))])
     assert encode(after) == b"\xff\xfe" + "a\n\ufffd\nmore".encode("utf-16-le")
+
+
+@quick
+@given(
+    st.lists(st.sampled_from(["\n", "\r\n", "\r"]), min_size=4, max_size=4),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "latin-1"]),
+    st.integers(0, 2),
+)
+def test_a_newline_in_a_search_matches_any_ending(ends: list[str], codec: str, at: int) -> None:
+    rows = ["éins", "zwéi", "dréi", "viér"]
+    doc = text_of("".join(map(str.__add__, rows, ends)).encode(codec))
+    edits = locate_changes(doc, [Replacement(search=f"{rows[at]}\n{rows[at + 1]}\n", replace=f"{rows[at]}\nnéu\n")])
+    rows[at + 1] = "néu"
+    assert encode(splice(doc, edits)) == "".join(map(str.__add__, rows, ends)).encode(codec)
 
 
 @pytest.mark.parametrize(("character", "name"), [("€", "U+20AC (€)"), ("\u2028", "U+2028"), ("😀", "U+1F600 (😀)")])
