@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Final, Literal, get_args
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1", "cp1252", "shift_jis", "gb18030"]
@@ -35,6 +36,8 @@ MARKS: Final[Mapping[Encoding, bytes]] = {
 
 SAMPLE_BYTES = 16_384
 """Of the bytes from the first that is not ASCII on, what a guess looks at."""
+SAMPLE_RUNS = 1_000
+"""Of neighbouring characters that are not ASCII, the same."""
 
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _C1 = re.compile(rb"[\x80-\x9f]")
@@ -101,7 +104,7 @@ def _plausible(data: bytes, encoding: Legacy) -> bool:
     codec = CODECS[encoding]
     return any(
         len(run[0]) > 1 or (run[0].encode(codec, "replace")[-1] >= 0x80 and not _touches(text, run))
-        for run in _RUN.finditer(text)
+        for run in islice(_RUN.finditer(text), SAMPLE_RUNS)
     )
 
 
