@@ -57,6 +57,7 @@ class IntendedPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     moved_from: WorkspacePath | None = None  # by one rename, unchanged
     directory: bool = False
     renamed_from: WorkspacePath | None = None  # written anew here, and removed there
+    encoding: str | None = None  # of `after`, where nothing in its bytes says it
 
 
 class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -72,6 +73,7 @@ class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     directory: bool = False
     previous: int | None = None  # the version_id that `before` had
     binary: bool = False  # no hunks, because it is not text
+    encoding: str | None = None  # of `after`, where nothing in its bytes says it
 
 
 class LineRange(msgspec.Struct, frozen=True, array_like=True, gc=False):

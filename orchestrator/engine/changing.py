@@ -203,6 +203,7 @@ def approval_request(
                 moved_from=part.moved_from,
                 renamed_from=part.renamed_from,
                 directory=part.directory,
+                encoding=part.encoding,
             )
             for part in plan.parts
         ),

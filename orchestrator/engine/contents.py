@@ -8,6 +8,7 @@ from orchestrator.core.errors import VersionNotKept
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.keeping import ContentRedacted
 from orchestrator.core.ids import Digest, show
+from orchestrator.core.projections.encodings import Encodings
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.ports.journal import EventFilter, Journal
 
@@ -20,8 +21,8 @@ _UNSEEN = object()
 class Contents:
     """A cache by digest in front of the journal's blobs. Contents never change, so nothing in it goes stale."""
 
-    def __init__(self, journal: Journal, *, cache_bytes: int = CACHE_BYTES) -> None:
-        self._journal = journal
+    def __init__(self, journal: Journal, encodings: Encodings, *, cache_bytes: int = CACHE_BYTES) -> None:
+        self._journal, self._encodings = journal, encodings
         self._most = cache_bytes
         self._held = 0
         self._bytes: OrderedDict[Digest, bytes] = OrderedDict()
@@ -62,7 +63,8 @@ class Contents:
         known = self._documents.get(digest, _UNSEEN)
         if known is not _UNSEEN:
             return known  # type: ignore[return-value]  # the sentinel is ruled out above
-        document = decode(data)
+        known = self._encodings.of(digest)
+        document = decode(data, written=known.written, like=known.like)
         if digest in self._bytes:
             self._documents[digest] = document
         return document

@@ -127,7 +127,7 @@ def _difference(part: Part) -> Difference:
     moved_from = part.moved_from or part.renamed_from
     document = part.document
     if document is None and part.data is not None:
-        document = decode(part.data)
+        document = decode(part.data, written=part.encoding)
     return Difference(
         path=part.path,
         before=part.before,

@@ -261,6 +261,7 @@ class Effects:
                     moved_from=p.moved_from,
                     directory=p.directory,
                     renamed_from=p.renamed_from,
+                    encoding=p.encoding,
                 )
                 for p in plan.parts
             ),
@@ -344,4 +345,5 @@ def _changed(part: Part, stat: FileStat | None, entry: FileEntry | None) -> Path
         directory=part.directory,
         previous=entry.version if entry and part.before is not None else None,
         binary=part.binary,
+        encoding=part.encoding,
     )

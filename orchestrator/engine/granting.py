@@ -199,6 +199,7 @@ class Granter:
                     moved_from=item.moved_from,
                     renamed_from=item.renamed_from,
                     directory=item.directory,
+                    encoding=item.encoding,
                 )
             )
         return Apply(parts=tuple(parts), base=request.base, on_seen_whole=request.on_seen_whole)

@@ -231,6 +231,7 @@ class Recovery:
                     directory=item.directory,
                     previous=entry.version if entry and item.before is not None else None,
                     binary=binary,
+                    encoding=item.encoding,
                 )
             )
         return ChangeApplied(
@@ -252,17 +253,17 @@ class Recovery:
         """What changed, line by line, and whether it could not be told because a side is no text."""
         if item.directory:
             return (), False
-        old = await self._document(before)
-        new = await self._document(item.after)
+        old = await self._document(before, item.encoding)
+        new = await self._document(item.after, item.encoding)
         if old is None or new is None:
             return (), True
         return line_hunks(old, new), False
 
-    async def _document(self, digest: Digest | None) -> Document | None:
+    async def _document(self, digest: Digest | None, encoding: str | None) -> Document | None:
         if digest is None:
             return EMPTY
         data = await self._s.journal.blob(digest)
-        return decode(data) if data is not None else None
+        return decode(data, like=encoding) if data is not None else None
 
     async def _diverged(self, found: Found) -> tuple[DivergedPath, tuple[tuple[Digest, bytes], ...]]:
         """Neither before nor after stands there: it is left alone, and all bytes are kept."""

@@ -16,6 +16,7 @@ from orchestrator.core.events.files import ContentSearched, SeenLines
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Allow
+from orchestrator.core.projections.encodings import NOTHING
 from orchestrator.core.projections.seen import merged
 from orchestrator.core.text import tokens
 from orchestrator.core.text.encoding import decode
@@ -95,9 +96,11 @@ class Searcher:
                 swept.unsearched += 1
                 continue
             swept.searched += 1
-            if not invert and not pattern.maybe(read.data):
+            entry = self._s.state.registry.get(path)
+            known = self._s.state.encodings.of(entry.digest if entry is not None else None)
+            if not invert and known is NOTHING and not pattern.maybe(read.data):
                 continue
-            document = decode(read.data)
+            document = decode(read.data, like=known.written or known.like)
             if document is None:
                 continue
             total = search(document.lines, pattern, context_lines=0, invert=invert, max_hits=0).total

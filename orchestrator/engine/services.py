@@ -47,7 +47,7 @@ class Services:
         self.journal, self.workspace, self.ignore = journal, workspace, ignore
         self.clock, self.entropy, self.state, self.step = clock, entropy, state, step
         self.policy = policy
-        self.contents = Contents(journal)
+        self.contents = Contents(journal, state.encodings)
         self.locks = PathLocks()
         self.suspect: set[WorkspacePath] = set()
         """Paths where a swap met other content than their stat promised: the next look reads them."""

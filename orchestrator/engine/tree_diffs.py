@@ -171,7 +171,9 @@ class TreeDiffs:
         if row.digest is None:
             raise VersionNotKept(f"the content of {row.path} at {show(row.seq)} was never hashed")
         data = await self._s.contents.need(row.digest, f"{row.path} at {show(row.seq)}")
-        return FileState(row.path, data, DEFAULT_MODE if row.mode is None else row.mode)
+        known = self._s.state.encodings.of(row.digest)
+        mode = DEFAULT_MODE if row.mode is None else row.mode
+        return FileState(row.path, data, mode, known.written, known.like)
 
 
 class Page:

@@ -10,7 +10,7 @@ from orchestrator.core.content import Rung
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Held, Part
 from orchestrator.core.decisions.patching import EMPTY, line_hunks
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.core.text.encoding import Document, decode
+from orchestrator.core.text.encoding import Document, decode, remembered
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +117,7 @@ def _part(
         data=now.data,
         mode=now.mode if held is None or now.mode != held.mode else None,
         document=now.document,
+        encoding=remembered(new),
         hunks=hunks,
         binary=binary,
     )

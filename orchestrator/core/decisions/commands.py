@@ -16,7 +16,7 @@ from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, 
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Action
 from orchestrator.core.projections.history import VersionRow
-from orchestrator.core.text.encoding import decode
+from orchestrator.core.text.encoding import decode, remembered
 from orchestrator.core.text.locate import Replacement
 from orchestrator.core.text.patch import FilePatch
 
@@ -149,7 +149,7 @@ class Delete(_One, frozen=True, kw_only=True):
         if here.held is None:
             raise FileNotFound(self.path, "there is no such file")
         _check_base(here)
-        before = decode(here.held.data)
+        before = here.held.document or decode(here.held.data)
         part = Part(
             path=self.path,
             before=here.held.digest,
@@ -257,10 +257,11 @@ class Settle(_One, frozen=True, kw_only=True):
         after = digest_of(self.chosen) if self.chosen is not None else None
         if now == after:
             raise NothingToChange(f"{self.path} holds the chosen content already")
-        before = decode(here.held.data) if here.held else patching.EMPTY
+        before = (here.held.document or decode(here.held.data)) if here.held else patching.EMPTY
         if now != self.current:
             return self._onto(here)
-        new = decode(self.chosen) if self.chosen is not None else patching.EMPTY
+        like = before.encoding if before else None
+        new = decode(self.chosen, like=like) if self.chosen is not None else patching.EMPTY
         binary = before is None or new is None
         part = Part(
             path=self.path,
@@ -269,6 +270,7 @@ class Settle(_One, frozen=True, kw_only=True):
             data=self.chosen,
             hunks=() if before is None or new is None else patching.line_hunks(before, new),
             binary=binary,
+            encoding=remembered(new) if self.chosen is not None else None,
         )
         return Apply(parts=(part,), base=here.version)
 
@@ -278,7 +280,8 @@ class Settle(_One, frozen=True, kw_only=True):
             return Clash(path=self.path, base=self.current, base_version=here.version, proposed=self.chosen)
         if self.current not in here.contents:
             return Need((self.current,))
-        old, new = decode(here.contents[self.current]), decode(self.chosen)
+        like = here.held.document.encoding if here.held.document else None
+        old, new = decode(here.contents[self.current], like=like), decode(self.chosen, like=like)
         if old is None or new is None:
             return Clash(path=self.path, base=self.current, base_version=here.version, proposed=self.chosen)
         base = Base(here.version or Seq(0), self.current)

@@ -77,6 +77,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     document: Document | None = None  # what decoding `data` is sure to give
     hunks: tuple[LineHunk, ...] = ()
     binary: bool = False
+    encoding: str | None = None  # of `data`, where nothing in its bytes says it
     moved_from: WorkspacePath | None = None  # one rename brings it here, unchanged
     renamed_from: WorkspacePath | None = None  # the same file, with other content and another name
     directory: bool = False

@@ -30,9 +30,9 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events.conflicts import ClashRegion
 from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.text.charsets import named
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import (
-    SNIFFED_BYTES,
     Document,
     Edit,
     NotEncodable,
@@ -40,6 +40,8 @@ from orchestrator.core.text.encoding import (
     edits_between,
     encode,
     new_document,
+    reads_back,
+    remembered,
     replace_text,
     splice,
 )
@@ -53,8 +55,6 @@ EMPTY = Document((), ())
 
 Locate = Callable[[Document], list[Edit]]
 """Where a change goes in a document; raises the search errors."""
-
-_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 SHOWN_AROUND = 3
 """Lines shown around each place that a refusal points to."""
@@ -139,7 +139,7 @@ def truncate(content: str, facts: Facts) -> Outcome:
         )
     if base.digest not in facts.contents:
         return Need((base.digest,))
-    old = decode(facts.contents[base.digest])
+    old = decode(facts.contents[base.digest], like=_encoding_of(held))
     if old is None:
         return Clash(
             path=facts.path,
@@ -202,7 +202,7 @@ def _located(locate: Locate, facts: Facts) -> Outcome:
         return _edited(facts, held, current, edits, seen_whole=seen_whole)
     if base.digest not in facts.contents:
         return Need((base.digest,))
-    old = decode(facts.contents[base.digest])
+    old = decode(facts.contents[base.digest], like=current.encoding)
     if old is None:
         raise BinaryFile(facts.path, f"its content at {show(base.version)} is not text")
     try:
@@ -331,17 +331,13 @@ def _applied(
         before=held.digest,
         after=digest,
         data=data,
-        document=after if _reads_back(after, data) else None,
+        document=after if reads_back(after, data) else None,
+        encoding=remembered(after),
         hunks=hunks,
         binary=before is None,
     )
     base = facts.base.version if facts.base else facts.version
     return Apply(parts=(part,), rung=rung, base=base, on_seen_whole=seen_whole and rung == "current")
-
-
-def _reads_back(document: Document, data: bytes) -> bool:
-    """Whether decoding these bytes gives the document again; not so where new text looks like a mark, or is binary."""
-    return document.encoding == "utf-8" and b"\0" not in data[:SNIFFED_BYTES] and not data.startswith(_MARKS)
 
 
 def _emptied(outcome: Outcome, facts: Facts) -> Outcome:
@@ -382,6 +378,10 @@ def _untouched(old: Document, current: Document, anchors: Sequence[tuple[int, in
     )
 
 
+def _encoding_of(held: Held) -> str | None:
+    return held.document.encoding if held.document else None
+
+
 def _text_of(held: Held, path: WorkspacePath) -> Document:
     document = held.document or decode(held.data)
     if document is None:
@@ -395,8 +395,14 @@ def _encoded(document: Document, path: WorkspacePath) -> bytes:
     try:
         return encode(document)
     except NotEncodable as error:
-        raise CharacterNotEncodable(
+        refused = CharacterNotEncodable(
             path,
-            f"line {error.line}: its encoding, {error.encoding}, cannot hold U+{ord(error.character):04X}",
-            hint="Write that character another way, for example as an escape.",
-        ) from error
+            f"line {error.line}: its encoding, {error.encoding}, cannot hold {named(error.character)}",
+            hint=f"Write that character another way in line {error.line}, for example as an escape.",
+        )
+        refused.details |= {
+            "line": error.line,
+            "character": f"U+{ord(error.character):04X}",
+            "encoding": error.encoding,
+        }
+        raise refused from error

@@ -11,6 +11,7 @@ from orchestrator.core.events import chain
 from orchestrator.core.events.base import Event, Happened
 from orchestrator.core.ids import Seq
 from orchestrator.core.projections.base import Projection
+from orchestrator.core.projections.encodings import Encodings
 from orchestrator.core.projections.identities import Identities
 from orchestrator.core.projections.leases import Leases
 from orchestrator.core.projections.pending import Pending
@@ -27,13 +28,14 @@ class State:
         self.pending = Pending()
         self.identities = Identities()
         self.leases = Leases()
+        self.encodings = Encodings()
         self.head = Seq(0)
         self.tip = chain.GENESIS
         self._folds: dict[type[Event], tuple[Callable[[Happened], None], ...]] = {}
 
     @property
     def projections(self) -> tuple[Projection, ...]:
-        return (self.registry, self.sessions, self.pending, self.identities, self.leases)
+        return (self.registry, self.sessions, self.pending, self.identities, self.leases, self.encodings)
 
     @property
     def version(self) -> str:

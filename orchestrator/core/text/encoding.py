@@ -7,23 +7,34 @@ touches the bytes of the lines that it names and no others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
 import msgspec
 
+from orchestrator.core.text import bytelines
+from orchestrator.core.text.charsets import (
+    CODECS,
+    LEGACY,
+    MARKS,
+    Encoding,
+    guess,
+    holds,
+    legacy,
+    marked,
+    slightly_damaged,
+)
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.lines import join, split
 
-Encoding = Literal["utf-8", "utf-8-sig", "latin-1"]
 Eol = Literal["lf", "crlf", "cr", "mixed", "none"]
 
 SNIFFED_BYTES = 8_000
-"""A NUL within these makes a file binary, as in git."""
-_BOM = b"\xef\xbb\xbf"
-_WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+"""A NUL within these makes a file binary, as in git, unless it begins as UTF-16 does."""
+MOST_DAMAGES = 1_000
+"""Pieces that are no character, in a file that counts as text."""
 _EOLS: dict[str, Eol] = {"\n": "lf", "\r\n": "crlf", "\r": "cr"}
 
 
@@ -39,12 +50,14 @@ class Document(msgspec.Struct, frozen=True, dict=True):
     """A text file: its lines, what ends each, and how they become bytes.
 
     `ends` is as long as `lines`; each is a newline, a carriage return, or both, and only the last
-    may be empty. A line holds neither character.
+    may be empty. A line holds neither character. `kept` has, by 0-based line, the bytes of lines
+    that their text does not give again; nearly always none.
     """
 
     lines: tuple[str, ...]
     ends: tuple[str, ...]
     encoding: Encoding = "utf-8"
+    kept: dict[int, bytes] = {}
 
     @property
     def text(self) -> str:
@@ -86,20 +99,34 @@ class Edit(msgspec.Struct, frozen=True):
     final_newline: bool | None = None
 
 
-def decode(data: bytes) -> Document | None:
+def decode(data: bytes, *, written: str | None = None, like: str | None = None) -> Document | None:
     """Read a file's bytes; None for a binary file.
 
-    A UTF-8 byte order mark, then strict UTF-8, then latin-1, which gives each byte a character
-    and so loses none. Binary: a NUL in the first `SNIFFED_BYTES`, or a UTF-16 or UTF-32 mark.
-    Cost: O(len(data)).
+    A byte order mark says it; a NUL in the first `SNIFFED_BYTES` makes it binary; then `written`, the
+    encoding in which we wrote these very bytes; strict UTF-8; `like`, that of an earlier version (if
+    it is one that must be remembered), also where all is ASCII; UTF-8 with a few damages; a guess,
+    which ends with latin-1.
+    Line ends are at the same bytes in every one of these. Cost: O(len(data)); of UTF-8 one strict decoding.
     """
-    if b"\0" in data[:SNIFFED_BYTES] or data.startswith(_WIDE_BOMS):
+    mark = marked(data)
+    if mark in ("utf-16-le", "utf-16-be"):
+        return _wide(data[2:], mark, known=mark in (written, like))
+    if b"\0" in data[:SNIFFED_BYTES]:
         return None
-    encoding: Encoding = "utf-8-sig" if data.startswith(_BOM) else "utf-8"
+    if (told := legacy(written)) is not None and holds(data, told) is not None:
+        return _document(data, told)
+    body = data.removeprefix(MARKS["utf-8-sig"])
+    encoding: Encoding = mark or "utf-8"
     try:
-        text = data.removeprefix(_BOM).decode("utf-8")
+        text = body.decode("utf-8")
     except UnicodeDecodeError:
-        encoding, text = "latin-1", data.decode("latin-1")
+        if (told := legacy(like)) is not None and holds(data, told) is not None:
+            return _document(data, told)
+        if encoding == written or slightly_damaged(body, most=MOST_DAMAGES):
+            return _with_kept(body, encoding)
+        return _document(data, guess(data))
+    if mark is None and (told := legacy(like)) is not None and data.isascii():
+        encoding = told
     lines, ends = split(text)
     return Document(tuple(lines), tuple(ends), encoding)
 
@@ -109,14 +136,65 @@ def encode(doc: Document) -> bytes:
 
     Raises NotEncodable for the first character that the encoding lacks.
     """
-    try:
-        if doc.encoding == "latin-1":
-            return join(doc.lines, doc.ends).encode("latin-1")
-        body = join(doc.lines, doc.ends).encode("utf-8")
-    except UnicodeEncodeError as error:
-        ends = split(error.object[: error.start])[1]
-        raise NotEncodable(error.object[error.start], len(ends) - ends.count("") + 1, doc.encoding) from None
-    return _BOM + body if doc.encoding == "utf-8-sig" else body
+    codec = CODECS[doc.encoding]
+    if doc.kept:
+        body = b"".join(_bytes(doc, codec))
+    else:
+        try:
+            body = join(doc.lines, doc.ends).encode(codec)
+        except UnicodeEncodeError as error:
+            ends = split(error.object[: error.start])[1]
+            raise NotEncodable(error.object[error.start], len(ends) - ends.count("") + 1, doc.encoding) from None
+    return body if doc.encoding not in MARKS else MARKS[doc.encoding] + body
+
+
+def remembered(doc: Document | None) -> Encoding | None:
+    """The document's encoding, where the bytes alone do not say it for certain."""
+    return doc.encoding if doc is not None and (doc.encoding in LEGACY or doc.kept) else None
+
+
+def reads_back(doc: Document, data: bytes) -> bool:
+    """Whether decoding these bytes gives the document again, knowing in what it was written.
+
+    Not so where new text looks like a mark, or is binary, or has a character that the encoding reads as another.
+    """
+    if doc.encoding == "utf-8" and not doc.kept:
+        return b"\0" not in data[:SNIFFED_BYTES] and marked(data) is None
+    return decode(data, written=doc.encoding) == doc
+
+
+def _wide(body: bytes, encoding: Encoding, *, known: bool) -> Document | None:
+    """UTF-16, unless it has a NUL early on, or too many pieces that are no character and is not `known` to be text."""
+    text = holds(body, encoding)
+    if text is not None:
+        return None if "\0" in text[:SNIFFED_BYTES] else _document(body, encoding)
+    text = body.decode(CODECS[encoding], "replace")
+    damaged = text.count(bytelines.DAMAGE) > min(MOST_DAMAGES, 1 + len(text) // 100)
+    return None if "\0" in text[:SNIFFED_BYTES] or (damaged and not known) else _with_kept(body, encoding)
+
+
+def _document(data: bytes, encoding: Encoding) -> Document:
+    """Text in an encoding that holds all of the bytes."""
+    text = data.decode(CODECS[encoding])
+    if encoding in ("shift_jis", "gb18030") and not bytelines.same(data, text, encoding):
+        return _with_kept(data, encoding)
+    lines, ends = split(text)
+    return Document(tuple(lines), tuple(ends), encoding)
+
+
+def _with_kept(body: bytes, encoding: Encoding) -> Document:
+    lines, ends, kept = bytelines.read(body, encoding)
+    return Document(tuple(lines), tuple(ends), encoding, kept)
+
+
+def _bytes(doc: Document, codec: str) -> Iterator[bytes]:
+    for at, (line, end) in enumerate(zip(doc.lines, doc.ends, strict=True)):
+        raw = doc.kept.get(at)
+        try:
+            yield line.encode(codec) if raw is None else raw
+        except UnicodeEncodeError as error:
+            raise NotEncodable(line[error.start], at + 1, doc.encoding) from None
+        yield end.encode(codec)
 
 
 def new_document(text: str) -> Document:
@@ -140,9 +218,13 @@ def splice(doc: Document, edits: Sequence[Edit]) -> Document:
     common = _commonest(doc)
     lines: list[str] = []
     ends: list[str] = []
+    kept: dict[int, bytes] = {}
     at = 0
     final: bool | None = None
     for edit in edits:
+        if doc.kept:
+            kept |= bytelines.moved(doc.kept, range(at, edit.start), len(lines))
+            kept |= _retouched(doc, edit, len(lines) + edit.start - at)
         lines += doc.lines[at : edit.start]
         ends += doc.ends[at : edit.start]
         at = edit.start + edit.length
@@ -155,9 +237,11 @@ def splice(doc: Document, edits: Sequence[Edit]) -> Document:
                 final = edit.final_newline
             elif edit.lines and final is None:
                 final = doc.final_newline or not doc.lines
+    if doc.kept:
+        kept |= bytelines.moved(doc.kept, range(at, len(doc.lines)), len(lines))
     lines += doc.lines[at:]
     ends += doc.ends[at:]
-    return _closed(doc, lines, ends, common, final)
+    return _closed(doc, lines, ends, kept, common, final)
 
 
 def replace_text(doc: Document, text: str) -> Document:
@@ -169,7 +253,8 @@ def replace_text(doc: Document, text: str) -> Document:
     """
     lines, ends = split(text)
     if "\r" in text:
-        return Document(tuple(lines), tuple(ends), doc.encoding)
+        kept = splice(doc, edits_between(doc, lines, True)).kept if doc.kept else {}
+        return Document(tuple(lines), tuple(ends), doc.encoding, bytelines.fitting(kept, ends, doc.encoding))
     final = not ends or ends[-1] != ""
     return splice(doc, edits_between(doc, lines, final))
 
@@ -220,7 +305,20 @@ def _near(ends: Sequence[str], otherwise: str) -> str:
     return next((end for end in reversed(ends[-2:]) if end), otherwise)
 
 
-def _closed(old: Document, lines: list[str], ends: list[str], common: str, final: bool | None) -> Document:
+def _retouched(doc: Document, edit: Edit, to: int) -> dict[int, bytes]:
+    """The same of lines that are replaced, position by position: what stands around the passage that changes."""
+    kept: dict[int, bytes] = {}
+    for at, line in enumerate(edit.lines[: edit.length]):
+        raw = doc.kept.get(edit.start + at)
+        made = None if raw is None else bytelines.retouched(raw, doc.lines[edit.start + at], line, doc.encoding)
+        if made is not None:
+            kept[to + at] = made
+    return kept
+
+
+def _closed(
+    old: Document, lines: list[str], ends: list[str], kept: dict[int, bytes], common: str, final: bool | None
+) -> Document:
     """Mend what splicing leaves: the old last line's ending, the new one's, a `\\r` before an empty line.
 
     New lines have endings of the old document's kinds, so what it lacks need not be looked for.
@@ -239,4 +337,4 @@ def _closed(old: Document, lines: list[str], ends: list[str], common: str, final
         for at, (end, following) in enumerate(pairwise(ends)):
             if end == "\r" and following == "\n" and not lines[at + 1]:
                 ends[at] = "\r\n"
-    return Document(tuple(lines), tuple(ends), old.encoding)
+    return Document(tuple(lines), tuple(ends), old.encoding, bytelines.fitting(kept, ends, old.encoding))

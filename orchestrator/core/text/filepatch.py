@@ -9,8 +9,10 @@ from typing import Literal
 import msgspec
 
 from orchestrator.core.content import LineRange
+from orchestrator.core.text.charsets import MARKS
 from orchestrator.core.text.diff import quoted, unified
 from orchestrator.core.text.encoding import decode
+from orchestrator.core.text.lines import join
 
 Happened = Literal["added", "deleted", "modified", "renamed", "mode"]
 """What became of a file; `mode`: only its permission bits changed, `renamed`: perhaps changed too."""
@@ -24,6 +26,8 @@ class FileState(msgspec.Struct, frozen=True):
     path: str
     data: bytes
     mode: int  # permission bits
+    written: str | None = None  # its encoding, where that is known, ...
+    like: str | None = None  # ... or that of another version
 
 
 class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +50,7 @@ class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
 def file_patch(old: FileState | None, new: FileState | None, *, context: int = 3) -> FilePatch:
     """The patch between two states of a file, None where it is absent; two paths make it a rename.
 
-    A file that is no valid UTF-8 is shown as latin-1: to read, not to apply. Cost: that of `diff`.
+    A file that is no valid UTF-8 is shown in its own encoding: to read, not to apply. Cost: that of `diff`.
     Raises ValueError where the file is absent on both sides.
     """
     happened = _happened(old, new)
@@ -119,12 +123,11 @@ def _lines(state: FileState | None) -> tuple[list[str], bool] | None:
     """Lines without their newline, and whether the last has one; None for a binary file."""
     if state is None:
         return [], True
-    if decode(state.data) is None:
+    document = decode(state.data, written=state.written, like=state.like)
+    if document is None:
         return None
-    try:
-        text = state.data.decode("utf-8")
-    except UnicodeDecodeError:
-        text = state.data.decode("latin-1")
+    mark = "\ufeff" if document.encoding in MARKS else ""
+    text = mark + join(document.lines, document.ends)
     lines = text.split("\n")
     ended = not lines[-1]
     return (lines[:-1] if ended else lines), ended

@@ -15,6 +15,9 @@ MOST_SUBMATCHES = 100
 """Of one line that are told."""
 
 
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
 class Match(msgspec.Struct, frozen=True):
     """A line with the pattern in it; with `invert`, a line without.
 
@@ -53,17 +56,20 @@ class Pattern:
         self.text, self.case_sensitive, self.word = text, case_sensitive, word
         source = rf"(?<!\w){re.escape(text)}(?!\w)" if word else re.escape(text)
         self.expression = re.compile(source, re.NOFLAG if case_sensitive else re.IGNORECASE)
-        self._needles = {text.encode("utf-8", "surrogatepass"), text.encode("latin-1", "replace")}
+        self._needle = text.encode("utf-8", "surrogatepass")
         self._folded = text.lower().encode("ascii", "replace")
 
     def maybe(self, data: bytes) -> bool:
         """Whether a file of these bytes can hold the pattern, in any encoding that we read.
 
-        False is certain and saves decoding; True is not. Without `case_sensitive` only an ASCII
-        file can be ruled out. Of no use for an inverted search. Cost: O(len(data)), in C.
+        False is certain and saves decoding; True is not. Never False for UTF-16. Without
+        `case_sensitive` only an ASCII file can be ruled out; with it, text beyond ASCII rules out
+        UTF-8 and no more. Of no use for an inverted search. Cost: O(len(data)), in C.
         """
+        if data.startswith(_WIDE_MARKS):
+            return True
         if self.case_sensitive:
-            return any(needle in data for needle in self._needles)
+            return self._needle in data or not (self.text.isascii() or data.isascii() or _is_utf8(data))
         if not data.isascii() or not self.text.isascii():
             return True
         return self._folded in data.lower()
@@ -123,6 +129,14 @@ def _places(text: str, expression: re.Pattern[str]) -> Iterator[re.Match[str]]:
             at = line_end
             continue
         yield match
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _inverted(lines: Sequence[str], pattern: Pattern) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:

@@ -71,8 +71,11 @@ seqs = st.integers(1, 30).map(Seq)
 signatures = st.builds(Signature, st.integers(0, 99), st.integers(0, 9), st.integers(0, 9), st.integers(0, 3))
 maybe = st.none() | digests
 times = st.integers(0, 50_000)
-intended = st.builds(IntendedPath, path=paths, before=maybe, after=maybe)
-changed = st.builds(PathChange, path=paths, before=maybe, after=maybe, signature=st.none() | signatures)
+encodings = st.sampled_from([None, None, "cp1252", "shift_jis"])
+intended = st.builds(IntendedPath, path=paths, before=maybe, after=maybe, encoding=encodings)
+changed = st.builds(
+    PathChange, path=paths, before=maybe, after=maybe, signature=st.none() | signatures, encoding=encodings
+)
 seen = st.builds(
     SeenLines,
     path=paths,

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.core.text.charsets import CODECS
 from orchestrator.core.text.encoding import (
     Document,
     Edit,
@@ -35,7 +36,7 @@ def document(data: bytes) -> Document:
     pytest.param(b"\xef\xbb\xbfa\n", "utf-8-sig", "lf", True, id="byte order mark"),
     pytest.param(b"\xef\xbb\xbf", "utf-8-sig", "none", False, id="nothing but the mark"),
     pytest.param(b"caf\xe9\n", "latin-1", "lf", True, id="not UTF-8"),
-    pytest.param(b"a\x85b\xe9\n", "latin-1", "lf", True, id="C1 next line is no ending"),
+    pytest.param(b"a\x81\x85b\xe9 \n", "latin-1", "lf", True, id="C1 next line is no ending"),
     pytest.param(b"a" * 8_000 + b"\0", "utf-8", "none", False, id="a NUL far down"),
 ])  # fmt: skip
 def test_decode(data: bytes, encoding: str, eol: str, final: bool) -> None:
@@ -44,7 +45,7 @@ def test_decode(data: bytes, encoding: str, eol: str, final: bool) -> None:
     assert encode(doc) == data
 
 
-@pytest.mark.parametrize("data", [b"a\0b", "a".encode("utf-16"), b"\xfe\xff\0a", "a".encode("utf-32")])
+@pytest.mark.parametrize("data", [b"a\0b", b"\xff\xfe\0\0", b"\xfe\xff\0a\0\0", "a".encode("utf-32")])
 def test_binary(data: bytes) -> None:
     assert decode(data) is None
 
@@ -94,7 +95,7 @@ def test_splice_refuses(edits: list[Edit]) -> None:
 @given(file_bytes, st.data())
 def test_splice_touches_no_other_byte(data: bytes, draw: st.DataObject) -> None:
     doc = decode(data)
-    if doc is None:
+    if doc is None or doc.kept:  # test_fidelity has those
         return
     start = draw.draw(st.integers(0, doc.line_count))
     length = draw.draw(st.integers(0, doc.line_count - start))
@@ -104,9 +105,9 @@ def test_splice_touches_no_other_byte(data: bytes, draw: st.DataObject) -> None:
     tail = "".join(a + b for a, b in zip(doc.lines[start + length :], doc.ends[start + length :], strict=True))
     if "\r" not in doc.ends:  # test_splice has the exception
         assert after.startswith(head)
-    assert after.endswith(tail.encode("latin-1" if doc.encoding == "latin-1" else "utf-8"))
-    if doc.line_count:
-        again = document(after)
+    assert after.endswith(tail.encode(CODECS[doc.encoding]))
+    again = decode(after, written=doc.encoding)
+    if doc.line_count and again is not None:  # a removal may leave a mark, or a NUL, where it makes a file binary
         assert again.lines == (*doc.lines[:start], *new, *doc.lines[start + length :])
 
 

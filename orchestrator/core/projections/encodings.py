@@ -1,0 +1,95 @@
+"""In which encoding a content is, where nothing in its bytes says so.
+
+A guess may change with one word; what a change recorded does not. So a file keeps its encoding within its history,
+and the same journal reads the same after a replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
+
+import msgspec
+
+from orchestrator.core.content import IntendedPath, PathChange
+from orchestrator.core.events.base import Event, Happened
+from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
+from orchestrator.core.events.files import ChangeApplied, FileChangedOutside
+from orchestrator.core.ids import Digest
+from orchestrator.core.projections.base import pieces
+
+PART_CONTENTS = 1000
+
+
+class Known(msgspec.Struct, frozen=True, gc=False):
+    """What `decode` is told of a content."""
+
+    written: str | None = None  # the daemon wrote it so
+    like: str | None = None  # another version of the same file was so
+
+
+NOTHING = Known()
+
+
+class EncodingsPart(msgspec.Struct, frozen=True):
+    """Some of the contents, in the order in which they became known."""
+
+    contents: tuple[tuple[Digest, Known], ...]
+
+
+class Encodings:
+    """Contents whose encoding must be remembered; of all others, UTF-8 above all, it holds nothing."""
+
+    name: ClassVar[str] = "encodings"
+    version: ClassVar[int] = 1
+    folds: ClassVar[frozenset[type[Event]]] = frozenset(
+        {ChangeApplied, ApprovalRequested, FileChangedOutside, ConflictFound}
+    )
+    part: ClassVar[type[msgspec.Struct]] = EncodingsPart
+
+    def __init__(self) -> None:
+        self._known: dict[Digest, Known] = {}
+
+    def of(self, digest: Digest | None) -> Known:
+        """What is known of a content."""
+        return self._known.get(digest, NOTHING) if digest is not None else NOTHING
+
+    def __iter__(self) -> Iterator[Digest]:
+        return iter(self._known)
+
+    def apply(self, recorded: Happened) -> None:
+        match recorded.event:
+            case ChangeApplied(paths=paths):
+                self._written(paths)
+            case ApprovalRequested(paths=paths):
+                self._written(paths)
+            case FileChangedOutside(before=before, after=after):
+                self._alike(before, after)
+            case ConflictFound(current=current, proposed=proposed):
+                self._alike(current, proposed)
+            case _:
+                return
+
+    def plain(self) -> dict[str, Any]:
+        return {digest: msgspec.to_builtins(self._known[digest]) for digest in sorted(self._known)}
+
+    def parts(self) -> list[msgspec.Struct]:
+        return [EncodingsPart(piece) for piece in pieces(self._known.items(), PART_CONTENTS)]
+
+    def restore(self, parts: Iterable[EncodingsPart]) -> None:
+        for part in parts:
+            self._known.update(part.contents)
+
+    def _written(self, paths: Iterable[PathChange | IntendedPath]) -> None:
+        for item in paths:
+            if item.encoding is None:
+                continue
+            if item.before is not None:
+                self._known.setdefault(item.before, Known(like=item.encoding))
+            if item.after is not None:
+                self._known[item.after] = Known(written=item.encoding)
+
+    def _alike(self, known: Digest | None, other: Digest | None) -> None:
+        here = self.of(known)
+        if other is not None and here is not NOTHING:
+            self._known.setdefault(other, Known(like=here.written or here.like))

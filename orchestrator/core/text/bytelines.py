@@ -1,0 +1,138 @@
+"""The bytes of those lines that would come out otherwise than they went in.
+
+Some encodings have two ways to write one character (the NEC and IBM rows of Shift-JIS), and some files hold
+bytes that are no character: half of a surrogate pair, an odd byte at the end of UTF-16, a stray
+byte in UTF-8. Such a line is shown with U+FFFD for each piece that can't be read, and its bytes are kept beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from orchestrator.core.text.charsets import CODECS, Encoding
+from orchestrator.core.text.lines import split
+
+_END = re.compile(rb"(\r\n|\n|\r)")
+_WIDE: tuple[Encoding, ...] = ("utf-16-le", "utf-16-be")
+
+DAMAGE = "\ufffd"
+"""Stands for bytes that are no character."""
+
+
+def cut(data: bytes, encoding: Encoding) -> tuple[list[bytes], list[str]]:
+    """The bytes of each line, and the endings as text; `data` is what follows the mark.
+
+    In every other encoding that we read, no byte of a longer character is a line feed or a carriage return.
+    """
+    if encoding in _WIDE:
+        codec, even = CODECS[encoding], len(data) & ~1
+        lines, ends = split(data[:even].decode(codec, "surrogatepass"))
+        raw = [line.encode(codec, "surrogatepass") for line in lines]
+        if even < len(data):
+            if not ends or ends[-1]:
+                raw.append(b"")
+                ends.append("")
+            raw[-1] += data[even:]
+        return raw, ends
+    pieces = _END.split(data)
+    raw, ends = pieces[::2], [end.decode("ascii") for end in pieces[1::2]]
+    if raw[-1]:
+        ends.append("")
+    else:
+        raw.pop()
+    return raw, ends
+
+
+def read(data: bytes, encoding: Encoding) -> tuple[list[str], list[str], dict[int, bytes]]:
+    """Lines, endings, and by 0-based line the bytes of those that can't be written back from their text."""
+    codec = CODECS[encoding]
+    raw, ends = cut(data, encoding)
+    lines = [line.decode(codec, "replace") for line in raw]
+    kept = {at: line for at, line in enumerate(raw) if not same(line, lines[at], encoding)}
+    return lines, ends, kept
+
+
+def retouched(raw: bytes, old: str, new: str, encoding: Encoding) -> bytes | None:
+    """The bytes of a line whose text `old` became `new`, those before and after the passage as they were.
+
+    None where that can't be had: then the new text is written as any other. Cost: O(len(raw)).
+    """
+    if old == new:
+        return raw
+    widths = _widths(raw, encoding)
+    if len(widths) != len(old):
+        return None
+    head = _shared(old, new)
+    tail = _shared(old[head:][::-1], new[head:][::-1])
+    codec = CODECS[encoding]
+    try:
+        middle = new[head : len(new) - tail].encode(codec)
+    except UnicodeEncodeError:
+        return None
+    start, end = sum(widths[:head]), sum(widths[: len(old) - tail])
+    made = raw[:start] + middle + raw[end:]
+    return made if made.decode(codec, "replace") == new else None
+
+
+def same(raw: bytes, text: str, encoding: Encoding) -> bool:
+    """Whether the text is written as these bytes."""
+    try:
+        return text.encode(CODECS[encoding]) == raw
+    except UnicodeEncodeError:
+        return False
+
+
+def moved(kept: Mapping[int, bytes], span: range, to: int) -> dict[int, bytes]:
+    """What is kept of the lines in `span`, as it is when the first of them stands at `to`."""
+    if len(kept) < len(span):
+        return {at - span.start + to: raw for at, raw in kept.items() if at in span}
+    return {at - span.start + to: kept[at] for at in span if at in kept}
+
+
+def fitting(kept: dict[int, bytes], ends: Sequence[str], encoding: Encoding) -> dict[int, bytes]:
+    """Without lines that are gone, and in UTF-16 without an odd byte before others: it would shift them."""
+    last = len(ends) - 1 if ends and not ends[-1] else -1
+    odd = {at for at, raw in kept.items() if encoding in _WIDE and len(raw) % 2 and at != last}
+    return {at: raw for at, raw in kept.items() if at < len(ends) and at not in odd}
+
+
+def _widths(raw: bytes, encoding: Encoding) -> list[int]:
+    """How many bytes each character of the line has; a piece that is none counts as one, as `replace` shows it."""
+    widths: list[int] = []
+    at = 0
+    while at < len(raw):
+        try:
+            widths += _whole(raw[at:], encoding)
+            break
+        except UnicodeDecodeError as error:
+            widths += _whole(raw[at : at + error.start], encoding) if error.start else []
+            widths.append(error.end - error.start)
+            at += error.end
+    return widths
+
+
+def _whole(raw: bytes, encoding: Encoding) -> list[int]:
+    """The same for bytes that are all characters. Raises UnicodeDecodeError where they are not."""
+    text = raw.decode(CODECS[encoding])
+    if encoding == "shift_jis":
+        return _stepped(raw, lambda at: 2 if 0x81 <= raw[at] <= 0x9F or 0xE0 <= raw[at] <= 0xFC else 1)
+    if encoding == "gb18030":
+        return _stepped(raw, lambda at: 1 if raw[at] < 0x81 or raw[at] == 0xFF else 4 if raw[at + 1] < 0x40 else 2)
+    codec = CODECS[encoding]
+    return [len(character.encode(codec)) for character in text]
+
+
+def _stepped(raw: bytes, width: Callable[[int], int]) -> list[int]:
+    widths: list[int] = []
+    at = 0
+    while at < len(raw):
+        widths.append(width(at))
+        at += widths[-1]
+    return widths
+
+
+def _shared(left: str, right: str) -> int:
+    """How many characters both begin with."""
+    most = min(len(left), len(right))
+    return next((at for at in range(most) if left[at] != right[at]), most)

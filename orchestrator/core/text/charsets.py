@@ -1,0 +1,149 @@
+"""The encodings that we read, and which of them the bytes of a file are in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import islice
+from typing import Final, Literal, get_args
+
+Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1", "cp1252", "shift_jis", "gb18030"]
+"""As callers see them. Both kinds of UTF-16 and `utf-8-sig` begin with a byte order mark; `shift_jis` is
+Windows' (cp932), which is what the files of that name hold."""
+
+Legacy = Literal["latin-1", "cp1252", "shift_jis", "gb18030"]
+"""Those that nothing in the bytes gives away."""
+
+LEGACY: Final[tuple[Legacy, ...]] = get_args(Legacy)
+
+CODECS: Final[Mapping[Encoding, str]] = {
+    "utf-8": "utf-8",
+    "utf-8-sig": "utf-8",
+    "utf-16-le": "utf-16-le",
+    "utf-16-be": "utf-16-be",
+    "latin-1": "latin-1",
+    "cp1252": "cp1252",
+    "shift_jis": "cp932",
+    "gb18030": "gb18030",
+}
+"""Python's names, for the bytes after the mark."""
+
+MARKS: Final[Mapping[Encoding, bytes]] = {
+    "utf-8-sig": b"\xef\xbb\xbf",
+    "utf-16-le": b"\xff\xfe",
+    "utf-16-be": b"\xfe\xff",
+}
+
+SAMPLE_BYTES = 16_384
+"""Of the bytes from the first that is not ASCII on, what a guess looks at."""
+SAMPLE_RUNS = 1_000
+"""Of neighbouring characters that are not ASCII, the same."""
+
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
+_C1 = re.compile(rb"[\x80-\x9f]")
+_RUN = re.compile(r"[^\x00-\x7f]+")
+_ODD: Final[Mapping[Legacy, re.Pattern[str]]] = {
+    "shift_jis": re.compile("[\x80\xa0\uf8f0-\uf8ff\ue000-\uf8ef]"),
+    "gb18030": re.compile("[\x80-\x9f\ue000-\uf8ff\ufffe\uffff]"),
+}
+"""Characters that the codec has for bytes that no text in this encoding has; private ones too."""
+
+
+def marked(data: bytes) -> Encoding | None:
+    """The encoding that the bytes' first ones name."""
+    return next((encoding for encoding, mark in MARKS.items() if data.startswith(mark)), None)
+
+
+def legacy(name: str | None) -> Legacy | None:
+    """The encoding of this name, if it is one that must be remembered."""
+    return next((encoding for encoding in LEGACY if encoding == name), None)
+
+
+def holds(data: bytes, encoding: Encoding) -> str | None:
+    """The text of the bytes after the mark, if every one of them is part of a character."""
+    try:
+        return data.decode(CODECS[encoding])
+    except UnicodeDecodeError:
+        return None
+
+
+def named(character: str) -> str:
+    """A character as an error names it: its number, and its shape where it has one."""
+    number = f"U+{ord(character):04X}"
+    return f"{number} ({character})" if character.isprintable() and not character.isspace() else number
+
+
+def slightly_damaged(body: bytes, *, most: int) -> bool:
+    """Whether these bytes are UTF-8 but for a few pieces: it has four longer characters for each of them."""
+    text = body.decode("utf-8", "replace")
+    damages = text.count("\ufffd")
+    longer = len(text) - len(text.encode("ascii", "ignore")) - damages
+    return damages <= most and longer >= 4 * damages
+
+
+def guess(data: bytes) -> Legacy:
+    """The likeliest encoding of bytes that are no UTF-8 and have no mark.
+
+    The same for the same bytes. The two-byte encodings must hold all of the bytes, look right in a
+    sample to charset-normalizer, and more right than Windows' Latin letters do; the rest is cp1252
+    where it has C1 bytes that this defines, else latin-1, which holds anything.
+    Cost: O(len(data)) in C for the former, bounded by SAMPLE_BYTES for the looking.
+    """
+    wide = [encoding for encoding in LEGACY[2:] if _plausible(data, encoding)]
+    likeliest = _likeliest(_sample(data), wide) if wide else None
+    if likeliest is not None:
+        return likeliest
+    return "cp1252" if _C1.search(data) and holds(data, "cp1252") is not None else "latin-1"
+
+
+def _plausible(data: bytes, encoding: Legacy) -> bool:
+    """Whether all of it is text, and more than stray signs, such as a curly quote makes with the letter after it."""
+    text = holds(data, encoding)
+    if text is None or _ODD[encoding].search(text):
+        return False
+    codec = CODECS[encoding]
+    return any(
+        len(run[0]) > 1 or (run[0].encode(codec, "replace")[-1] >= 0x80 and not _touches(text, run))
+        for run in islice(_RUN.finditer(text), SAMPLE_RUNS)
+    )
+
+
+def _touches(text: str, run: re.Match[str]) -> bool:
+    around = text[max(run.start() - 1, 0) : run.start()] + text[run.end() : run.end() + 1]
+    return any(sign.isalnum() for sign in around)
+
+
+def _sample(data: bytes) -> bytes:
+    """Some bytes from about the first that is not ASCII, which is never a character's second.
+
+    Ends with a line where one ends late enough, else before an ASCII byte if there is one.
+    """
+    found = _NOT_ASCII.search(data)
+    first = found.start() if found else 0
+    line = data.rfind(b"\n", 0, first) + 1
+    start = max(line, first - 256)
+    sample = data[start : first + SAMPLE_BYTES]
+    if first + SAMPLE_BYTES >= len(data):
+        return sample
+    end = max(sample.rfind(sign) for sign in (b"\n", b"\r", b" ", b"\t"))
+    return sample[: end + 1] if end > first - start else sample
+
+
+def _likeliest(sample: bytes, wide: list[Legacy]) -> Legacy | None:
+    """What charset-normalizer ranks first, if that is one of the two-byte encodings."""
+    from charset_normalizer import from_bytes  # 20 ms to import, and few workspaces need it
+
+    for cut in range(4):  # the sample may end inside a character
+        piece = sample[: len(sample) - cut]
+        able = [encoding for encoding in wide if holds(piece, encoding) is not None]
+        if able:
+            break
+    else:
+        return None
+    ranked = from_bytes(
+        piece,
+        cp_isolation=[*(CODECS[encoding] for encoding in able), "cp1252", "latin_1"],
+        enable_fallback=False,
+    )
+    best = ranked.best()
+    return next((encoding for encoding in able if best is not None and best.encoding == CODECS[encoding]), None)

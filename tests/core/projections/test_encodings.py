@@ -1,0 +1,60 @@
+"""What the journal remembers of encodings."""
+
+from __future__ import annotations
+
+from orchestrator.core.content import PathChange, Signature
+from orchestrator.core.events.base import Event
+from orchestrator.core.events.conflicts import ConflictFound
+from orchestrator.core.events.files import ChangeApplied, FileChangedOutside
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.projections.encodings import NOTHING, Encodings, Known
+from tests.core.projections.histories import record
+
+PATH = WorkspacePath("a.txt")
+A, B, C, D = (Digest(f"sha256:{letter * 64}") for letter in "abcd")
+SIGNATURE = Signature(1, 2, 3, 4)
+
+
+def changed(before: Digest, after: Digest, encoding: str | None) -> ChangeApplied:
+    return ChangeApplied(change=Seq(1), paths=(PathChange(PATH, before, after, encoding=encoding),), rung="current")
+
+
+def outside(before: Digest | None, after: Digest | None) -> FileChangedOutside:
+    return FileChangedOutside(path=PATH, before=before, after=after, signature=SIGNATURE, mode=0o644, kept=True)
+
+
+def folded(*events: Event) -> Encodings:
+    encodings = Encodings()
+    for seq, event in enumerate(events, 1):
+        encodings.apply(record(seq, event, None, None))
+    return encodings
+
+
+def test_what_a_change_wrote_is_certain_and_its_neighbours_are_alike() -> None:
+    found = folded(changed(A, B, "cp1252"), outside(B, C), outside(C, D))
+    assert found.of(B) == Known(written="cp1252")
+    assert found.of(A) == found.of(C) == found.of(D) == Known(like="cp1252")
+
+
+def test_what_is_certain_is_not_made_less_so() -> None:
+    found = folded(changed(A, B, "shift_jis"), changed(B, A, "shift_jis"), outside(A, B))
+    assert found.of(A) == found.of(B) == Known(written="shift_jis")
+
+
+def test_what_a_conflict_proposes_is_read_like_what_stands_there() -> None:
+    conflict = ConflictFound(
+        path=PATH, base=A, base_version=Seq(1), current=B, current_version=Seq(2), proposed=C, operation="edit_file"
+    )
+    assert folded(changed(A, B, "gb18030"), conflict).of(C) == Known(like="gb18030")
+
+
+def test_of_utf_8_nothing_is_kept() -> None:
+    found = folded(changed(A, B, None), outside(B, C), outside(None, D))
+    assert list(found) == []
+    assert found.of(None) is NOTHING
+
+
+def test_it_is_restored_from_its_parts() -> None:
+    found, again = folded(changed(A, B, "cp1252"), outside(B, C)), Encodings()
+    again.restore(found.parts())  # type: ignore[arg-type]  # of its own kind
+    assert again.plain() == found.plain() != {}

@@ -1,0 +1,202 @@
+"""Whatever the bytes are: read and written back they are the same, and a change touches its own lines only."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.core.text.charsets import LEGACY, SAMPLE_BYTES, guess, named
+from orchestrator.core.text.encoding import (
+    Document,
+    Edit,
+    NotEncodable,
+    decode,
+    encode,
+    reads_back,
+    remembered,
+    replace_text,
+    splice,
+)
+from orchestrator.core.text.locate import Replacement, locate_changes
+from orchestrator.core.text.search import Pattern
+from tests.core.text.strategies import quick
+
+MARKS = [b"", b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"]
+CODECS = ["utf-8", "utf-16-le", "utf-16-be", "latin-1", "cp1252", "cp932", "gb18030"]
+words = st.sampled_from(
+    ["größe", "設定", "配置", "“x”", "abc", "", "\u2028", "\x85\x0b\x0c", "镕㐀😀", "\u0a0d", "ソ表"]
+)
+chunk = st.one_of(
+    st.builds(lambda word, codec: word.encode(codec, "ignore"), words, st.sampled_from(CODECS)),
+    st.sampled_from([b"\n", b"\r\n", b"\r", b"\n\0", b"\r\0\n\0", b"\0\n", b"\0\r"]),
+    st.sampled_from(
+        [b"\x87\x90", b"\xfa\x54", b"\x81\x30\x81\x30", b"\x84\x31\xa4\x37", b"\x00\xd8", b"\xdc\x00", b"\x80"]
+    ),
+    st.binary(max_size=3),
+)
+hostile = st.builds(lambda mark, parts: mark + b"".join(parts), st.sampled_from(MARKS), st.lists(chunk, max_size=16))
+told = st.sampled_from([None, *LEGACY, "utf-8", "utf-16-le", "of a later release"])
+
+
+def text_of(data: bytes, **more: str | None) -> Document:
+    doc = decode(data, **more)
+    assert doc is not None
+    return doc
+
+
+@quick
+@given(hostile, told, told)
+def test_writing_back_is_the_inverse_of_reading(data: bytes, written: str | None, like: str | None) -> None:
+    doc = decode(data, written=written, like=like)
+    assert doc is None or encode(doc) == data
+
+
+@quick
+@given(hostile, told, st.data())
+def test_a_changed_line_leaves_all_bytes_before_and_after_it(
+    data: bytes, written: str | None, draw: st.DataObject
+) -> None:
+    doc = decode(data, written=written)
+    if doc is None or not doc.lines:
+        return
+    at = draw.draw(st.integers(0, doc.line_count - 1))
+    after = encode(splice(doc, [Edit(at, 1, ("other",))]))
+    head = len(encode(_only(doc, range(at))))
+    tail = len(encode(_only(doc, range(at + 1, doc.line_count)))) - len(encode(_only(doc, range(0))))
+    assert after[:head] == data[:head]
+    assert tail == 0 or after[-tail:] == data[-tail:]
+    assert len(after) == head + len(encode(_only(doc, range(at, at + 1), "other"))) - len(_mark(doc)) + tail
+
+
+def _only(doc: Document, span: range, text: str | None = None) -> Document:
+    kept = {} if text is not None else {at - span.start: raw for at, raw in doc.kept.items() if at in span}
+    lines = doc.lines[span.start : span.stop] if text is None else (text,)
+    return Document(lines, doc.ends[span.start : span.stop], doc.encoding, kept)
+
+
+def _mark(doc: Document) -> bytes:
+    return encode(Document((), (), doc.encoding))
+
+
+def _made(doc: Document) -> bytes | NotEncodable:
+    try:
+        return encode(doc)
+    except NotEncodable as error:
+        return error
+
+
+@quick
+@given(hostile, st.lists(st.sampled_from(["a", "größe", "設定", "x\ufffdy"]), max_size=5))
+def test_a_new_text_reads_back_or_says_that_it_does_not(data: bytes, lines: list[str]) -> None:
+    doc = decode(data)
+    if doc is None:
+        return
+    after = replace_text(doc, "".join(f"{line}\n" for line in lines))
+    made = _made(after)
+    if isinstance(made, NotEncodable):
+        assert made.character in lines[made.line - 1]
+    elif reads_back(after, made):
+        assert text_of(made, written=remembered(after)).lines == after.lines == tuple(lines)
+
+
+@pytest.mark.parametrize(("text", "codec", "encoding"), [
+    pytest.param("# café\n", "latin-1", "latin-1", id="one letter"),
+    pytest.param("# Größe, übergeben\nx = 'Straße'\n", "latin-1", "latin-1", id="German"),
+    pytest.param("// créé à la main, où ça\n", "latin-1", "latin-1", id="French"),
+    pytest.param("# “quoted” — and … €5\n", "cp1252", "cp1252", id="quotes"),
+    pytest.param("# it’s\n", "cp1252", "cp1252", id="one curly quote, which Shift-JIS has as half a kanji"),
+    pytest.param("# これは日本語のコメントです\n", "cp932", "shift_jis", id="Japanese"),
+    pytest.param("x = '設定'\n", "cp932", "shift_jis", id="one Japanese word"),
+    pytest.param("# ﾃｽﾄ用の設定ファイルです\n", "cp932", "shift_jis", id="narrow katakana among others"),
+    pytest.param("x = “y\n", "cp1252", "cp1252", id="an opening quote"),
+    pytest.param("月,火,水\n", "cp932", "shift_jis", id="kanji one by one"),
+    pytest.param("# テスト\n", "cp932", "shift_jis", id="katakana"),
+    pytest.param("# 这是一个中文注释\n", "gb18030", "gb18030", id="Chinese"),
+    pytest.param("x = '配置'\n", "gb18030", "gb18030", id="one Chinese word"),
+    pytest.param("# 这是㐀一个中文注释😀\n", "gb18030", "gb18030", id="four-byte forms"),
+])  # fmt: skip
+def test_guess(text: str, codec: str, encoding: str) -> None:
+    assert guess(text.encode(codec)) == encoding
+    assert text_of(text.encode(codec)).lines == tuple(text.splitlines())
+
+
+@pytest.mark.parametrize("head", ["", "x = 1\n" * 50_000, "y" * 300_000])
+def test_a_guess_looks_at_the_first_that_is_not_ascii(head: str) -> None:
+    """Also where the sample would end inside a character."""
+    for more in range(4):
+        data = (head + "a" * more + "これは日本語のコメントです" * SAMPLE_BYTES).encode("cp932")
+        assert guess(data) == "shift_jis"
+
+
+@pytest.mark.parametrize(("data", "written", "like", "encoding"), [
+    pytest.param(b"plain\n", None, "cp1252", "cp1252", id="the last quote was deleted"),
+    pytest.param("größe\n".encode("latin-1"), None, "cp1252", "cp1252", id="only Latin letters are left"),
+    pytest.param("größe\n".encode(), None, "cp1252", "utf-8", id="another program made it UTF-8"),
+    pytest.param("größe\n".encode(), "cp1252", None, "cp1252", id="we wrote signs that look like UTF-8"),
+    pytest.param(b"it\x81s \n", None, "cp1252", "latin-1", id="what it was does not hold this any more"),
+    pytest.param(b"\xff\xfea\0", None, "latin-1", "utf-16-le", id="a mark was put before it"),
+    pytest.param(b"\x93x\n", None, "utf-8", "cp1252", id="UTF-8 is found out, not remembered"),
+    pytest.param(b"x\n", "ebcdic", "ebcdic", "utf-8", id="a name from a later release"),
+    pytest.param("größe äöü 日本\n".encode() + b"\xff\n", None, None, "utf-8", id="UTF-8 with a stray byte"),
+])  # fmt: skip
+def test_an_encoding_stays(data: bytes, written: str | None, like: str | None, encoding: str) -> None:
+    doc = text_of(data, written=written, like=like)
+    assert doc.encoding == encoding
+    assert encode(doc) == data
+
+
+@pytest.mark.parametrize(("data", "old", "new", "after"), [
+    pytest.param(
+        "設定ファイル\n".encode("cp932") + b"a \x87\x90 b\nc \x87\x90\n", "a ≒ b", "a ≒ B",
+        "設定ファイル\n".encode("cp932") + b"a \x87\x90 B\nc \x87\x90\n", id="Shift-JIS, the NEC row's own bytes"),
+    pytest.param(
+        b"\xff\xfea\0 \0\x00\xd8 \0b\0\n\0c\0", "a \ufffd b", "a \ufffd B",
+        b"\xff\xfea\0 \0\x00\xd8 \0B\0\n\0c\0", id="half of a surrogate pair"),
+    pytest.param(
+        "größe äöü 日本\n".encode() + b"a \xff b\n", "a \ufffd b", "A \ufffd b",
+        "größe äöü 日本\n".encode() + b"A \xff b\n", id="a stray byte in UTF-8"),
+    pytest.param(
+        b"\xfe\xff\0a\0\n\0b\0\n\0", "a", "A", b"\xfe\xff\0A\0\n\0b\0\n\0", id="UTF-16 with an odd byte at its end"),
+])  # fmt: skip
+def test_around_the_passage_the_bytes_of_a_line_stay(data: bytes, old: str, new: str, after: bytes) -> None:
+    doc = text_of(data)
+    assert doc.kept
+    assert encode(doc) == data
+    changed = splice(doc, [Edit(doc.lines.index(old), 1, (new,))])
+    assert changed.lines[doc.lines.index(old)] == new
+    assert encode(changed) == after
+
+
+def test_an_odd_byte_is_completed_before_more_is_written_after_it() -> None:
+    doc = text_of(b"\xff\xfea\0\n\0b")
+    after = splice(doc, [Edit(2, 0, ("more",))])
+    assert encode(after) == b"\xff\xfe" + "a\n\ufffd\nmore".encode("utf-16-le")
+
+
+@quick
+@given(
+    st.lists(st.sampled_from(["\n", "\r\n", "\r"]), min_size=4, max_size=4),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "latin-1"]),
+    st.integers(0, 2),
+)
+def test_a_newline_in_a_search_matches_any_ending(ends: list[str], codec: str, at: int) -> None:
+    rows = ["éins", "zwéi", "dréi", "viér"]
+    doc = text_of("".join(map(str.__add__, rows, ends)).encode(codec))
+    edits = locate_changes(doc, [Replacement(search=f"{rows[at]}\n{rows[at + 1]}\n", replace=f"{rows[at]}\nnéu\n")])
+    rows[at + 1] = "néu"
+    assert encode(splice(doc, edits)) == "".join(map(str.__add__, rows, ends)).encode(codec)
+
+
+@pytest.mark.parametrize(("character", "name"), [("€", "U+20AC (€)"), ("\u2028", "U+2028"), ("😀", "U+1F600 (😀)")])
+def test_a_character_is_named(character: str, name: str) -> None:
+    assert named(character) == name
+
+
+@pytest.mark.parametrize("case_sensitive", [True, False])
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16", "latin-1", "cp1252"])
+def test_no_file_that_holds_a_text_is_ruled_out(codec: str, case_sensitive: bool) -> None:
+    for word in ("größe", "abc"):
+        pattern = Pattern(word, case_sensitive=case_sensitive)
+        assert pattern.maybe(f"x {word} größe\n".encode(codec))
+    assert not Pattern("größe").maybe("groesse é\n".encode())
