@@ -1,19 +1,22 @@
 """How a change comes to fit the file as it is now: on its base, moved, merged, or not at all.
 
 The ladder: `current` (the base is what the file holds), `shifted` (others changed other lines,
-and every line that it replaces stands unchanged), `merged` (three-way, as `git
-merge-file` does it), else a clash.
+and every line that it replaces stands unchanged), `anchored` (the passage was moved or indented
+with the symbol that it stands in, or indented where it stands), `fuzzy` (it stands there nearly as quoted), `merged` (three-way,
+as `git merge-file` does it), else a clash.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
-from orchestrator.core.content import LineHunk, Rung, digest_of
+from orchestrator.core.content import RUNGS, LineHunk, Rung, digest_of
+from orchestrator.core.decisions.anchoring import found_again, untouched
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Held, Need, Outcome, Part
-from orchestrator.core.decisions.locating import Locate, located, text_of
+from orchestrator.core.decisions.locating import Locate, Place, located, text_of
 from orchestrator.core.decisions.permissions import with_bits
 from orchestrator.core.errors import (
     BaseRequired,
@@ -39,7 +42,7 @@ from orchestrator.core.text.encoding import (
     replace_text,
     splice,
 )
-from orchestrator.core.text.locate import Replacement, locate_changes
+from orchestrator.core.text.locate import Change, Found, Passage, locate_changes
 from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.core.text.patch import FilePatch, locate_patch
 
@@ -49,9 +52,9 @@ EMPTY = Document((), ())
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
-def edit(changes: Sequence[Replacement], facts: Facts) -> Outcome:
+def edit(changes: Sequence[Change], facts: Facts) -> Outcome:
     """Search and replace. Raises FileNotFound, BinaryFile, and what `locate_changes` raises."""
-    return _located(lambda document: locate_changes(document, changes), facts)
+    return _located(partial(locate_changes, changes=changes), facts)
 
 
 def patch(parsed: FilePatch, facts: Facts) -> Outcome:
@@ -66,10 +69,15 @@ def patch(parsed: FilePatch, facts: Facts) -> Outcome:
         raise FileNotFound(facts.path, "there is no such file")
     if facts.base is None:
         raise base_required(facts.path, "a patch is read against the version that it was made from")
-    outcome = _located(lambda document: locate_patch(parsed, document), facts)
+    outcome = _located(partial(_hunks, parsed), facts)
     if parsed.headed and parsed.new_path is None:
         return _emptied(outcome, facts)
     return with_bits(outcome, parsed, facts.held)
+
+
+def _hunks(parsed: FilePatch, document: Document, *, lenient: bool) -> Found:
+    edits = locate_patch(parsed, document)
+    return Found(tuple(Passage(edit.start, edit.start + edit.length, (edit,)) for edit in edits))
 
 
 def create(content: str, facts: Facts) -> Apply:
@@ -157,7 +165,7 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
         return _clash(facts, new, regions)
     final = new.final_newline if new.final_newline != old.final_newline else current.final_newline
     after = splice(current, edits_between(current, merged.lines, final or not current.lines))
-    rung: Rung = "shifted" if anchors and _untouched(old, current, anchors) else "merged"
+    rung: Rung = "shifted" if anchors and untouched(old, current, anchors) else "merged"
     if after == current:
         raise NothingToChange(
             f"{facts.path} holds this change already",
@@ -177,27 +185,46 @@ def _located(locate: Locate, facts: Facts) -> Outcome:
     place = located(locate, facts)
     if isinstance(place, Need):
         return place
-    held = facts.held
+    held, found, edits = facts.held, place.found, place.found.edits
+    rung: Rung = "fuzzy" if found.alike else "current"
     if held is None:
-        return _clash(facts, splice(place.document, place.edits), ())
+        return _clash(facts, splice(place.document, edits), ())
     if not place.on_current:
-        anchors = [(e.start, e.length) for e in place.edits]
-        return rebase(place.document, splice(place.document, place.edits), facts, anchors=anchors)
+        return _onto_current(place, facts)
     seen_whole = bool(facts.base and facts.base.seen_whole) and not place.warnings
-    applied = _edited(facts, held, place.document, place.edits, seen_whole=seen_whole)
+    applied = _edited(facts, held, place.document, edits, rung, seen_whole=seen_whole)
     if place.warnings:
-        return msgspec.structs.replace(applied, base=facts.version, warnings=place.warnings)
+        applied = msgspec.structs.replace(applied, base=facts.version, warnings=place.warnings)
+    return msgspec.structs.replace(applied, score=found.score)
+
+
+def _onto_current(place: Place, facts: Facts) -> Outcome:
+    """From the base to what the file holds: moved with its lines, found again, or merged, else a clash."""
+    old, found = place.document, place.found
+    anchors = [(edit.start, edit.length) for edit in found.edits]
+    again = found_again(old, found, facts, anchors)
+    if isinstance(again, Need):
+        return again
+    if again is None:
+        outcome = rebase(old, splice(old, found.edits), facts, anchors=anchors)
+        if not isinstance(outcome, Apply):
+            return outcome
+        rung = max(outcome.rung, "fuzzy" if found.alike else "current", key=RUNGS.index)
+        return msgspec.structs.replace(outcome, rung=rung, score=min(outcome.score, found.score))
+    applied = _edited(facts, again.held, again.document, again.edits, "anchored", seen_whole=False)
+    if found.alike:
+        return msgspec.structs.replace(applied, rung="fuzzy", score=found.score)
     return applied
 
 
-def _edited(facts: Facts, held: Held, document: Document, edits: list[Edit], *, seen_whole: bool) -> Apply:
+def _edited(facts: Facts, held: Held, document: Document, edits: list[Edit], rung: Rung, *, seen_whole: bool) -> Apply:
     hunks: list[LineHunk] = []
     shift = 0
     for change in edits:
         hunks.append(LineHunk(change.start, change.length, change.start + shift, len(change.lines)))
         shift += len(change.lines) - change.length
     after = splice(document, edits)
-    return _applied(facts, held, document, after, "current", seen_whole=seen_whole, hunks=tuple(hunks))
+    return _applied(facts, held, document, after, rung, seen_whole=seen_whole, hunks=tuple(hunks))
 
 
 def _applied(
@@ -261,15 +288,6 @@ def _clash(facts: Facts, proposed: Document, regions: tuple[ClashRegion, ...]) -
 def line_hunks(before: Document, after: Document) -> tuple[LineHunk, ...]:
     """The changed lines, as `ChangeApplied` keeps them."""
     return tuple(LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(before.lines, after.lines))
-
-
-def _untouched(old: Document, current: Document, anchors: Sequence[tuple[int, int]]) -> bool:
-    moved = diff(old.lines, current.lines)
-    return not any(
-        hunk.old_start < start + length and start < hunk.old_start + hunk.old_len
-        for start, length in anchors
-        for hunk in moved
-    )
 
 
 def _encoded(document: Document, path: WorkspacePath) -> bytes:
