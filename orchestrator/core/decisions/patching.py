@@ -2,8 +2,8 @@
 
 The ladder: `current` (the base is what the file holds), `shifted` (others changed other lines,
 and every line that it replaces stands unchanged), `anchored` (the passage was moved or indented
-with the symbol that it stands in, or indented where it stands), `fuzzy` (it stands there nearly as quoted), `merged` (three-way,
-as `git merge-file` does it), else a clash.
+with the symbol that it stands in, or indented where it stands), `fuzzy` (it stands there nearly
+as quoted), `merged` (three-way, as `git merge-file` does it), else a clash.
 """
 
 from __future__ import annotations

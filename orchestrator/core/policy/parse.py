@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from orchestrator.core.content import RUNGS
 from orchestrator.core.errors import PolicyInvalid, escaped
 from orchestrator.core.ids import Digest
 from orchestrator.core.policy.match import Pattern, fold_pattern
@@ -24,6 +25,7 @@ from orchestrator.core.policy.rules import (
     DEFAULT_RULE,
     ON_CLASH,
     WORKS,
+    EditRules,
     LeaseRules,
     Limits,
     Outside,
@@ -36,13 +38,15 @@ T = TypeVar("T")
 KEEP_MAX_BYTES = range(50 * 1024 * 1024 + 1)
 APPROVAL_TTL_S = range(1, 30 * 86_400 + 1)
 LEASE_TTL_S = range(1, 30 * 86_400 + 1)
+MIN_SCORE = (0.8, 1.0)
+MIN_MARGIN = (0.02, 0.1)  # with a score of 0.8 still small enough for the search to find all that comes near
 LEASE_WAIT_S = range(51)  # MCP clients give up on a call after a minute
 _MOST_STARS = 4  # in one glob: each more multiplies the cost of matching a long name
 _TOML_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.\-]{0,63}\Z")
 _CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*?(?:\[|--|&&|\|\||~~)")
 _RULE_KEYS = ("name", "agents", "actions", "paths", "verdict", "reason", "work")
-_KEYS = ("name", "default", "limits", "leases", "outside", "rule")
+_KEYS = ("name", "default", "limits", "leases", "outside", "edits", "rule")
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -107,6 +111,7 @@ class _Reader:
             limits=self._limits(table.get("limits", {})),
             leases=self._leases(table.get("leases", {})),
             outside=self._outside(table.get("outside", {})),
+            edits=self._edits(table.get("edits", {})),
             digest=Digest("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()),
             source=self._source,
         )
@@ -165,6 +170,27 @@ class _Reader:
             self._wrong(f"a whole number of bytes, 0 to {KEEP_MAX_BYTES[-1]}", "outside", "keep_max_bytes")
             return Outside()
         return Outside(keep_max_bytes=most)
+
+    def _edits(self, table: object) -> EditRules:
+        usual = EditRules()
+        if not isinstance(table, dict):
+            self._wrong("is a table: [edits]", "edits")
+            return usual
+        self._only(table, usual.__struct_fields__, "edits")
+        fuzzy = self._one_of(table, "fuzzy", (True, False), "edits")
+        return EditRules(
+            fuzzy=usual.fuzzy if fuzzy is None else fuzzy,
+            lowest_rung=self._one_of(table, "lowest_rung", RUNGS, "edits") or usual.lowest_rung,
+            min_score=self._share(table, "min_score", MIN_SCORE, usual.min_score),
+            min_margin=self._share(table, "min_margin", MIN_MARGIN, usual.min_margin),
+        )
+
+    def _share(self, table: Mapping[str, Any], key: str, known: tuple[float, float], usual: float) -> float:
+        value = table.get(key, usual)
+        if type(value) in (int, float) and known[0] <= value <= known[1]:
+            return float(value)
+        self._wrong(f"a number from {known[0]} to {known[1]}", "edits", key)
+        return usual
 
     def _same_names(self, rules: tuple[Rule, ...]) -> None:
         seen: dict[str, int] = {}
