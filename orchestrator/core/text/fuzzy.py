@@ -21,7 +21,7 @@ _MOST_PROBES = 200
 _MOST_STANDINGS = 400
 """Of one probe; a line that stands more often tells nothing, and the search is not sure then."""
 _MOST_KINDS = 400
-_SCORED_CELLS = 60_000
+_SCORED_CELLS = 30_000
 _MOST_PLACES = 40
 _CODES = range(0x10000, 0x110000)
 

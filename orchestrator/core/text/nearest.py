@@ -8,10 +8,11 @@ from typing import TypedDict
 
 from rapidfuzz.distance import Indel
 
-from orchestrator.core.text.fuzzy import likely, text_of
+from orchestrator.core.text.fuzzy import Text, likely, text_of
 from orchestrator.core.text.pairing import Pairing, pair, squeezed
 
 _LEAST = 0.5
+_FAR = 0.95  # so few lines are looked for that a refusal costs about what a landing costs
 _COMPARED_LINES = 40
 _MOST_TOLD = 5
 _MOST_CHARS = 60
@@ -35,8 +36,12 @@ def nearest(lines: Sequence[str], passage: Sequence[str], *, most: int = 3) -> l
     """
     text = text_of(lines)
     short = tuple(map(squeezed, passage[:_COMPARED_LINES]))
-    near = near_of(likely(text, short).places, most=most)
-    return near or near_of(likely(text, short, least=_LEAST).places, most=most)
+    return near_of(likely(text, short).places, most=most) or far(text, short, most=most)
+
+
+def far(text: Text, passage: Sequence[str], *, most: int = 3) -> list[Near]:
+    """Where the few longest lines of a squeezed passage have something like them, when nothing liker was found."""
+    return near_of(likely(text, passage[:_COMPARED_LINES], floor=_FAR, least=_LEAST).places, most=most)
 
 
 def near_of(places: Iterable[Pairing], *, most: int = 3) -> list[Near]:

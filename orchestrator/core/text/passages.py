@@ -12,7 +12,7 @@ from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_line
 from orchestrator.core.text.carrying import carried
 from orchestrator.core.text.encoding import Edit
 from orchestrator.core.text.fuzzy import Candidates, Text, but_for_blanks, likely, text_of
-from orchestrator.core.text.nearest import Near, differences, near_of, nearest
+from orchestrator.core.text.nearest import differences, far, near_of, nearest
 from orchestrator.core.text.pairing import COMPARED_CHARS, Pairing, another, squeezed
 
 
@@ -126,10 +126,10 @@ def not_found(
     lines: Sequence[str], passage: Sequence[str], name: str, *, candidates: Candidates | None = None
 ) -> SearchNotFound:
     """The refusal, with the nearest places and what is other there."""
-    near: list[Near] = []
-    if candidates is not None:
-        near = near_of(candidates.places)
-    near = near or nearest(lines, passage)
+    if candidates is None:
+        near = nearest(lines, passage)
+    else:
+        near = near_of(candidates.places) or far(text_of(lines), tuple(map(squeezed, passage)))
     error = SearchNotFound(f"{name} does not stand in the file.", details={"nearest": near})
     error.differences = tuple(differences(lines, passage, place) for place in near)
     return error
