@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from orchestrator.api.results import ChangeAnswer, Lines
@@ -45,7 +47,7 @@ async def test_an_edit_that_fits_as_it_is_says_where(daemon: RunningDaemon) -> N
         gone = await alice.edit_file("shop.py", [Replacement(search="        # free\n", replace="")])
     assert (answer.rung, answer.score) == ("current", 1.0)
     assert landed(preview) == landed(answer) == (Lines(start=11, end=12),)
-    assert landed(gone) == (Lines(start=13, end=12),), "an empty range: the lines are gone from there"
+    assert landed(gone) == (Lines(start=12, end=11),), "an empty range: the lines are gone from there"
 
 
 async def test_a_misquoted_edit_lands_by_likeness_and_says_so(daemon: RunningDaemon) -> None:
@@ -78,7 +80,7 @@ async def test_the_call_may_forbid_likeness(daemon: RunningDaemon) -> None:
 
 
 @pytest.mark.parametrize("asked", [None, True], ids=["policy says no", "the call says yes"])
-async def test_the_policy_may_forbid_likeness(base, asked: bool | None) -> None:  # type: ignore[no-untyped-def]
+async def test_the_policy_may_forbid_likeness(base: Path, asked: bool | None) -> None:
     daemon = RunningDaemon(base)
     (daemon.state_dir / "policy.toml").write_text(POLICY + "fuzzy = false\n")
     (daemon.workspace / "shop.py").write_text(SHOP)
@@ -120,7 +122,8 @@ async def test_what_a_refusal_shows_is_enough_for_the_next_try(daemon: RunningDa
 
 
 async def test_near_twins_are_both_named(daemon: RunningDaemon) -> None:
-    twins = "def one(path):\n    data = read(path)\n    check(data)\n\n\ndef two(path):\n    data = read(path)\n    check(data)\n"
+    body = "    data = read(path)\n    check(data)\n"
+    twins = f"def one(path):\n{body}\n\ndef two(path):\n{body}"
     (daemon.workspace / "twins.py").write_text(twins)
     async with daemon.client("alice") as alice:
         with pytest.raises(RemoteError) as refused:
@@ -150,7 +153,7 @@ async def test_a_passage_that_was_indented_since_is_found_again(daemon: RunningD
     )
 
 
-async def test_a_rung_below_the_lowest_waits_for_a_person(base) -> None:  # type: ignore[no-untyped-def]
+async def test_a_rung_below_the_lowest_waits_for_a_person(base: Path) -> None:
     daemon = RunningDaemon(base)
     (daemon.state_dir / "policy.toml").write_text(POLICY + 'lowest_rung = "anchored"\n')
     (daemon.workspace / "shop.py").write_text(SHOP)
@@ -169,11 +172,13 @@ async def test_a_rung_below_the_lowest_waits_for_a_person(base) -> None:  # type
 
 
 @pytest.mark.parametrize(("change", "code"), [
-    pytest.param({"start": 3, "end": 3, "expect": "        found = None", "replace": "x"}, "expect_mismatch", id="other lines"),
+    pytest.param({"start": 3, "end": 3, "expect": "found = None", "replace": "x"}, "expect_mismatch", id="other lines"),
     pytest.param({"start": 4, "end": 3, "expect": "x", "replace": "y"}, "invalid_parameter", id="start after end"),
     pytest.param({"start": 11, "end": 12, "expect": "x", "replace": "y"}, "invalid_parameter", id="beyond the end"),
     pytest.param({"start": 3, "end": 3, "replace": "y"}, "invalid_parameter", id="nothing expected"),
-    pytest.param({"start": 1, "end": 1, "expect": "class Shop:", "replace": "class Shop:"}, "nothing_to_change", id="same"),
+    pytest.param(
+        {"start": 1, "end": 1, "expect": "class Shop:", "replace": "class Shop:"}, "nothing_to_change", id="same"
+    ),
     pytest.param({"search": "KeyError", "start": 3, "replace": "y"}, "invalid_parameter", id="two forms"),
     pytest.param({"replace": "y"}, "invalid_parameter", id="no form"),
     pytest.param({"search": "KeyError"}, "invalid_parameter", id="no replace"),

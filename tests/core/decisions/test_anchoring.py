@@ -66,11 +66,6 @@ STOP = Replacement("    go()\n    stop()\n", "    go()\n    stop(now)\n")
     pytest.param(
         BASE.replace("    ", "\t"), BASE.replace("    ", "\t").replace("stop()", "stop(now)"), id="tabs for blanks"
     ),
-    pytest.param(
-        "def two():\n    go()\n    stop()\n    return 2\n\n\ndef one():\n    go()\n    return 1\n",
-        "def two():\n    go()\n    stop(now)\n    return 2\n\n\ndef one():\n    go()\n    return 1\n",
-        id="moved with its symbol",
-    ),
 ])  # fmt: skip
 def test_it_is_found_again(now: str, after: str) -> None:
     outcome = decided(STOP, facts(now, base=BASE))
@@ -78,6 +73,16 @@ def test_it_is_found_again(now: str, after: str) -> None:
     assert (outcome.parts[0].data or b"").decode() == after
     assert (outcome.rung, outcome.score) == ("anchored", 1.0)
     assert outcome.parts[0].after == digest_of(after.encode())
+
+
+def test_it_is_found_where_its_symbol_was_moved_to() -> None:
+    long = "def long():\n" + "".join(f"    step({n})\n" for n in range(9)) + "\n\n"
+    two = "def two():\n    go()\n    stop()\n    return 2\n\n\n"
+    outcome = decided(STOP, facts(two + long, base=long + two))
+    assert isinstance(outcome, Apply)
+    assert outcome.rung == "anchored"
+    assert (outcome.parts[0].data or b"").decode() == two.replace("stop()", "stop(now)") + long
+    assert isinstance(decided(STOP, facts(two + long, base=long + two), outlines=False), Clash), "nothing says so"
 
 
 def test_one_of_several_equal_places_by_its_symbol() -> None:
