@@ -109,27 +109,28 @@ def find_alike(
     candidates = likely(text, short, floor=floor)
     places = [place for place in candidates.places if place.start >= first]
     if not places or places[0].score < likeness.min_score:
-        raise not_found(lines, passage, name, candidates=candidates)
+        raise not_found(lines, passage, name, seen=(text, candidates))
     best = places[0]
     if any(another(passage[i], lines[j]) for i, j in best.pairs):
-        raise not_found(lines, passage, name, candidates=candidates)
+        raise not_found(lines, passage, name, seen=(text, candidates))
     rivals = [place for place in places[1:] if best.score - place.score < likeness.min_margin]
     rivals = [place for place in rivals if not _set_apart(text, lines, passage, best, place)]
     if rivals:
         raise ambiguous([best.start, *(place.start for place in rivals)], f"{name}, which is not there as it is,", 0)
     if candidates.missed > best.score - likeness.min_margin + 1e-9:
-        raise not_found(lines, passage, name, candidates=candidates)
+        raise not_found(lines, passage, name, seen=(text, candidates))
     return Match(best, best.score, "like")
 
 
 def not_found(
-    lines: Sequence[str], passage: Sequence[str], name: str, *, candidates: Candidates | None = None
+    lines: Sequence[str], passage: Sequence[str], name: str, *, seen: tuple[Text, Candidates] | None = None
 ) -> SearchNotFound:
     """The refusal, with the nearest places and what is other there."""
-    if candidates is None:
+    if seen is None:
         near = nearest(lines, passage)
     else:
-        near = near_of(candidates.places) or far(text_of(lines), tuple(map(squeezed, passage)))
+        text, candidates = seen
+        near = near_of(candidates.places) or far(text, tuple(map(squeezed, passage)))
     error = SearchNotFound(f"{name} does not stand in the file.", details={"nearest": near})
     error.differences = tuple(differences(lines, passage, place) for place in near)
     return error
