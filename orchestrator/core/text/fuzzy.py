@@ -19,6 +19,7 @@ PROBE_LEAST = 0.7
 
 _MOST_PROBES = 100  # a passage of some 300 lines
 _FEW_PROBES = 5
+_PROBED_CHARS = 100_000_000  # of the text, times probes: some 300 ms
 _MOST_STANDINGS = 400
 """Of one probe; a line that stands more often tells nothing, and the search is not sure then."""
 _MOST_KINDS = 400
@@ -74,10 +75,11 @@ def likely(text: Text, passage: Sequence[str], *, floor: float = 0.85, least: fl
     missed. Cost: O(lines) for each line that is looked for, about 1 ms for 20,000.
     """
     total = sum(map(weight, passage))
-    probes, probed = _probes(passage, min(total, (1 - floor) / (1 - least) * total))
     votes: dict[int, float] = {}
     keys = list(text.standing)
     short = [key[:COMPARED_CHARS] for key in keys]
+    most = min(_MOST_PROBES, max(_FEW_PROBES, _PROBED_CHARS // (sum(map(len, short)) + 1)))
+    probes, probed = _probes(passage, min(total, (1 - floor) / (1 - least) * total), most)
     for probe in probes:
         own = weight(passage[probe])
         common = False
@@ -108,12 +110,12 @@ def likely(text: Text, passage: Sequence[str], *, floor: float = 0.85, least: fl
     return Candidates(tuple(places), min(missed, 1.0))
 
 
-def _probes(passage: Sequence[str], wanted: float) -> tuple[list[int], int]:
+def _probes(passage: Sequence[str], wanted: float, most: int) -> tuple[list[int], int]:
     """The longest lines of a passage that weigh so much together, and what they weigh."""
     probes: list[int] = []
     probed = 0
     for at in sorted((at for at, line in enumerate(passage) if line), key=lambda at: -len(passage[at])):
-        if probed >= wanted or len(probes) == _MOST_PROBES:
+        if probed >= wanted or len(probes) == most:
             break
         probes.append(at)
         probed += weight(passage[at])
