@@ -27,7 +27,13 @@ async def rows(setting: Setting) -> Rows:
     slowest = Samples([worst()])
     return [
         Row(work=work, ours=landings, target=Target(at_most_ms=50)),
-        Row(work="one refused", ours=taken["refused"], peer="one that lands", theirs=landings, target=Target(1.0)),
+        Row(
+            work="one refused",
+            ours=taken["refused"],
+            peer="one that lands",
+            theirs=taken["a line left out"],
+            target=Target(1.0),
+        ),
         Row(work="the slowest in files of lines all alike, or wide", ours=slowest, target=Target(at_most_ms=1000)),
     ]
 

@@ -19,7 +19,7 @@ PROBE_LEAST = 0.7
 
 _MOST_PROBES = 100  # a passage of some 300 lines
 _FEW_PROBES = 5
-_PROBED_CHARS = 100_000_000  # of the text, times probes: some 300 ms
+_PROBED_CHARS = 50_000_000  # of the text, times probes: some 150 ms
 _MOST_STANDINGS = 400
 """Of one probe; a line that stands more often tells nothing, and the search is not sure then."""
 _MOST_KINDS = 400
