@@ -172,8 +172,8 @@ def test_it_lands(text: str, search: str, replace: str, old: str, new: str) -> N
         SearchNotFound, id="what is replaced reads otherwise there",
     ),
     pytest.param(
-        "configure(the_first_of_all_arguments, with_a_long_name)\ngo()\nfinish(the_last_of_all_arguments, in_the_end)\n",
-        "configure(the_first_of_all_arguments, with_a_long_name)\nfinish(the_last_of_all_arguments, in_the_end)\n",
+        "configure(the_first_of_all_arguments, with_a_long_name)\ngo()\nfinish(the_last_of_arguments, in_the_end)\n",
+        "configure(the_first_of_all_arguments, with_a_long_name)\nfinish(the_last_of_arguments, in_the_end)\n",
         "configure_and_finish()\n",
         SearchNotFound, id="a short line stands between those that go",
     ),
