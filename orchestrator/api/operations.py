@@ -76,16 +76,20 @@ OPERATIONS: tuple[Operation, ...] = (
         result=r.ChangeAnswer,
         writes=True,
         core=True,
-        summary="Change passages of one file by search and replace; all of them or none. "
+        summary="Change passages of one file, by search and replace or by line numbers; all of them or none. "
         "A stale edit is rebased where that is safe, else it becomes a conflict that waits.",
-        raises=(*CHANGES, e.FileNotFound, e.SearchNotFound, e.SearchAmbiguous, e.ChangesOverlap, e.NothingToChange),
+        raises=(
+            *CHANGES,
+            e.FileNotFound,
+            e.SearchNotFound,
+            e.ExpectMismatch,
+            e.SearchAmbiguous,
+            e.ChangesOverlap,
+            e.NothingToChange,
+        ),
         planned=(
-            "changes[].fuzzy",
             "changes[].symbol",
             "changes[].content",
-            "changes[].start",
-            "changes[].end",
-            "changes[].expect",
         ),
     ),
     Operation(

@@ -101,12 +101,26 @@ class ReadLines(Params, frozen=True, kw_only=True):
     at: Annotated[Version | None, Meta(description="An earlier state, '@N'.")] = None
 
 
-class Replacement(Params, frozen=True, kw_only=True):
-    """One passage to find and what to put in its place."""
+class Replacement(Params, frozen=True, kw_only=True, omit_defaults=True):
+    """A change, in one of two forms: {search, replace}, or lines by number {start, end, expect, replace}."""
 
-    search: Annotated[str, Meta(description="The present text, copied exactly from a read.", min_length=1)]
-    replace: Annotated[str, Meta(description="The new text; '' removes the passage.")]
+    search: Annotated[
+        Annotated[str, Meta(min_length=1)] | None, Meta(description="The present text, copied exactly from a read.")
+    ] = None
+    replace: Annotated[str | None, Meta(description="The new text; '' removes the passage.")] = None
     expected_count: Annotated[int, Meta(description="How often `search` must stand; all are replaced.", ge=1)] = 1
+    fuzzy: Annotated[
+        bool | None,
+        Meta(
+            description="true: where `search` is misquoted, take the one place that is nearly so; false: refuse. "
+            "Without it the policy says."
+        ),
+    ] = None
+    start: Annotated[Count | None, Meta(description="Instead of `search`: the first line to replace, 1-based.")] = None
+    end: Annotated[Count | None, Meta(description="With `start`: the last line, included.")] = None
+    expect: Annotated[
+        str | None, Meta(description="With `start`: the text that these lines hold; refused if they hold another.")
+    ] = None
 
 
 class ChangeParams(Params, frozen=True, kw_only=True):

@@ -15,10 +15,18 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The base of all answers."""
 
 
+class Lines(Result, frozen=True, kw_only=True):
+    """1-based lines, ends included (end < start: nothing there any more)."""
+
+    start: int
+    end: int
+
+
 class ChangedPath(Result, frozen=True, kw_only=True):
     path: str
     before: str | None = None  # version_id, null: was absent
     after: str | None = None  # version_id, null: is absent now, or not applied
+    landed: tuple[Lines, ...] = ()  # the lines of `after` that the change wrote
 
 
 class ClashText(Result, frozen=True, kw_only=True):

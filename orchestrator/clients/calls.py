@@ -135,7 +135,7 @@ class AgentCalls:
         base: str | int | None = None,
         supersedes: str | int | None = None,
     ) -> r.ChangeAnswer:
-        """Change passages of one file by search and replace; all of them or none.
+        """Change passages of one file, by search and replace or by line numbers; all of them or none.
 
         A stale edit is rebased where that is safe, else it becomes a conflict that waits.
         """

@@ -10,8 +10,8 @@ import msgspec
 from orchestrator.core.ids import Digest, WorkspacePath
 
 Rung = Literal["current", "shifted", "anchored", "fuzzy", "merged"]
-"""How a patch came to fit: on its own base, moved with its lines, found again in the same symbol,
-found by likeness, or by three-way merge."""
+"""How a patch came to fit: on its own base, moved with its lines, found again in the same
+symbol or between the same lines, found by likeness, or by three-way merge."""
 
 RUNGS: Final[tuple[Rung, ...]] = ("current", "shifted", "anchored", "fuzzy", "merged")
 """From the surest down."""

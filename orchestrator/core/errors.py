@@ -387,6 +387,14 @@ class SearchNotFound(CallerError):
 
     code = "search_not_found"
     hint = "Copy the lines exactly from a fresh read; the nearest places are shown."
+    differences: tuple[str, ...] = ()  # at each of `nearest`; they quote the file, so they go where its lines go
+
+
+class ExpectMismatch(SearchNotFound):
+    """Other lines stand there than those that are expected."""
+
+    code = "expect_mismatch"
+    hint = "Look at the lines that are shown, then send start, end and expect as they stand there."
 
 
 class SearchAmbiguous(CallerError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from orchestrator.api import results as r
-from orchestrator.core.content import IntendedPath, PathChange
+from orchestrator.core.content import IntendedPath, LineHunk, PathChange
 from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.decisions.patching import EMPTY
 from orchestrator.core.errors import Aborted, VersionUnknown
@@ -275,7 +275,7 @@ class Answers:
             message=f"nothing was changed; sent without preview, this would be: {would_be}",
             diff=diff,
             diff_truncated=truncated,
-            paths=tuple(r.ChangedPath(path=item.path) for item in plan.parts),
+            paths=tuple(r.ChangedPath(path=item.path, landed=landed(item.hunks)) for item in plan.parts),
             rung=plan.rung,
             score=plan.score,
             base=show(plan.base) if plan.base else None,
@@ -309,7 +309,13 @@ def _path_of(changed: PathChange, version: Seq) -> r.ChangedPath:
         path=changed.path,
         before=show(changed.previous) if changed.previous else None,
         after=show(version) if changed.after is not None else None,
+        landed=landed(changed.hunks),
     )
+
+
+def landed(hunks: Sequence[LineHunk]) -> tuple[r.Lines, ...]:
+    """The lines that a change wrote, as callers count them."""
+    return tuple(r.Lines(start=hunk.new_start + 1, end=hunk.new_start + hunk.new_len) for hunk in hunks)
 
 
 def _applied_message(
@@ -318,7 +324,12 @@ def _applied_message(
     names = ", ".join(changed.path for changed in paths[:NAMED_PATHS])
     if len(paths) > NAMED_PATHS:
         names += f" and {len(paths) - NAMED_PATHS} more paths"
-    how = {"shifted": ", moved along with others' lines", "merged": ", merged with others' changes"}.get(rung, "")
+    how = {
+        "shifted": ", moved along with others' lines",
+        "anchored": ", found again where others moved it",
+        "fuzzy": ", found by likeness: look at the diff",
+        "merged": ", merged with others' changes",
+    }.get(rung, "")
     if by := rules(settled):
         how += f" (settled by rule: {by}; see merge)"
     return f"{operation}: {names} is at {show(version)}{how}"

@@ -10,7 +10,7 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.api import results as r
-from orchestrator.core.content import IntendedPath
+from orchestrator.core.content import RUNGS, IntendedPath
 from orchestrator.core.decisions.commands import Command, Wish
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need, Outcome
 from orchestrator.core.errors import (
@@ -81,6 +81,7 @@ class Changer:
                     answer = await self._clashing.instead(command, wanted, outcome, facts, shows=shows)
                     return Carried(_warned(answer, crossing))
                 outcome = _warned(outcome, crossing)
+                asks = (*asks, *self._unsure(outcome, wanted))
                 if wanted.preview:
                     would_be = "waiting" if asks else "applied" if outcome.parts else "conflict"
                     return Carried(await self._answers.of_plan(outcome, would_be=would_be, shows=shows), outcome)
@@ -127,6 +128,14 @@ class Changer:
         if 0 < len(hidden) < len(command.paths):
             asks.append(NeedApproval("builtin.uncover", f"it brings what {hidden[0]} hides to a path that is shown"))
         return () if wanted.vouched else tuple(asks)
+
+    def _unsure(self, plan: Apply, wanted: Wanted) -> tuple[NeedApproval, ...]:
+        """What a person must say yes to because of how the change came to fit."""
+        lowest = self._s.policy.edits.lowest_rung
+        if wanted.vouched or plan.reverts or RUNGS.index(plan.rung) <= RUNGS.index(lowest):
+            return ()
+        reason = f"it fits as {plan.rung} (score {plan.score:g}), and below {lowest} a person decides"
+        return (NeedApproval("edits.lowest_rung", reason),)
 
     def refuse_early(self, caller: Caller, *wishes: Wish) -> None:
         """Refuse by name what policy denies whatever is there, before anything is opened. Raises Denied."""

@@ -17,7 +17,7 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Action
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.encoding import decode, remembered
-from orchestrator.core.text.locate import Replacement
+from orchestrator.core.text.locate import Change
 from orchestrator.core.text.patch import FilePatch
 
 AllFacts = Mapping[WorkspacePath, Facts]
@@ -89,7 +89,7 @@ class _One(msgspec.Struct, frozen=True, kw_only=True):
 class Edit(_One, frozen=True, kw_only=True):
     """Search and replace."""
 
-    changes: tuple[Replacement, ...]
+    changes: tuple[Change, ...]
     base_rule: Rule = "seen"
     reads: bool = True
 

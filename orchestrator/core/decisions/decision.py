@@ -10,7 +10,7 @@ from orchestrator.core.content import LineHunk, Rung
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.conflicts import ClashRegion
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
-from orchestrator.core.policy.rules import Edits
+from orchestrator.core.policy.rules import EditRules
 from orchestrator.core.settling import SettledRegion, SettleRule
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.symbols import Outline
@@ -47,7 +47,7 @@ class Facts(msgspec.Struct, frozen=True):
     contents: Mapping[Digest, bytes] = {}
     blind: bool = False  # the caller may not know the content: no outcome may depend on it
     outlines: Mapping[Digest, Outline | None] = {}  # of contents; None: no text
-    edits: Edits | None = None  # what policy lets a merge settle; None: nothing, it merges as git does
+    edits: EditRules | None = None  # what policy lets a merge settle; None: nothing, it merges as git does
     trouble: OrchestratorError | None = None  # why nothing can be said of it: no regular file, or too large a one
 
 

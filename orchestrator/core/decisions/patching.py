@@ -1,31 +1,31 @@
 """How a change comes to fit the file as it is now: on its base, moved, merged, or not at all.
 
 The ladder: `current` (the base is what the file holds), `shifted` (others changed other lines,
-and every line that it replaces stands unchanged), `merged` (three-way, as `git
-merge-file` does it), else a clash.
+and every line that it replaces stands unchanged), `anchored` (the passage was moved or indented
+with the symbol that it stands in, or indented where it stands), `fuzzy` (it stands there nearly
+as quoted), `merged` (three-way, as `git merge-file` does it), else a clash.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
-from orchestrator.core.content import LineHunk, Rung, digest_of
+from orchestrator.core.content import RUNGS, LineHunk, Rung, digest_of
+from orchestrator.core.decisions.anchoring import found_again, untouched
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Held, Need, Outcome, Part
+from orchestrator.core.decisions.locating import Locate, Place, located, text_of
 from orchestrator.core.decisions.merging import combine
 from orchestrator.core.decisions.permissions import with_bits
 from orchestrator.core.errors import (
     BaseRequired,
-    BinaryFile,
-    CallerError,
     CharacterNotEncodable,
     FileExists,
     FileNotFound,
     NothingToChange,
     PatchInvalid,
-    SearchAmbiguous,
-    SearchNotFound,
     StaleBase,
 )
 from orchestrator.core.events.conflicts import ClashRegion
@@ -45,27 +45,17 @@ from orchestrator.core.text.encoding import (
     replace_text,
     splice,
 )
-from orchestrator.core.text.excerpt import render
-from orchestrator.core.text.locate import Replacement, locate_changes
+from orchestrator.core.text.locate import Change, Found, Passage, locate_changes
 from orchestrator.core.text.merging.settle import Unsettled
 from orchestrator.core.text.patch import FilePatch, locate_patch
 
 EMPTY = Document((), ())
 """The text of a file without lines."""
 
-Locate = Callable[[Document], list[Edit]]
-"""Where a change goes in a document; raises the search errors."""
 
-SHOWN_AROUND = 3
-"""Lines shown around each place that a refusal points to."""
-
-SHOWN_MOST = 60
-"""Lines of one such place that are shown."""
-
-
-def edit(changes: Sequence[Replacement], facts: Facts) -> Outcome:
+def edit(changes: Sequence[Change], facts: Facts) -> Outcome:
     """Search and replace. Raises FileNotFound, BinaryFile, and what `locate_changes` raises."""
-    return _located(lambda document: locate_changes(document, changes), facts)
+    return _located(partial(locate_changes, changes=changes), facts)
 
 
 def patch(parsed: FilePatch, facts: Facts) -> Outcome:
@@ -80,10 +70,15 @@ def patch(parsed: FilePatch, facts: Facts) -> Outcome:
         raise FileNotFound(facts.path, "there is no such file")
     if facts.base is None:
         raise base_required(facts.path, "a patch is read against the version that it was made from")
-    outcome = _located(lambda document: locate_patch(parsed, document), facts)
+    outcome = _located(partial(_hunks, parsed), facts)
     if parsed.headed and parsed.new_path is None:
         return _emptied(outcome, facts)
     return with_bits(outcome, parsed, facts.held)
+
+
+def _hunks(parsed: FilePatch, document: Document, *, lenient: bool) -> Found:
+    edits = locate_patch(parsed, document)
+    return Found(tuple(Passage(edit.start, edit.start + edit.length, (edit,)) for edit in edits))
 
 
 def create(content: str, facts: Facts) -> Apply:
@@ -104,7 +99,7 @@ def append(content: str, facts: Facts) -> Apply:
     """More text at the end of what is there now, whatever that is."""
     if facts.held is None:
         return create(content, facts)
-    document = _text_of(facts.held, facts.path)
+    document = text_of(facts.held, facts.path)
     whole = replace_text(document, document.text + content)
     return _applied(facts, facts.held, document, whole, "current", seen_whole=False)
 
@@ -173,7 +168,7 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
         return msgspec.structs.replace(_clash(facts, new, regions), settleable=merged.settleable)
     final = new.final_newline if new.final_newline != old.final_newline else current.final_newline
     after = splice(current, edits_between(current, merged.lines, final or not current.lines))
-    rung: Rung = "shifted" if anchors and merged.beyond is None and _untouched(old, current, anchors) else "merged"
+    rung: Rung = "shifted" if anchors and merged.beyond is None and untouched(old, current, anchors) else "merged"
     if after == current:
         raise NothingToChange(
             f"{facts.path} holds this change already",
@@ -190,124 +185,50 @@ def base_required(path: WorkspacePath, why: str, *, unreadable: bool = False) ->
 
 
 def _located(locate: Locate, facts: Facts) -> Outcome:
-    held, base = facts.held, facts.base
+    """The outcome of a change that names passages: found first, then carried to what the file holds."""
+    place = located(locate, facts)
+    if isinstance(place, Need):
+        return place
+    held, found, edits = facts.held, place.found, place.found.edits
+    rung: Rung = "fuzzy" if found.alike else "current"
     if held is None:
-        if base is None:
-            raise FileNotFound(facts.path, "there is no such file")
-        return _onto_nothing(locate, facts)
-    current = _text_of(held, facts.path)
-    if base is None or base.digest == held.digest:
-        edits = _found(locate, current, current, facts.path)
-        seen_whole = bool(base and base.seen_whole)
-        return _edited(facts, held, current, edits, seen_whole=seen_whole)
-    if base.digest not in facts.contents:
-        return Need((base.digest,))
-    old = decode(facts.contents[base.digest], like=current.encoding)
-    if old is None:
-        raise BinaryFile(facts.path, f"its content at {show(base.version)} is not text")
-    try:
-        edits = locate(old)
-    except SearchNotFound as error:
-        if base.implied:
-            return _on_current(locate, facts, held, current)
-        raise _not_in_base(locate, error, current, facts) from None
-    except SearchAmbiguous as error:
-        error.message = f"at {show(base.version)}, the base: {error.message}"
-        error.details.setdefault("path", facts.path)
-        error.details["base"] = show(base.version)
-        raise
-    return rebase(old, splice(old, edits), facts, anchors=[(e.start, e.length) for e in edits])
+        return _clash(facts, splice(place.document, edits), ())
+    if not place.on_current:
+        return _onto_current(place, facts)
+    seen_whole = bool(facts.base and facts.base.seen_whole) and not place.warnings
+    applied = _edited(facts, held, place.document, edits, rung, seen_whole=seen_whole)
+    if place.warnings:
+        applied = msgspec.structs.replace(applied, base=facts.version, warnings=place.warnings)
+    return msgspec.structs.replace(applied, score=found.score)
 
 
-def _on_current(locate: Locate, facts: Facts, held: Held, current: Document) -> Apply:
-    """The implied base lacks the text; take the file as it is, if the text stands there."""
-    edits = _found(locate, current, current, facts.path)
-    applied = _edited(facts, held, current, edits, seen_whole=False)
-    warning = (
-        f"the text is not in {show(facts.base.version) if facts.base else '?'}, the version this session saw last; "
-        f"it was found in the present one, {show(facts.version or 0)}"
-    )
-    return Apply(parts=applied.parts, rung=applied.rung, base=facts.version, warnings=(warning,))
+def _onto_current(place: Place, facts: Facts) -> Outcome:
+    """From the base to what the file holds: moved with its lines, found again, or merged, else a clash."""
+    old, found = place.document, place.found
+    anchors = [(edit.start, edit.length) for edit in found.edits]
+    again = found_again(old, found, facts, anchors)
+    if isinstance(again, Need):
+        return again
+    if again is None:
+        outcome = rebase(old, splice(old, found.edits), facts, anchors=anchors)
+        if not isinstance(outcome, Apply):
+            return outcome
+        rung = max(outcome.rung, "fuzzy" if found.alike else "current", key=RUNGS.index)
+        return msgspec.structs.replace(outcome, rung=rung, score=min(outcome.score, found.score))
+    applied = _edited(facts, again.held, again.document, again.edits, "anchored", seen_whole=False)
+    if found.alike:
+        return msgspec.structs.replace(applied, rung="fuzzy", score=found.score)
+    return applied
 
 
-def _not_in_base(locate: Locate, error: SearchNotFound, current: Document, facts: Facts) -> CallerError:
-    """The named base lacks the text: show where the present file comes near it."""
-    base = show(facts.base.version) if facts.base else "?"
-    try:
-        locate(current)
-    except (SearchNotFound, SearchAmbiguous) as present:
-        error = SearchNotFound(f"at {base}, the base: {error.message}", details={**present.details, "base": base})
-    except CallerError:
-        pass
-    else:
-        error.message = f"the text is not in {base}, the base, but it stands in the file as it is now"
-        error.hint = "Send the change again without base, or with the present version as base."
-    return _with_lines(error, current, facts.path)
-
-
-def _onto_nothing(locate: Locate, facts: Facts) -> Outcome:
-    """The file is gone since the base: keep what would have become of it."""
-    base = facts.base
-    if base is None or base.implied:
-        raise FileNotFound(facts.path, "the file was deleted or moved since this session saw it")
-    if base.digest not in facts.contents:
-        return Need((base.digest,))
-    old = decode(facts.contents[base.digest])
-    if old is None:
-        raise BinaryFile(facts.path, f"its content at {show(base.version)} is not text")
-    return _clash(facts, splice(old, locate(old)), ())
-
-
-def _found(locate: Locate, document: Document, current: Document, path: WorkspacePath) -> list[Edit]:
-    try:
-        return locate(document)
-    except (SearchNotFound, SearchAmbiguous) as error:
-        raise _with_lines(error, current, path) from None
-
-
-def _with_lines(error: CallerError, current: Document, path: WorkspacePath) -> CallerError:
-    """Add the lines that the next try needs: around the nearest places, or around each of several."""
-    error.details.setdefault("path", path)
-    spans: list[tuple[int, int]] = []
-    for place in error.details.get("nearest", ())[:3]:
-        spans.append((place["line"], place["end_line"]))
-    if isinstance(error, SearchAmbiguous):
-        spans = [(line, line) for line in error.details.get("lines", ())[:5]]
-    if not spans and "line" in error.details:
-        spans = [(error.details["line"], error.details["line"])]
-    blocks: list[str] = []
-    shown: list[tuple[int, int]] = []
-    for start, end in _windows(spans, current.line_count):
-        text, cut = render(current.lines[start - 1 : end], start)
-        blocks.append(text)
-        if not cut:
-            shown.append((start, end))
-    if blocks:
-        error.shown = f"{path}, as it is now:\n" + "…\n".join(blocks)
-        error.shown_lines = tuple(shown)
-    return error
-
-
-def _windows(spans: Sequence[tuple[int, int]], line_count: int) -> list[tuple[int, int]]:
-    """The spans with some lines around each, joined where they touch, none longer than a screen."""
-    windows: list[tuple[int, int]] = []
-    for a, b in sorted(spans):
-        start, end = max(1, a - SHOWN_AROUND), min(line_count, b + SHOWN_AROUND, a + SHOWN_MOST)
-        if windows and start <= windows[-1][1] + 1:
-            windows[-1] = (windows[-1][0], max(end, windows[-1][1]))
-        elif start <= end:
-            windows.append((start, end))
-    return windows
-
-
-def _edited(facts: Facts, held: Held, document: Document, edits: list[Edit], *, seen_whole: bool) -> Apply:
+def _edited(facts: Facts, held: Held, document: Document, edits: list[Edit], rung: Rung, *, seen_whole: bool) -> Apply:
     hunks: list[LineHunk] = []
     shift = 0
     for change in edits:
         hunks.append(LineHunk(change.start, change.length, change.start + shift, len(change.lines)))
         shift += len(change.lines) - change.length
     after = splice(document, edits)
-    return _applied(facts, held, document, after, "current", seen_whole=seen_whole, hunks=tuple(hunks))
+    return _applied(facts, held, document, after, rung, seen_whole=seen_whole, hunks=tuple(hunks))
 
 
 def _applied(
@@ -369,26 +290,8 @@ def line_hunks(before: Document, after: Document) -> tuple[LineHunk, ...]:
     return tuple(LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(before.lines, after.lines))
 
 
-def _untouched(old: Document, current: Document, anchors: Sequence[tuple[int, int]]) -> bool:
-    moved = diff(old.lines, current.lines)
-    return not any(
-        hunk.old_start < start + length and start < hunk.old_start + hunk.old_len
-        for start, length in anchors
-        for hunk in moved
-    )
-
-
 def _encoding_of(held: Held) -> str | None:
     return held.document.encoding if held.document else None
-
-
-def _text_of(held: Held, path: WorkspacePath) -> Document:
-    document = held.document or decode(held.data)
-    if document is None:
-        raise BinaryFile(
-            path, "it is not text, so it has no lines to change", hint="Binary files can be moved or deleted."
-        )
-    return document
 
 
 def _encoded(document: Document, path: WorkspacePath) -> bytes:

@@ -6,12 +6,13 @@ import hashlib
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import msgspec
 
+from orchestrator.core.content import RUNGS
 from orchestrator.core.errors import PolicyInvalid, escaped
 from orchestrator.core.ids import Digest
 from orchestrator.core.policy.match import Pattern, fold_pattern
@@ -24,7 +25,7 @@ from orchestrator.core.policy.rules import (
     DEFAULT_RULE,
     ON_CLASH,
     WORKS,
-    Edits,
+    EditRules,
     LeaseRules,
     Limits,
     Outside,
@@ -38,6 +39,8 @@ T = TypeVar("T")
 KEEP_MAX_BYTES = range(50 * 1024 * 1024 + 1)
 APPROVAL_TTL_S = range(1, 30 * 86_400 + 1)
 LEASE_TTL_S = range(1, 30 * 86_400 + 1)
+MIN_SCORE = (0.8, 1.0)
+MIN_MARGIN = (0.02, 0.1)  # with a score of 0.8 still small enough for the search to find all that comes near
 LEASE_WAIT_S = range(51)  # MCP clients give up on a call after a minute
 _MOST_STARS = 4  # in one glob: each more multiplies the cost of matching a long name
 _TOML_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
@@ -169,8 +172,8 @@ class _Reader:
             return Outside()
         return Outside(keep_max_bytes=most)
 
-    def _edits(self, table: object) -> Edits:
-        usual = Edits()
+    def _edits(self, table: object) -> EditRules:
+        usual = EditRules()
         if not isinstance(table, dict):
             self._wrong("is a table: [edits]", "edits")
             return usual
@@ -179,10 +182,25 @@ class _Reader:
         if type(settle) is not bool:
             self._wrong("true or false", "edits", "settle")
             settle = usual.settle
-        if "settle_rules" not in table:
-            return Edits(settle=settle)
-        named = self._list(table, "settle_rules", "edits", check=lambda text: _known(text, SETTLE_RULES))
-        return Edits(settle=settle, settle_rules=tuple(rule for rule in SETTLE_RULES if rule in named))
+        named: Collection[str] = SETTLE_RULES
+        if "settle_rules" in table:
+            named = self._list(table, "settle_rules", "edits", check=lambda text: _known(text, SETTLE_RULES))
+        fuzzy = self._one_of(table, "fuzzy", (True, False), "edits")
+        return EditRules(
+            fuzzy=usual.fuzzy if fuzzy is None else fuzzy,
+            lowest_rung=self._one_of(table, "lowest_rung", RUNGS, "edits") or usual.lowest_rung,
+            min_score=self._share(table, "min_score", MIN_SCORE, usual.min_score),
+            min_margin=self._share(table, "min_margin", MIN_MARGIN, usual.min_margin),
+            settle=settle,
+            settle_rules=tuple(rule for rule in SETTLE_RULES if rule in named),
+        )
+
+    def _share(self, table: Mapping[str, Any], key: str, known: tuple[float, float], usual: float) -> float:
+        value = table.get(key, usual)
+        if type(value) in (int, float) and known[0] <= value <= known[1]:
+            return float(value)
+        self._wrong(f"a number from {known[0]} to {known[1]}", "edits", key)
+        return usual
 
     def _same_names(self, rules: tuple[Rule, ...]) -> None:
         seen: dict[str, int] = {}

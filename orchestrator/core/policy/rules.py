@@ -7,6 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from orchestrator.core.content import Rung
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.settling import SETTLE_RULES, SettleRule
 
@@ -97,9 +98,13 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     keep_max_bytes: int = 1024 * 1024  # contents up to this size become blobs; a read or a change keeps any
 
 
-class Edits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How far a change may be brought onto what others did meanwhile."""
+class EditRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How an edit may come to fit, and how far it may be brought onto what others did meanwhile."""
 
+    fuzzy: bool = True  # whether a passage that is misquoted may land by likeness, where the call does not say
+    lowest_rung: Rung = "merged"  # what fits by a lower one waits for a person's yes
+    min_score: float = 0.9  # of a place found by likeness, 0.0–1.0
+    min_margin: float = 0.05  # by which it must be liker than any other place
     settle: bool = True  # False: what git would call a conflict is one
     settle_rules: tuple[SettleRule, ...] = SETTLE_RULES  # that may settle a clash without a person
 
@@ -113,7 +118,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     limits: Limits = Limits()
     leases: LeaseRules = LeaseRules()
     outside: Outside = Outside()
-    edits: Edits = Edits()
+    edits: EditRules = EditRules()
     digest: Digest  # of the text it was read from
     source: str  # the file, as messages name it
     own_state: tuple[WorkspacePath, ...] = ()  # the daemon's own files, where the workspace holds them

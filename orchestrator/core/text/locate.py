@@ -12,6 +12,7 @@ import msgspec
 
 from orchestrator.core.errors import (
     ChangesOverlap,
+    ExpectMismatch,
     NothingToChange,
     ParameterInvalid,
     SearchAmbiguous,
@@ -19,18 +20,53 @@ from orchestrator.core.errors import (
     shown_lines,
 )
 from orchestrator.core.text.encoding import Document, Edit, edits_between
+from orchestrator.core.text.landing import Landing, absent, land
 from orchestrator.core.text.lines import plain, split
-from orchestrator.core.text.nearest import nearest
+from orchestrator.core.text.passages import Likeness
 
 _NUMBERED = re.compile(r" *(\d+)\t")
 
 
 class Replacement(msgspec.Struct, frozen=True):
-    """A passage and what shall stand in its place, `expected_count` times."""
+    """A passage and what shall stand in its place, `expected_count` times; by likeness only if that is given."""
 
     search: str
     replace: str
     expected_count: int = 1
+    likeness: Likeness | None = None
+
+
+class LineReplacement(msgspec.Struct, frozen=True):
+    """Lines by number, 1-based and inclusive, the text that they are expected to hold, and the new one."""
+
+    start: int
+    end: int
+    expect: str
+    replace: str
+
+
+Change = Replacement | LineReplacement
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """Lines that a change looks at, 0-based and half-open, and what it does in them; the surest place it has."""
+
+    start: int
+    stop: int
+    edits: tuple[Edit, ...]
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Where changes go. `score`: of the least sure of them; `alike`: one at least does not stand there as quoted."""
+
+    passages: tuple[Passage, ...]
+    score: float = 1.0
+    alike: bool = False
+
+    @property
+    def edits(self) -> list[Edit]:
+        """All of them, ascending."""
+        return sorted((edit for passage in self.passages for edit in passage.edits), key=lambda edit: edit.start)
 
 
 class _Span(NamedTuple):
@@ -58,34 +94,51 @@ def find_exact(text: str, search: str) -> list[int]:
     return found
 
 
-def locate_changes(doc: Document, changes: Sequence[Replacement]) -> list[Edit]:
-    """Where all the changes go, as edits of the document, ascending; they touch changed lines only.
+def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = False) -> Found:
+    """Where all the changes go; their edits touch changed lines only.
 
     Every change is located in the document as it is, none in the result of another. A passage must
     stand there `expected_count` times; for more than one, occurrences are counted from the top
     without overlap, as `str.replace` does. A passage pasted with line numbers is taken without
-    them if it does not stand there with them. Nothing is located unless everything is.
+    them if it does not stand there with them. With `lenient`, one that is expected once and stands
+    nowhere is looked for by likeness, as whole lines, if it allows that. Nothing is located unless
+    everything is.
 
-    Raises ParameterInvalid (no changes, an empty search, a count under 1), NothingToChange,
-    SearchNotFound (`details`: `change`, 0-based, and `nearest`, see `nearest`), SearchAmbiguous
-    (`details`: `change`, `count`, `expected_count`, 1-based `lines` of each occurrence) and
-    ChangesOverlap (`details`: `changes`, `line`). Cost: O(len(text)) for each change.
+    Raises ParameterInvalid (no changes, an empty search, a count under 1, lines that are not there),
+    NothingToChange, SearchNotFound (`details`: `change`, 0-based, and `nearest`, see `nearest`),
+    ExpectMismatch, SearchAmbiguous (`details`: `change`, `count`, `expected_count`, 1-based `lines` of
+    each occurrence) and ChangesOverlap (`details`: `changes`, `line`). Cost: O(len(text)) for each change.
     """
     if not changes:
         raise ParameterInvalid("changes", "there are none")
     text = doc.text
     starts = _Starts(doc.lines)
     spans: list[_Span] = []
+    alike: list[Landing] = []
     for index, change in enumerate(changes):
-        spans += _occurrences(doc, text, starts, index, change)
+        if isinstance(change, LineReplacement):
+            spans.append(_numbered(doc, text, starts, index, change))
+            continue
+        try:
+            spans += _occurrences(doc, text, starts, index, change)
+        except SearchNotFound:
+            search, new = _bare(change)
+            if not lenient or change.likeness is None or change.expected_count > 1:
+                raise absent(doc, index, search) from None
+            alike.append(land(doc, index, search, new, change.likeness))
     spans.sort()
     _check_apart(spans, starts)
-    edits: list[Edit] = []
-    for first, last, group in _passages(text, starts, spans):
-        edits += _edits(doc, text, starts, (first, last), group)
-    if not edits:
+    passages = [
+        Passage(first, last, tuple(_edits(doc, text, starts, (first, last), group)))
+        for first, last, group in _passages(text, starts, spans)
+    ]
+    _check_lines_apart(spans, starts, alike)
+    passages += (Passage(found.start, found.stop, found.edits) for found in alike)
+    score = min((found.score for found in alike), default=1.0)
+    located = Found(tuple(sorted(passages, key=lambda passage: passage.start)), score, bool(alike))
+    if not located.edits:
         raise NothingToChange("the changes leave the text as it is.")
-    return edits
+    return located
 
 
 def strip_line_numbers(text: str) -> str | None:
@@ -131,10 +184,7 @@ def _occurrences(doc: Document, text: str, starts: _Starts, index: int, change: 
         if found and search == new:
             raise NothingToChange(f"change {index + 1}: search and replace are the same.", details={"change": index})
     if not found:
-        raise SearchNotFound(
-            f"change {index + 1}: its search text does not stand in the file.",
-            details={"change": index, "nearest": nearest(doc.lines, split(search)[0])},
-        )
+        raise SearchNotFound(f"change {index + 1}: its search text does not stand in the file.")
     if change.expected_count > 1:
         found = _apart(found, len(search))
     if len(found) != change.expected_count:
@@ -150,6 +200,50 @@ def _occurrences(doc: Document, text: str, starts: _Starts, index: int, change: 
             },
         )
     return (_Span(at, at + len(search), new, index) for at in found)
+
+
+def _bare(change: Replacement) -> tuple[str, str]:
+    """Both texts without the line numbers of an excerpt, if the search has them."""
+    bare = strip_line_numbers(plain(change.search))
+    if bare is None:
+        return change.search, change.replace
+    return bare, strip_line_numbers(plain(change.replace)) or change.replace
+
+
+def _numbered(doc: Document, text: str, starts: _Starts, index: int, change: LineReplacement) -> _Span:
+    """The lines that a change names by number. Raises ParameterInvalid, ExpectMismatch, NothingToChange."""
+    first, last, count = change.start, change.end, doc.line_count
+    if first < 1 or last < first:
+        raise ParameterInvalid("start", f"change {index + 1}: lines {first} to {last} are no range")
+    if last > count:
+        raise ParameterInvalid(
+            "end", f"change {index + 1}: line {last} is beyond the end of the file, which has {count} lines"
+        )
+    present = "\n".join(doc.lines[first - 1 : last])
+    expect, new = plain(change.expect).removesuffix("\n"), plain(change.replace)
+    if present != expect and (bare := strip_line_numbers(expect)) == present:
+        expect, new = bare, strip_line_numbers(new) or new
+    if present != expect:
+        raise ExpectMismatch(
+            f"change {index + 1}: lines {first} to {last} are not those that are expected"
+            f"{_elsewhere(text, expect, starts)}.",
+            details={"change": index, "start": first, "end": last},
+        )
+    if new.removesuffix("\n") == present and new:
+        raise NothingToChange(f"change {index + 1}: expect and replace are the same.", details={"change": index})
+    end = min(starts[last], len(text))
+    if new and not new.endswith("\n") and text[end - 1] == "\n":
+        new += "\n"
+    return _Span(starts[first - 1], end, new, index)
+
+
+def _elsewhere(text: str, expect: str, starts: _Starts) -> str:
+    """Where the expected lines stand instead, if that is one place."""
+    found = find_exact(text, expect) if expect else []
+    if len(found) != 1:
+        return ""
+    line = starts.up_to(found[0])
+    return f"; those begin at line {line}"
 
 
 def _apart(found: Sequence[int], length: int) -> list[int]:
@@ -171,6 +265,18 @@ def _check_apart(spans: Sequence[_Span], starts: _Starts) -> None:
             )
 
 
+def _check_lines_apart(spans: Sequence[_Span], starts: _Starts, alike: Sequence[Landing]) -> None:
+    """As `_check_apart`, by lines, for what was found by likeness."""
+    taken = [(starts.up_to(span.start) - 1, starts.up_to(span.end - 1), span.change) for span in spans]
+    taken += [(found.start, found.stop, found.change) for found in alike]
+    for one, other in pairwise(sorted(taken)):
+        if other[0] < one[1] and {one[2], other[2]} & {found.change for found in alike}:
+            raise ChangesOverlap(
+                f"changes {one[2] + 1} and {other[2] + 1} both go to line {other[0] + 1}.",
+                details={"changes": sorted([one[2], other[2]]), "line": other[0] + 1},
+            )
+
+
 def _passages(text: str, starts: _Starts, spans: Sequence[_Span]) -> Iterator[tuple[int, int, list[_Span]]]:
     """Spans that share lines, with those lines: 0-based, half-open."""
     first = last = -1
@@ -188,7 +294,8 @@ def _passages(text: str, starts: _Starts, spans: Sequence[_Span]) -> Iterator[tu
             first = start
         last = max(last, end)
         group.append(span)
-    yield first, last, group
+    if group:
+        yield first, last, group
 
 
 def _edits(doc: Document, text: str, starts: _Starts, passage: tuple[int, int], group: Sequence[_Span]) -> list[Edit]:

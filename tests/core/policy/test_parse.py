@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.policy.parse import check_policy, parse_policy
 from orchestrator.core.policy.positions import Positions
-from orchestrator.core.policy.rules import Edits, LeaseRules, Limits, Policy, Rule
+from orchestrator.core.policy.rules import EditRules, LeaseRules, Limits, Policy, Rule
 from tests.core.policy.shipped import DEFAULT, POLICIES, READ_ONLY, answer
 
 GOOD = """\
@@ -34,6 +34,11 @@ reason = "because"
 [leases]
 on_clash = "queue"
 max_ttl_s = 600
+
+[edits]
+fuzzy = false
+lowest_rung = "fuzzy"
+min_score = 0.95
 """
 
 
@@ -42,6 +47,7 @@ def test_a_good_policy() -> None:
     assert (policy.name, policy.default, policy.source) == ("good", "ask", "p.toml")
     assert policy.limits == Limits(approval_ttl_s=60)
     assert policy.leases == LeaseRules(on_clash="queue", max_ttl_s=600)
+    assert policy.edits == EditRules(fuzzy=False, lowest_rung="fuzzy", min_score=0.95, min_margin=0.05)
     assert policy.rules == (
         Rule(
             name="r",
@@ -125,6 +131,11 @@ def test_a_policy_survives_the_journal() -> None:
         pytest.param("on_clash", "on_clsh", 19, "leases.on_clsh", "'on_clash'", id="unknown key of leases"),
         pytest.param("max_ttl_s = 600", "max_ttl_s = 0", 20, "leases.max_ttl_s", "1 to", id="no time"),
         pytest.param("max_ttl_s = 600", "max_wait_s = 51", 20, "leases.max_wait_s", "0 to 50", id="a long wait"),
+        pytest.param("[edits]", "[edit]", 22, "edit", "'edits'", id="unknown table of edits"),
+        pytest.param("fuzzy = false", 'fuzzy = "no"', 23, "edits.fuzzy", "True | False", id="no truth value"),
+        pytest.param('"fuzzy"', '"close"', 24, "edits.lowest_rung", "current | shifted", id="no rung"),
+        pytest.param("= 0.95", "= 0.5", 25, "edits.min_score", "0.8 to 1.0", id="a low score"),
+        pytest.param("min_score = 0.95", "min_margin = 0", 25, "edits.min_margin", "0.02 to 0.1", id="no margin"),
         pytest.param("= 60\n", "= = 60\n", 5, "", "not TOML", id="not TOML"),
     ],
 )
@@ -148,7 +159,7 @@ def test_all_problems_at_once_in_order() -> None:
 def test_two_rules_of_one_name() -> None:
     text = GOOD + '\n[[rule]]\nname = "r"\nagents = ["*"]\nactions = ["run"]\npaths = ["**"]\nverdict = "deny"\n'
     (problem,) = check_policy(text, "p.toml")
-    assert (problem.line, problem.key) == (23, "rule[2].name")
+    assert (problem.line, problem.key) == (28, "rule[2].name")
     assert "line 7" in problem.message
 
 
@@ -209,15 +220,17 @@ def test_the_lists_of_secrets_are_one() -> None:
 @pytest.mark.parametrize(
     ("table", "edits"),
     [
-        pytest.param("", Edits(), id="nothing said: all rules"),
-        pytest.param("settle = false", Edits(settle=False), id="as git"),
+        pytest.param("", EditRules(), id="nothing said: all rules"),
+        pytest.param("settle = false", EditRules(settle=False), id="as git"),
         pytest.param(
-            'settle_rules = ["moved", "imports", "moved"]', Edits(settle_rules=("imports", "moved")), id="some rules"
+            'settle_rules = ["moved", "imports", "moved"]',
+            EditRules(settle_rules=("imports", "moved")),
+            id="some rules",
         ),
     ],
 )
-def test_what_a_merge_may_settle(table: str, edits: Edits) -> None:
-    assert parse_policy(GOOD + f"\n[edits]\n{table}\n", source="p.toml").edits == edits
+def test_what_a_merge_may_settle(table: str, edits: EditRules) -> None:
+    assert parse_policy(GOOD[: GOOD.index("[edits]")] + f"[edits]\n{table}\n", source="p.toml").edits == edits
 
 
 @pytest.mark.parametrize(("table", "key", "message"), [
@@ -227,6 +240,6 @@ def test_what_a_merge_may_settle(table: str, edits: Edits) -> None:
     pytest.param("settel = true", "edits.settel", "did you mean 'settle'", id="misspelt key"),
 ])  # fmt: skip
 def test_what_is_wrong_with_edits(table: str, key: str, message: str) -> None:
-    (problem,) = check_policy(GOOD + f"\n[edits]\n{table}\n", "p.toml")
+    (problem,) = check_policy(GOOD[: GOOD.index("[edits]")] + f"[edits]\n{table}\n", "p.toml")
     assert problem.key == key
     assert message in problem.message

@@ -185,7 +185,7 @@ def test_a_newline_in_a_search_matches_any_ending(ends: list[str], codec: str, a
     doc = text_of("".join(map(str.__add__, rows, ends)).encode(codec))
     edits = locate_changes(doc, [Replacement(search=f"{rows[at]}\n{rows[at + 1]}\n", replace=f"{rows[at]}\nnéu\n")])
     rows[at + 1] = "néu"
-    assert encode(splice(doc, edits)) == "".join(map(str.__add__, rows, ends)).encode(codec)
+    assert encode(splice(doc, edits.edits)) == "".join(map(str.__add__, rows, ends)).encode(codec)
 
 
 @pytest.mark.parametrize(("character", "name"), [("€", "U+20AC (€)"), ("\u2028", "U+2028"), ("😀", "U+1F600 (😀)")])

@@ -1,0 +1,201 @@
+"""Where a change's passages stand: in what the file holds, or in the version that its author saw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from orchestrator.core.decisions.decision import Base, Facts, Held, Need
+from orchestrator.core.errors import (
+    BinaryFile,
+    CallerError,
+    ExpectMismatch,
+    FileNotFound,
+    SearchAmbiguous,
+    SearchNotFound,
+)
+from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.text import tokens
+from orchestrator.core.text.encoding import Document, decode
+from orchestrator.core.text.excerpt import fit, render
+from orchestrator.core.text.locate import Found
+
+
+class Locate(Protocol):
+    """Where a change goes in a document, exactly or with `lenient` by likeness too; raises the search errors."""
+
+    def __call__(self, document: Document, *, lenient: bool) -> Found: ...
+
+
+SHOWN_AROUND = 3
+"""Lines shown around each place that a refusal points to."""
+
+SHOWN_MOST = 60
+"""Lines of one such place that are shown."""
+
+SHOWN_TOKENS = 2_500
+"""Of all places together, estimated."""
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a change goes: edits of the file as it is now, or of the base, from which they are yet to be carried."""
+
+    document: Document
+    found: Found
+    on_current: bool
+    warnings: tuple[str, ...] = ()
+
+
+def located(locate: Locate, facts: Facts) -> Place | Need:
+    """Find a change's passages. Raises FileNotFound, BinaryFile, and the search errors with the lines around."""
+    held, base = facts.held, facts.base
+    if held is None:
+        if base is None:
+            raise FileNotFound(facts.path, "there is no such file")
+        return _onto_nothing(locate, facts)
+    current = text_of(held, facts.path)
+    if base is None or base.digest == held.digest:
+        return Place(document=current, found=_found(locate, current, facts.path), on_current=True)
+    if base.digest not in facts.contents:
+        return Need((base.digest,))
+    old = decode(facts.contents[base.digest], like=current.encoding)
+    if old is None:
+        raise BinaryFile(facts.path, f"its content at {show(base.version)} is not text")
+    try:
+        return _before(locate, old, current, facts, base)
+    except SearchAmbiguous as error:
+        error.message = f"at {show(base.version)}, the base: {error.message}"
+        error.details.setdefault("path", facts.path)
+        error.details["base"] = show(base.version)
+        raise
+
+
+def _before(locate: Locate, old: Document, current: Document, facts: Facts, base: Base) -> Place:
+    """In the base; where that is implied, in the present file rather than by likeness."""
+    try:
+        return Place(document=old, found=locate(old, lenient=False), on_current=False)
+    except SearchNotFound:
+        pass
+    if base.implied:
+        try:
+            return _on_current(locate, facts, current, lenient=False)
+        except (SearchNotFound, SearchAmbiguous):
+            pass
+    try:
+        return Place(document=old, found=locate(old, lenient=True), on_current=False)
+    except SearchNotFound as error:
+        if base.implied:
+            return _on_current(locate, facts, current, lenient=True)
+        raise _not_in_base(locate, error, current, facts) from None
+
+
+def text_of(held: Held, path: WorkspacePath) -> Document:
+    """What a path holds, as text. Raises BinaryFile."""
+    document = held.document or decode(held.data)
+    if document is None:
+        raise BinaryFile(
+            path, "it is not text, so it has no lines to change", hint="Binary files can be moved or deleted."
+        )
+    return document
+
+
+def _on_current(locate: Locate, facts: Facts, current: Document, *, lenient: bool) -> Place:
+    """The implied base lacks the text; take the file as it is, if the text stands there."""
+    found = _found(locate, current, facts.path, lenient=lenient)
+    warning = (
+        f"the text is not in {show(facts.base.version) if facts.base else '?'}, the version this session saw last; "
+        f"it was found in the present one, {show(facts.version or 0)}"
+    )
+    return Place(document=current, found=found, on_current=True, warnings=(warning,))
+
+
+def _not_in_base(locate: Locate, error: SearchNotFound, current: Document, facts: Facts) -> CallerError:
+    """The named base lacks the text: show where the present file comes near it."""
+    base = show(facts.base.version) if facts.base else "?"
+    try:
+        locate(current, lenient=False)
+    except (SearchNotFound, SearchAmbiguous) as present:
+        told = type(error)(f"at {base}, the base: {error.message}", details={**present.details, "base": base})
+        if isinstance(present, SearchNotFound):
+            told.differences = present.differences
+        error = told
+    except CallerError:
+        pass
+    else:
+        error.message = f"the text is not in {base}, the base, but it stands in the file as it is now"
+        error.hint = "Send the change again without base, or with the present version as base."
+    return _with_lines(error, current, facts.path)
+
+
+def _onto_nothing(locate: Locate, facts: Facts) -> Place | Need:
+    """The file is gone since the base: keep what would have become of it."""
+    base = facts.base
+    if base is None or base.implied:
+        raise FileNotFound(facts.path, "the file was deleted or moved since this session saw it")
+    if base.digest not in facts.contents:
+        return Need((base.digest,))
+    old = decode(facts.contents[base.digest])
+    if old is None:
+        raise BinaryFile(facts.path, f"its content at {show(base.version)} is not text")
+    return Place(document=old, found=locate(old, lenient=True), on_current=False)
+
+
+def _found(locate: Locate, current: Document, path: WorkspacePath, *, lenient: bool = True) -> Found:
+    try:
+        return locate(current, lenient=lenient)
+    except (SearchNotFound, SearchAmbiguous) as error:
+        raise _with_lines(error, current, path) from None
+
+
+def _with_lines(error: CallerError, current: Document, path: WorkspacePath) -> CallerError:
+    """Add the lines that the next try needs: around the nearest places, or around each of several."""
+    error.details.setdefault("path", path)
+    details = error.details
+    spans = [(place["line"], place["end_line"]) for place in details.get("nearest", ())[:3]]
+    if isinstance(error, SearchAmbiguous):
+        spans = [(line, line) for line in details.get("lines", ())[:5]]
+    if isinstance(error, ExpectMismatch) and "start" in details:
+        spans = [(details["start"], details["end"])]
+    if not spans and "line" in details:
+        spans = [(details["line"], details["line"])]
+    blocks, shown = _shown(spans, current)
+    if blocks:
+        told = zip(spans, error.differences, strict=False) if isinstance(error, SearchNotFound) else ()
+        notes = "".join(f"lines {start}–{end} differ from the search: {text}\n" for (start, end), text in told)
+        error.shown = f"{path}, as it is now:\n" + "…\n".join(blocks) + notes
+        error.shown_lines = tuple(shown)
+    return error
+
+
+def _shown(spans: Sequence[tuple[int, int]], current: Document) -> tuple[list[str], list[tuple[int, int]]]:
+    """Blocks of lines, and which of them are shown whole. The first places have the first claim on the tokens."""
+    room = SHOWN_TOKENS
+    kept: list[tuple[int, int]] = []
+    for start, end in (window for span in spans for window in _windows([span], current.line_count)):
+        last = fit(current.lines, start, end, room)
+        room -= tokens.estimate("".join(current.lines[start - 1 : last])) + 2 * (last + 1 - start)
+        kept.append((start, last))
+        if room < 50:
+            break
+    blocks: list[str] = []
+    shown: list[tuple[int, int]] = []
+    for start, end in _windows(kept, current.line_count, around=0):
+        text, cut = render(current.lines[start - 1 : end], start)
+        blocks.append(text)
+        if not cut:
+            shown.append((start, end))
+    return blocks, shown
+
+
+def _windows(spans: Sequence[tuple[int, int]], line_count: int, *, around: int = SHOWN_AROUND) -> list[tuple[int, int]]:
+    """The spans with some lines around each, joined where they touch, none longer than a screen."""
+    windows: list[tuple[int, int]] = []
+    for a, b in sorted(spans):
+        start, end = max(1, a - around), min(line_count, b + around, a + SHOWN_MOST)
+        if windows and start <= windows[-1][1] + 1:
+            windows[-1] = (windows[-1][0], max(end, windows[-1][1]))
+        elif start <= end:
+            windows.append((start, end))
+    return windows

@@ -1,0 +1,33 @@
+"""What one entry of `changes` asks for: which form it has, and what the policy adds to it."""
+
+from __future__ import annotations
+
+from orchestrator.api import parameters as p
+from orchestrator.core.errors import ParameterInvalid
+from orchestrator.core.policy.rules import EditRules
+from orchestrator.core.text.locate import Change, LineReplacement, Replacement
+from orchestrator.core.text.passages import Likeness
+
+FORMS = "Send {search, replace} or {start, end, expect, replace}."
+
+
+def change_of(change: p.Replacement, at: int, rules: EditRules) -> Change:
+    """The change, `at` counted from 1. Raises ParameterInvalid where it is of no form, or of two."""
+    numbered = {"start": change.start, "end": change.end, "expect": change.expect}
+    given = [name for name, value in numbered.items() if value is not None]
+    if change.search is not None and given:
+        raise ParameterInvalid("changes", f"change {at} has both search and {given[0]}", hint=FORMS)
+    if change.replace is None:
+        raise ParameterInvalid("replace", f"is required (change {at})", hint=f"'' removes the passage. {FORMS}")
+    if change.search is not None:
+        fuzzy = rules.fuzzy if change.fuzzy is None else change.fuzzy
+        likeness = Likeness(min_score=rules.min_score, min_margin=rules.min_margin) if fuzzy else None
+        return Replacement(change.search, change.replace, change.expected_count, likeness)
+    if not given:
+        raise ParameterInvalid("search", f"is required (change {at})", hint=FORMS)
+    if change.start is None or change.end is None or change.expect is None:
+        missing = next(name for name, value in numbered.items() if value is None)
+        raise ParameterInvalid(missing, f"is required beside {given[0]} (change {at})", hint=FORMS)
+    if change.fuzzy is not None or change.expected_count != 1:
+        raise ParameterInvalid("changes", f"change {at}: fuzzy and expected_count go with search", hint=FORMS)
+    return LineReplacement(change.start, change.end, change.expect, change.replace)

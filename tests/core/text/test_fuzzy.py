@@ -1,0 +1,358 @@
+"""Passages that are misquoted: where they land, what is written there, and when they are refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from orchestrator.core.errors import ChangesOverlap, SearchAmbiguous, SearchNotFound
+from orchestrator.core.text.encoding import decode, encode, splice
+from orchestrator.core.text.fuzzy import likely, text_of
+from orchestrator.core.text.landing import as_lines
+from orchestrator.core.text.locate import Change, LineReplacement, Replacement, locate_changes
+from orchestrator.core.text.pairing import pair, squeezed
+from orchestrator.core.text.passages import Likeness, find_passage
+from tests.core.text.strategies import quick
+
+SHOP = """\
+class Shop:
+    def __init__(self, stock):
+        self.stock = stock
+
+    def price(self, item):
+        found = self.stock.find(item)
+        if found is None:
+            raise KeyError(item)
+        return found.price
+
+    def order(self, item, count):
+        price = self.price(item)
+        self.stock.take(item, count)
+        return price * count
+"""
+
+TABS = "func main() {\n\tfor {\n\t\tstep()\n\t\tif done() {\n\t\t\treturn\n\t\t}\n\t}\n}\n"
+
+TWINS = """\
+def load_user(path, strict):
+    data = read(path)
+    check(data, strict)
+    return User(data)
+
+
+def load_group(path, strict):
+    data = read(path)
+    check(data, strict)
+    return Group(data)
+"""
+
+
+def changed(text: str, *changes: Change) -> str:
+    doc = decode(text.encode())
+    assert doc is not None
+    return encode(splice(doc, locate_changes(doc, changes, lenient=True).edits)).decode()
+
+
+def edit(search: str, replace: str, count: int = 1) -> Replacement:
+    return Replacement(search, replace, count, Likeness())
+
+
+@pytest.mark.parametrize(("text", "search", "replace", "old", "new"), [
+    pytest.param(
+        SHOP,
+        "def order(self, item, count):\n    price = self.price(item)\n",
+        "def order(self, item, count):\n    check(count)\n    price = self.price(item)\n",
+        "count):\n        price =", "count):\n        check(count)\n        price =",
+        id="indentation left away",
+    ),
+    pytest.param(
+        SHOP,
+        "  def order(self, item, count):\n    price = self.price(item)\n",
+        "  def order(self, item, count):\n    if count:\n      check(count)\n    price = self.price(item)\n",
+        "count):\n        price =", "count):\n        if count:\n            check(count)\n        price =",
+        id="two blanks for four",
+    ),
+    pytest.param(
+        TABS,
+        "        step()\n        if done() {\n            return\n        }\n",
+        "        step()\n        if done() {\n            if late() {\n                log()\n            }\n"
+        "            return\n        }\n",
+        "\t\tif done() {\n", "\t\tif done() {\n\t\t\tif late() {\n\t\t\t\tlog()\n\t\t\t}\n",
+        id="blanks for tabs",
+    ),
+    pytest.param(
+        SHOP,
+        "        found = self.stock.fnd(item)\n        if found is None:\n            raise KeyError(item)\n",
+        "        found = self.stock.fnd(item)\n        if found is None:\n            raise Absent(item)\n",
+        "KeyError", "Absent",
+        id="a misquoted line that is not changed keeps the file's words",
+    ),
+    pytest.param(
+        SHOP,
+        "        found = self.stok.find(item)\n        if found is None:\n            raise KeyError(item)\n",
+        "        found = self.stok.search(item)\n        if found is None:\n            raise KeyError(item)\n",
+        "stock.find", "stock.search",
+        id="a misquoted line that is changed, word by word",
+    ),
+    pytest.param(
+        SHOP,
+        "        if found is None:\n\n            raise KeyError(item)\n        return found.price\n",
+        "        if found is None:\n\n            raise KeyError(item)\n        return found.cost\n",
+        "found.price", "found.cost",
+        id="a blank line too many",
+    ),
+    pytest.param(
+        SHOP,
+        "        price = self.price(item)\n        self.stock.take(item, count)   \n",
+        "        price = self.price(item)\n",
+        "        self.stock.take(item, count)\n", "",
+        id="a removed line with blanks at its end",
+    ),
+    pytest.param(
+        SHOP,
+        "price=self.price( item )", "price = self.cost(item)", "price = self.price(", "price = self.cost(",
+        id="one line, other blanks",
+    ),
+    pytest.param(
+        TWINS,
+        "def load_group(path, strict):\n    data = read( path )\n    check(data, strict)\n    return Group(data)\n",
+        "def load_group(path, strict):\n    data = read( path )\n    check(data, strict)\n    return Team(data)\n",
+        "Group(data)", "Team(data)",
+        id="the twin that is meant",
+    ),
+    pytest.param(
+        SHOP.replace("\n", "\r\n"),
+        "def order(self, item, count):\n    price = self.price(item)\n",
+        "def order(self, item, count):\n    check(count)\n    price = self.price(item)\n",
+        "count):\r\n        price =", "count):\r\n        check(count)\r\n        price =",
+        id="crlf stays",
+    ),
+])  # fmt: skip
+def test_it_lands(text: str, search: str, replace: str, old: str, new: str) -> None:
+    assert text.count(old) == 1
+    assert changed(text, edit(search, replace)) == text.replace(old, new)
+
+
+@pytest.mark.parametrize(("text", "search", "replace", "error"), [
+    pytest.param(
+        TWINS,
+        "    data = raed(path)\n    check(data, strict)\n", "    data = raed(path)\n    check(data)\n",
+        SearchAmbiguous, id="twins, and nothing says which",
+    ),
+    pytest.param(
+        TWINS,
+        "    data=read(path)\n    check(data, strict)\n", "    check(data)\n",
+        SearchAmbiguous, id="twins, but for blanks",
+    ),
+    pytest.param(
+        TWINS.partition("\n\n\n")[0] + "\n",
+        "def load_users(path, strict):\n    data = read(path)\n    check(data, strict)\n",
+        "def load_users(path, strict):\n    data = read(path)\n    check(data)\n",
+        SearchNotFound, id="another function, one letter away",
+    ),
+    pytest.param("retries = 5\ntimeout_in_seconds = 30\n", "retries = 5\ntimeout_in_seconds = 31\n", "retries = 5\n",
+                 SearchNotFound, id="another number"),
+    pytest.param(
+        SHOP,
+        "        price = self.price(item)\n        self.stock.take(item, count)\n        log(item)\n",
+        "        price = self.price(item)\n        self.stock.take(item, count)\n",
+        SearchNotFound, id="the line to remove is not there",
+    ),
+    pytest.param(
+        SHOP,
+        "        found = self.stock.find(item)\n            raise KeyError(item)\n        return found.price\n",
+        "        return self.stock.find(item).price\n",
+        SearchNotFound, id="a line stands between those that go",
+    ),
+    pytest.param(
+        SHOP,
+        "        self.stok.take(item, count)\n        return price * count\n",
+        "        take(item, count)\n        return price * count\n",
+        SearchNotFound, id="what is replaced reads otherwise there",
+    ),
+    pytest.param(
+        "configure(the_first_of_all_arguments, with_a_long_name)\ngo()\nfinish(the_last_of_arguments, in_the_end)\n",
+        "configure(the_first_of_all_arguments, with_a_long_name)\nfinish(the_last_of_arguments, in_the_end)\n",
+        "configure_and_finish()\n",
+        SearchNotFound, id="a short line stands between those that go",
+    ),
+    pytest.param("x = 1\n" * 500, "x  = 1\n" * 30, "", SearchAmbiguous, id="lines all alike"),
+    pytest.param("abc\n", "zzz\n", "y\n", SearchNotFound, id="nothing like it"),
+])  # fmt: skip
+def test_it_is_refused(text: str, search: str, replace: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        changed(text, edit(search, replace))
+
+
+def test_both_near_places_are_named() -> None:
+    with pytest.raises(SearchAmbiguous) as caught:
+        changed(TWINS, edit("    data = raed(path)\n    check(data, strict)\n", "x\n"))
+    assert caught.value.details == {"change": 0, "count": 2, "lines": [2, 8]}
+
+
+def test_without_leave_nothing_lands_by_likeness() -> None:
+    with pytest.raises(SearchNotFound) as caught:
+        changed(SHOP, Replacement("price=self.price(item)", "x"))
+    assert caught.value.details["nearest"] == [{"line": 12, "end_line": 12, "score": 1.0}]
+
+
+def test_what_was_found_by_likeness_overlaps_too() -> None:
+    with pytest.raises(ChangesOverlap):
+        changed(
+            SHOP,
+            edit("        self.stock.take(item,count)\n        return price * count\n", "        pass\n"),
+            edit("return price * count", "return 0"),
+        )
+
+
+@pytest.mark.parametrize(("search", "told"), [
+    pytest.param("    def price(self, item):\n\tfound = self.stock.find(item)\n", "only indentation differs", id="tab"),
+    pytest.param("found = self.stock.find( item )\n", "only blanks differ", id="blanks"),
+    pytest.param("        found = self.stck.find(item)\n", "line 6: 'stck' ≠ 'stock'", id="one word"),
+    pytest.param(
+        "        found = self.stock.find(item)\n        zzzzzzzz()\n        if found is None:\n",
+        "line 2 is of the search not there", id="a line of the search",
+    ),
+    pytest.param(
+        "        found = self.stock.find(item)\n            raise KeyError(item)\n",
+        "line 7 is of the file not in the search", id="a line of the file",
+    ),
+])  # fmt: skip
+def test_a_refusal_says_what_differs(search: str, told: str) -> None:
+    with pytest.raises(SearchNotFound) as caught:
+        changed(SHOP, Replacement(search, ""))
+    assert caught.value.differences[0] == told
+
+
+# --- properties --------------------------------------------------------------------------------
+
+words = st.sampled_from("alpha beta gamma delta load store user group path data value index check raise".split())
+line = st.tuples(st.integers(0, 3), st.lists(words, min_size=2, max_size=6)).map(
+    lambda made: "    " * made[0] + f"{made[1][0]}({', '.join(made[1][1:])})"
+)
+texts = st.lists(line, min_size=6, max_size=40)
+
+
+@quick
+@given(texts, st.data())
+def test_other_blanks_land_where_the_passage_stands(lines: list[str], draw: st.DataObject) -> None:
+    start = draw.draw(st.integers(0, len(lines) - 2))
+    stop = draw.draw(st.integers(start + 1, min(len(lines), start + 8)))
+    short = [squeezed(text) for text in lines]
+    assume(sum(short[at : at + stop - start] == short[start:stop] for at in range(len(lines))) == 1)
+    wide = draw.draw(st.sampled_from(["\t", "  ", "", "      "]))
+    quoted = [
+        wide + text.strip().replace(", ", draw.draw(st.sampled_from([",", ",  ", ", "]))) for text in lines[start:stop]
+    ]
+    at = draw.draw(st.integers(0, stop - start - 1))
+    new = [*quoted[:at], wide + "brand_new()", *quoted[at + 1 :]]
+    after = changed("\n".join(lines) + "\n", edit("\n".join(quoted) + "\n", "\n".join(new) + "\n")).split("\n")[:-1]
+    assert after[: start + at] == lines[: start + at]
+    assert after[start + at].strip() == "brand_new()"
+    assert after[start + at + 1 :] == lines[start + at + 1 :]
+
+
+@quick
+@given(texts, st.data())
+def test_misquotations_land_right_or_not_at_all(lines: list[str], draw: st.DataObject) -> None:
+    """Characters are dropped or doubled in the quoted lines; whatever lands, lands where they were quoted from."""
+    start = draw.draw(st.integers(0, len(lines) - 2))
+    stop = draw.draw(st.integers(start + 1, min(len(lines), start + 8)))
+    quoted = list(lines[start:stop])
+    for _ in range(draw.draw(st.integers(1, 6))):
+        at = draw.draw(st.integers(0, len(quoted) - 1))
+        where = draw.draw(st.integers(0, len(quoted[at]) - 1))
+        quoted[at] = quoted[at][:where] + draw.draw(st.sampled_from(["", "ee"])) + quoted[at][where + 1 :]
+    assume(all(text.strip() for text in quoted))
+    if squeezed("".join(quoted)) not in squeezed("".join(lines[start:stop])):
+        assume(squeezed("\n".join(quoted)) not in squeezed("\n".join(lines)))
+    try:
+        after = changed(
+            "\n".join(lines) + "\n", edit("\n".join(quoted) + "\n", "\n".join([*quoted, "brand_new()"]) + "\n")
+        ).split("\n")[:-1]
+    except (SearchNotFound, SearchAmbiguous):
+        return
+    [at] = [at for at, text in enumerate(after) if text.strip() == "brand_new()"]
+    assert after[:at] + after[at + 1 :] == lines, "every line of the file keeps its own characters"
+    if at != stop:
+        best = find_passage(lines, quoted)
+        assert squeezed("".join(lines[best.start : best.stop])) == squeezed("".join(lines[start:stop]))
+
+
+@quick
+@given(st.lists(words, min_size=1, max_size=12), st.lists(words, min_size=1, max_size=12), st.integers(0, 4))
+def test_a_pairing_keeps_order_and_reach(passage: list[str], text: list[str], slack: int) -> None:
+    place = pair(passage, text, 0, slack)
+    if place is None:
+        return
+    assert 0 < place.score <= 1
+    assert list(place.pairs) == sorted(set(place.pairs))
+    assert len({i for i, _ in place.pairs}) == len({j for _, j in place.pairs}) == len(place.pairs)
+    assert all(abs(j - i) <= slack for i, j in place.pairs)
+
+
+@quick
+@given(texts, st.data())
+def test_no_place_over_the_bound_is_missed(lines: list[str], draw: st.DataObject) -> None:
+    """`missed` is what it says: every line-by-line place over it is among the candidates."""
+    start = draw.draw(st.integers(0, len(lines) - 2))
+    passage = tuple(map(squeezed, lines[start : start + 3]))
+    text = text_of(lines)
+    found = likely(text, passage)
+    starts = {place.pairs for place in found.places}
+    for at in range(len(lines)):
+        place = pair(passage, text.lines, at, 0)
+        if place is not None and place.score > found.missed + 1e-9:
+            assert place.pairs in starts
+
+
+# --- find_passage ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("near", "anchor", "start"), [
+    pytest.param(3, None, 3, id="where it is said to be"),
+    pytest.param(None, "def b", 3, id="below the anchor"),
+    pytest.param(None, "def a():", 1, id="the first below the anchor"),
+    pytest.param(2, None, None, id="twice, and not there"),
+    pytest.param(None, None, None, id="twice"),
+])  # fmt: skip
+def test_find_passage(near: int | None, anchor: str | None, start: int | None) -> None:
+    lines = ["def a():", "    go()", "def b():", "    go()", ""]
+    if start is None:
+        with pytest.raises(SearchAmbiguous):
+            find_passage(lines, ["    go()"], near=near, anchor=anchor)
+    else:
+        match = find_passage(lines, ["    go()"], near=near, anchor=anchor)
+        assert (match.start, match.stop, match.how) == (start, start + 1, "exact")
+
+
+def test_find_passage_is_as_lenient_as_it_is_told() -> None:
+    match = find_passage(SHOP.split("\n"), ["def order(self,item,count):"])
+    assert (match.start, match.how) == (10, "blanks")
+    with pytest.raises(SearchNotFound):
+        find_passage(SHOP.split("\n"), ["def order(self,item,count):"], lenient=False)
+    with pytest.raises(SearchNotFound):
+        find_passage(SHOP.split("\n"), ["        return found.price"], anchor="no such line at all")
+
+
+# --- lines by number ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "change", "after"), [
+    pytest.param("a\nb\nc\n", LineReplacement(2, 2, "b", "B"), "a\nB\nc\n", id="one line"),
+    pytest.param("a\nb\nc\n", LineReplacement(2, 3, "b\nc\n", "x\ny\nz\n"), "a\nx\ny\nz\n", id="with newlines"),
+    pytest.param("a\nb\nc\n", LineReplacement(1, 2, "a\nb", ""), "c\n", id="removed"),
+    pytest.param("a\nb", LineReplacement(2, 2, "b", "B"), "a\nB", id="the unended line stays unended"),
+    pytest.param("a\n\nb\n", LineReplacement(2, 2, "", "x"), "a\nx\nb\n", id="a blank line"),
+    pytest.param("a\r\nb\r\n", LineReplacement(2, 2, "b\r\n", "B\n"), "a\r\nB\r\n", id="crlf"),
+    pytest.param("a\nb\n", LineReplacement(2, 2, "     2\tb", "     2\tB"), "a\nB\n", id="pasted with numbers"),
+])  # fmt: skip
+def test_lines_by_number(text: str, change: LineReplacement, after: str) -> None:
+    assert changed(text, change) == after
+
+
+def test_whole_lines() -> None:
+    assert as_lines("a\n", "") == (["a"], [])
+    assert as_lines("a", "") == (["a"], [""])
+    assert as_lines("a\n", "b\nc\n") == (["a"], ["b", "c"])

@@ -1,0 +1,208 @@
+"""The ladder through a real daemon: by which rung an edit fits, where it lands, and what a refusal tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.api.results import ChangeAnswer, Lines
+from orchestrator.clients.python import RemoteError, Replacement
+from tests.daemon.running import RunningDaemon
+
+pytestmark = pytest.mark.anyio
+
+SHOP = """\
+class Shop:
+    def price(self, item):
+        found = self.stock.find(item)
+        if found is None:
+            raise KeyError(item)
+        return found.price
+
+    def order(self, item, count):
+        price = self.price(item)
+        self.stock.take(item, count)
+        return price * count
+"""
+
+ORDER = Replacement(
+    search="def order(self, item, count):\n  price = self.price(item)\n",
+    replace="def order(self, item, count):\n  check(count)\n  price = self.price(item)\n",
+)
+
+POLICY = 'name = "ours"\ndefault = "allow"\n\n[edits]\n'
+
+
+def landed(answer: ChangeAnswer) -> tuple[Lines, ...]:
+    return answer.paths[0].landed
+
+
+async def test_an_edit_that_fits_as_it_is_says_where(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "shop.py").write_text(SHOP)
+    async with daemon.client("alice") as alice:
+        change = Replacement(search="        return price * count\n", replace="        return 0\n        # free\n")
+        preview = await alice.edit_file("shop.py", [change], preview=True)
+        answer = await alice.edit_file("shop.py", [change])
+        gone = await alice.edit_file("shop.py", [Replacement(search="        # free\n", replace="")])
+    assert (answer.rung, answer.score) == ("current", 1.0)
+    assert landed(preview) == landed(answer) == (Lines(start=11, end=12),)
+    assert landed(gone) == (Lines(start=12, end=11),), "an empty range: the lines are gone from there"
+
+
+async def test_a_misquoted_edit_lands_by_likeness_and_says_so(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "shop.py").write_text(SHOP)
+    async with daemon.client("alice") as alice:
+        answer = await alice.edit_file("shop.py", [ORDER])
+        await alice.read_file("shop.py")
+    assert (answer.status, answer.rung) == ("applied", "fuzzy")
+    assert answer.score is not None
+    assert 0.8 < answer.score < 1
+    assert landed(answer) == (Lines(start=9, end=9),)
+    assert "likeness" in answer.message
+    assert answer.diff is not None
+    assert "\n+        check(count)\n" in answer.diff
+    written = (daemon.workspace / "shop.py").read_text()
+    assert written == SHOP.replace("count):\n        price", "count):\n        check(count)\n        price")
+
+
+async def test_the_call_may_forbid_likeness(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "shop.py").write_text(SHOP)
+    strict = Replacement(search=ORDER.search, replace=ORDER.replace, fuzzy=False)
+    async with daemon.client("alice") as alice:
+        with pytest.raises(RemoteError) as refused:
+            await alice.edit_file("shop.py", [strict])
+    assert refused.value.code == "search_not_found"
+    assert refused.value.details["nearest"][0]["line"] == 8
+    assert "     9\t        price = self.price(item)\n" in (refused.value.shown or "")
+    assert "lines 8–9 differ from the search: only indentation differs" in (refused.value.shown or "")
+    assert (daemon.workspace / "shop.py").read_text() == SHOP
+
+
+@pytest.mark.parametrize("asked", [None, True], ids=["policy says no", "the call says yes"])
+async def test_the_policy_may_forbid_likeness(base: Path, asked: bool | None) -> None:
+    daemon = RunningDaemon(base)
+    (daemon.state_dir / "policy.toml").write_text(POLICY + "fuzzy = false\n")
+    (daemon.workspace / "shop.py").write_text(SHOP)
+    daemon.start()
+    change = Replacement(search=ORDER.search, replace=ORDER.replace, fuzzy=asked)
+    try:
+        async with daemon.client("alice") as alice:
+            if asked:
+                assert (await alice.edit_file("shop.py", [change])).rung == "fuzzy"
+                return
+            with pytest.raises(RemoteError) as refused:
+                await alice.edit_file("shop.py", [change])
+            assert refused.value.code == "search_not_found"
+    finally:
+        daemon.stop()
+
+
+async def test_what_a_refusal_shows_is_enough_for_the_next_try(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "shop.py").write_text(SHOP)
+    async with daemon.client("alice") as alice:
+        with pytest.raises(RemoteError) as refused:
+            await alice.edit_file(
+                "shop.py",
+                [
+                    Replacement(
+                        search="        self.stok.take(item)\n        return price * count\n",
+                        replace="        take(item)\n        return price * count\n",
+                    )
+                ],
+            )
+        shown = refused.value.shown or ""
+        assert "line 10: 'stok' ≠ 'stock'" in shown or "'stok . take ( item" in shown, shown
+        place = refused.value.details["nearest"][0]
+        rows = [row.partition("\t") for row in shown.splitlines() if "\t" in row]
+        quoted = [text for number, _, text in rows if place["line"] <= int(number) <= place["end_line"]]
+        again = Replacement(search="\n".join(quoted), replace="        pass")
+        answer = await alice.edit_file("shop.py", [again])
+    assert (answer.status, answer.rung) == ("applied", "current")
+
+
+async def test_near_twins_are_both_named(daemon: RunningDaemon) -> None:
+    body = "    data = read(path)\n    check(data)\n"
+    twins = f"def one(path):\n{body}\n\ndef two(path):\n{body}"
+    (daemon.workspace / "twins.py").write_text(twins)
+    async with daemon.client("alice") as alice:
+        with pytest.raises(RemoteError) as refused:
+            await alice.edit_file("twins.py", [Replacement(search="    data=read(path)\n", replace="    data = 1\n")])
+    assert (refused.value.code, refused.value.details["lines"]) == ("search_ambiguous", [2, 7])
+    assert "     2\t" in (refused.value.shown or "")
+    assert "     7\t" in (refused.value.shown or "")
+    assert (daemon.workspace / "twins.py").read_text() == twins
+
+
+async def test_a_passage_that_was_indented_since_is_found_again(daemon: RunningDaemon) -> None:
+    """Before and after lie a stretch of lines that nobody touched, as in a file that a formatter went over."""
+    (daemon.workspace / "shop.py").write_text(SHOP)
+    async with daemon.client("alice") as alice:
+        seen = await alice.read_file("shop.py")
+        deeper = "".join(f"    {line}\n" if line else "\n" for line in SHOP.splitlines())
+        (daemon.workspace / "shop.py").write_text("if True:\n" + deeper)
+        answer = await alice.edit_file(
+            "shop.py",
+            [Replacement(search="        return price * count\n", replace="        return 0\n")],
+            base=seen.version_id,
+        )
+    assert (answer.status, answer.rung) == ("applied", "anchored")
+    assert landed(answer) == (Lines(start=12, end=12),)
+    assert (daemon.workspace / "shop.py").read_text() == "if True:\n" + deeper.replace(
+        "return price * count", "return 0"
+    )
+
+
+async def test_a_rung_below_the_lowest_waits_for_a_person(base: Path) -> None:
+    daemon = RunningDaemon(base)
+    (daemon.state_dir / "policy.toml").write_text(POLICY + 'lowest_rung = "anchored"\n')
+    (daemon.workspace / "shop.py").write_text(SHOP)
+    daemon.start()
+    try:
+        async with daemon.client("alice") as alice:
+            would = await alice.edit_file("shop.py", [ORDER], preview=True)
+            answer = await alice.edit_file("shop.py", [ORDER])
+            assert (would.would_be, answer.status) == ("waiting", "waiting")
+            assert "it fits as fuzzy" in answer.message
+            assert (daemon.workspace / "shop.py").read_text() == SHOP
+            exact = await alice.edit_file("shop.py", [Replacement(search="KeyError", replace="LookupError")])
+            assert exact.status == "applied"
+    finally:
+        daemon.stop()
+
+
+@pytest.mark.parametrize(("change", "code"), [
+    pytest.param({"start": 3, "end": 3, "expect": "found = None", "replace": "x"}, "expect_mismatch", id="other lines"),
+    pytest.param({"start": 4, "end": 3, "expect": "x", "replace": "y"}, "invalid_parameter", id="start after end"),
+    pytest.param({"start": 11, "end": 12, "expect": "x", "replace": "y"}, "invalid_parameter", id="beyond the end"),
+    pytest.param({"start": 3, "end": 3, "replace": "y"}, "invalid_parameter", id="nothing expected"),
+    pytest.param(
+        {"start": 1, "end": 1, "expect": "class Shop:", "replace": "class Shop:"}, "nothing_to_change", id="same"
+    ),
+    pytest.param({"search": "KeyError", "start": 3, "replace": "y"}, "invalid_parameter", id="two forms"),
+    pytest.param({"replace": "y"}, "invalid_parameter", id="no form"),
+    pytest.param({"search": "KeyError"}, "invalid_parameter", id="no replace"),
+    pytest.param({"search": "", "replace": "y"}, "invalid_parameter", id="empty search"),
+    pytest.param({"search": " \n\t\n", "replace": "y"}, "invalid_parameter", id="blank search"),
+    pytest.param({"search": "KeyError", "replace": "KeyError"}, "nothing_to_change", id="search is replace"),
+])  # fmt: skip
+async def test_bad_changes(daemon: RunningDaemon, change: dict[str, object], code: str) -> None:
+    (daemon.workspace / "shop.py").write_text(SHOP)
+    async with daemon.client("alice") as alice:
+        with pytest.raises(RemoteError) as refused:
+            await alice.edit_file("shop.py", [Replacement(**change)])  # type: ignore[arg-type]
+    assert refused.value.code == code
+    if code == "expect_mismatch":
+        assert "     3\t        found = self.stock.find(item)\n" in (refused.value.shown or "")
+    assert (daemon.workspace / "shop.py").read_text() == SHOP
+
+
+async def test_lines_by_number_are_those_of_the_base(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "shop.py").write_text(SHOP)
+    async with daemon.client("alice") as alice:
+        seen = await alice.read_file("shop.py")
+        (daemon.workspace / "shop.py").write_text("import os\n\n\n" + SHOP)
+        change = Replacement(start=11, end=11, expect="        return price * count\n", replace="        return 0\n")
+        answer = await alice.edit_file("shop.py", [change], base=seen.version_id)
+    assert (answer.status, answer.rung) == ("applied", "shifted")
+    assert landed(answer) == (Lines(start=14, end=14),)
