@@ -41,6 +41,7 @@ class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
     approval: Seq | None = None  # the granted request that no longer fitted
     reverts: tuple[Seq, ...] = ()
     names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: who may not see them sees none
+    same_symbol: tuple[str, ...] = ()  # it would apply, but changes what somebody else changed too: policy asks first
 
 
 class ConflictSettled(Event, frozen=True, kw_only=True, tag="conflict_settled"):
