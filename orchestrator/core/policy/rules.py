@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.policy.routes import Checks, Conflicts, Route
 
 Action = Literal["list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"]
 AgentClass = Literal["cloud", "local", "review", "person"]
@@ -105,6 +106,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     limits: Limits = Limits()
     leases: LeaseRules = LeaseRules()
     outside: Outside = Outside()
+    routes: tuple[Route, ...] = ()  # in the file's order; the first that matches decides
+    conflicts: Conflicts = Conflicts()
+    checks: Checks = Checks()
     digest: Digest  # of the text it was read from
     source: str  # the file, as messages name it
     own_state: tuple[WorkspacePath, ...] = ()  # the daemon's own files, where the workspace holds them
