@@ -208,8 +208,19 @@ class ListConflicts(Params, frozen=True, kw_only=True):
 
 class ResolveConflict(Params, frozen=True, kw_only=True):
     conflict: Annotated[Version, Meta(description="'@N' of the conflict.")]
-    choice: Annotated[Literal["current", "proposed", "content"], Meta(description="Which side stands, or `content`.")]
+    choice: Annotated[
+        Literal["current", "proposed", "content", "regions", "review"],
+        Meta(description="Which side stands; or `content`; or a side for each region; or the reviewer's proposal."),
+    ]
     content: Annotated[str | None, Meta(description="With choice 'content': the whole file.")] = None
+    regions: Annotated[
+        dict[str, Literal["current", "proposed"]] | None,
+        Meta(description='With choice "regions": a side by region number, as {"1": "current"}; all must be named.'),
+    ] = None
+    on: Annotated[
+        Version | None,
+        Meta(description="The version that a content was made for; newer changes elsewhere are kept."),
+    ] = None
     reason: Reason = ""
     request_id: RequestId = None
     approver: Annotated[str | None, Meta(description="The approver code.")] = None

@@ -125,6 +125,9 @@ class Answers:
             return r.ChangeAnswer(
                 status="dropped", success=False, message=f"{number} was superseded by {done}", conflict=number
             )
+        if conflict.state == "lapsed":
+            why = "the file holds what it proposed" if conflict.cause == "moot" else "nobody settled it in time"
+            return r.ChangeAnswer(status="dropped", success=False, message=f"{number} lapsed: {why}", conflict=number)
         if conflict.state == "settled":
             return r.ChangeAnswer(
                 status="dropped",
@@ -138,7 +141,7 @@ class Answers:
         return r.ChangeAnswer(
             status="conflict",
             success=False,
-            message=f"{found.path} was changed since, where this change wants to go; it waits as {number}. "
+            message=_waits(conflict)
             + (
                 f"Revert the later change first, or await_change('{number}')."
                 if found.reverts
@@ -277,6 +280,16 @@ class Answers:
             base=show(plan.base) if plan.base else None,
             warnings=plan.warnings,
         )
+
+
+def _waits(conflict: Conflict) -> str:
+    """Why a change waits, and for whom."""
+    found, review = conflict.found, conflict.review
+    why = "was changed since, where this change wants to go"
+    if found.same_symbol:
+        why = f"was changed since in {', '.join(found.same_symbol)}, which this change touches too"
+    asked = f" ({review.reviewer} reviews it)" if review is not None and review.state == "requested" else ""
+    return f"{found.path} {why}; it waits as {show(conflict.seq)}{asked}. "
 
 
 def regions(clashes: tuple[ClashRegion, ...]) -> tuple[r.ClashText, ...]:

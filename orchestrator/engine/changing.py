@@ -17,6 +17,7 @@ from orchestrator.core.errors import (
     CallerError,
     Denied,
 )
+from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import Deny, NeedApproval
@@ -157,7 +158,7 @@ class Changer:
         session = self._s.state.sessions.get(wanted.caller.session)
         return Intent(
             operation=wanted.call.operation.name,
-            origin=wanted.caller.origin(wanted.call),
+            origin=_caused(wanted),
             reverts=command.reverts,
             supersedes=superseded.seq if superseded else None,
             settles=wanted.settles,
@@ -221,6 +222,12 @@ class CallerBusy(CallerError):
 
     def __init__(self, path: WorkspacePath) -> None:
         super().__init__(f"{path} changed again and again while it was written", details={"path": path})
+
+
+def _caused(wanted: Wanted) -> Origin:
+    """A change that settles a conflict is caused by it."""
+    origin = wanted.caller.origin(wanted.call)
+    return origin if wanted.settles is None else msgspec.structs.replace(origin, cause=wanted.settles)
 
 
 def _warned(told: Told, crossing: Crossing) -> Told:

@@ -57,6 +57,7 @@ class Conflict(msgspec.Struct, frozen=True):
     state: ConflictState = "open"
     choice: str | None = None
     change: Seq | None = None  # the intent that settled or superseded it
+    by: str | None = None  # who settled it
     cause: str | None = None  # why it lapsed
     fits: bool = False  # nothing clashes any more, and nobody applied it yet
     reviews: tuple[Review, ...] = ()  # oldest first
@@ -194,8 +195,8 @@ class Pending:
                 self._open[seq] = found.path
                 if found.approval is not None:
                     self._turn(found.approval, successor=seq)
-            case ConflictSettled(conflict=conflict, choice=choice, change=change):
-                self._close(conflict, state="settled", choice=choice, change=change)
+            case ConflictSettled(conflict=conflict, choice=choice, change=change, by=by):
+                self._close(conflict, state="settled", choice=choice, change=change, by=by)
             case ConflictSuperseded(conflict=conflict, change=change):
                 self._close(conflict, state="superseded", change=change)
             case ConflictLapsed(conflict=conflict, cause=why):
