@@ -11,7 +11,7 @@ from orchestrator.core.decisions.patching import EMPTY
 from orchestrator.core.errors import Aborted, VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.conflicts import ApprovalDenied, ClashRegion
+from orchestrator.core.events.conflicts import ApprovalDenied, ClashRegion, ConflictSettled
 from orchestrator.core.events.files import (
     ChangeAborted,
     ChangeApplied,
@@ -132,7 +132,7 @@ class Answers:
             return r.ChangeAnswer(
                 status="dropped",
                 success=False,
-                message=f"{number} was settled: the {conflict.choice} content stands",
+                message=f"{number} was settled: the {conflict.choice} content stands{await self._settlement(conflict)}",
                 conflict=number,
             )
         diff, truncated = (None, False)
@@ -157,6 +157,16 @@ class Answers:
             ),
             regions=regions(found.regions),
         )
+
+    async def _settlement(self, conflict: Conflict) -> str:
+        """Who said so, and why."""
+        stream = f"conflict:{conflict.found.path}"
+        wanted = EventFilter(tags=(tag_of(ConflictSettled),), stream=stream, after=conflict.seq)
+        async for recorded in self._s.journal.events(wanted):
+            event = recorded.event
+            if isinstance(event, ConflictSettled) and event.conflict == conflict.seq:
+                return f", says {event.by}" + (f": {event.reason}" if event.reason else "")
+        return ""
 
     async def conflict_diff(self, conflict: Conflict) -> tuple[str | None, bool]:
         """What choosing the proposed side would change."""

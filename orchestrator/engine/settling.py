@@ -138,9 +138,7 @@ class Settler:
         named = params.regions or {}
         numbers = {str(number) for number in range(1, len(conflict.found.regions) + 1)}
         if sides is None or not numbers:
-            raise ParameterInvalid(
-                "choice", f"{show(conflict.seq)} has no regions", hint="Choose one side, or content."
-            )
+            raise ParameterInvalid("choice", f"{show(conflict.seq)} has no regions: choose one side, or content")
         if named.keys() != numbers:
             raise ParameterInvalid("regions", f"name a side for each of 1 to {len(numbers)}, once")
         choices: dict[int, Side | tuple[str, ...]] = {int(number) - 1: side for number, side in named.items()}
@@ -155,7 +153,7 @@ class Settler:
         choice = params.choice if params.choice in ("current", "proposed") else "content"
         settled = ConflictSettled(
             conflict=conflict.seq,
-            choice=choice,  # type: ignore[arg-type]  # one of the two, or content
+            choice=choice,
             by=caller.agent,
             change=change,
             reason=params.reason,

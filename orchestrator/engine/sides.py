@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from orchestrator.core.conflicts.rebase import Side, assembled, gaps
+from orchestrator.core.conflicts.rebase import GapClashes, Side, assembled, gaps
 from orchestrator.core.decisions.patching import EMPTY
 from orchestrator.core.events.conflicts import ClashRegion, ConflictFound
 from orchestrator.core.ids import Digest

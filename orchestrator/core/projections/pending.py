@@ -124,6 +124,7 @@ class Pending:
     def __init__(self) -> None:
         self._approvals: dict[Seq, Approval] = {}
         self._conflicts: dict[Seq, Conflict] = {}
+        self._settling: dict[Seq, Seq] = {}  # the change by which each was settled
         self._open: dict[Seq, WorkspacePath] = {}  # of these, so that what waits is found however many do not
         self._intents: dict[Seq, Intent] = {}
         self._diverged: list[Seq] = []
@@ -141,6 +142,11 @@ class Pending:
     def open_conflicts(self, path: WorkspacePath | None = None) -> tuple[Conflict, ...]:
         """Conflicts that wait, oldest first."""
         return tuple(self._conflicts[seq] for seq, where in self._open.items() if path in (None, where))
+
+    def settled_by(self, change: Seq) -> Conflict | None:
+        """The conflict that a change settled."""
+        seq = self._settling.get(change)
+        return self._conflicts.get(seq) if seq is not None else None
 
     def granted(self) -> tuple[Approval, ...]:
         """Approvals that a person granted and that did not take effect yet."""
@@ -241,6 +247,8 @@ class Pending:
             self._approvals.update((item.seq, item) for item in part.approvals)
             self._conflicts.update((item.seq, item) for item in part.conflicts)
             self._open.update((item.seq, item.found.path) for item in part.conflicts if item.state == "open")
+            for item in part.conflicts:
+                self._index(item)
             self._intents.update((item.seq, item) for item in part.intents)
             self._diverged += part.diverged
 
@@ -252,8 +260,13 @@ class Pending:
     def _close(self, seq: Seq, **changes: Any) -> None:
         known = self._conflicts.get(seq)
         if known is not None:
-            self._conflicts[seq] = msgspec.structs.replace(known, **changes)
+            closed = self._conflicts[seq] = msgspec.structs.replace(known, **changes)
             self._open.pop(seq, None)
+            self._index(closed)
+
+    def _index(self, conflict: Conflict) -> None:
+        if conflict.state == "settled" and conflict.change is not None:
+            self._settling[conflict.change] = conflict.seq
 
     def _rebase(self, event: ConflictRebased) -> None:
         known = self._conflicts.get(event.conflict)
