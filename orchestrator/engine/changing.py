@@ -30,6 +30,7 @@ from orchestrator.engine.facts import FactFinder
 from orchestrator.engine.landings import Apart
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.reservations import Crossing, Reservations
+from orchestrator.engine.routing import routed
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services, denied
 from orchestrator.engine.wanted import Wanted
 from orchestrator.ports.journal import NewEvent, Unit
@@ -77,7 +78,7 @@ class Changer:
                         details={"path": hidden},
                     )
                 crossing = await self.reservations.crossing(wanted.caller, command.paths, preview=wanted.preview)
-                outcome = await self._decide(command, facts)
+                outcome = routed(self._s, wanted, facts, await self._decide(command, facts))
                 if isinstance(outcome, Clash):
                     answer = await self._clashing.instead(command, wanted, outcome, facts, shows=shows)
                     return Carried(_warned(answer, crossing))

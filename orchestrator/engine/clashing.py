@@ -76,6 +76,7 @@ class Clashing:
             task=session.task if session else None,
             reverts=clash.reverts or command.reverts,
             names=clash.names,
+            same_symbol=clash.same_symbol,
         )
         return NewEvent(f"conflict:{clash.path}", found)
 
