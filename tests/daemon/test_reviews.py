@@ -14,7 +14,7 @@ import pytest
 from anyio import to_thread
 
 from orchestrator.api.results import ChangeAnswer, ConflictInfo
-from orchestrator.clients.python import FileAccess, Replacement
+from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from tests.daemon.running import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -306,3 +306,56 @@ async def test_the_check_command_decides(base: Path, command: str, says: str | N
             assert says in failed["message"]
             assert (daemon.workspace / "a.txt").read_text() == START.replace("two", "two, alice")
             assert list((daemon.state_dir / "checks").iterdir()) == []
+
+
+# --- who may see and say what -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "refused"),
+    [
+        pytest.param(SETTLED, None, id="its region"),
+        pytest.param(SETTLED.replace("six", "SIX"), "outside_regions", id="another line"),
+        pytest.param(SETTLED.replace("four\n", ""), "outside_regions", id="a line less"),
+        pytest.param("", "outside_regions", id="everything"),
+    ],
+)
+async def test_a_reviewer_that_calls_by_itself_is_held_to_the_regions(
+    base: Path, content: str, refused: str | None
+) -> None:
+    with reviewed(base, "", {}) as daemon:
+        code = await daemon.make_approver()
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            token = (await person.agent_add("rev", agent_class="review", approver=code)).token
+            async with daemon.client("rev", token=token) as rev:
+                if refused is None:
+                    assert (await rev.resolve_conflict(number, "content", content=content)).status == "applied"
+                    assert (daemon.workspace / "a.txt").read_text() == SETTLED
+                    return
+                with pytest.raises(RemoteError) as error:
+                    await rev.resolve_conflict(number, "content", content=content)
+                assert (error.value.code, error.value.details["why"]) == ("proposal_refused", refused)
+            assert (daemon.workspace / "a.txt").read_text() == START.replace("two", "two, alice")
+
+
+async def test_a_file_that_reviewers_may_not_read_is_not_sent(base: Path) -> None:
+    hidden = (
+        '[[rule]]\nname = "hide"\nagents = ["class:review"]\nactions = ["read"]\npaths = ["a.txt"]\nverdict = "deny"\n'
+    )
+    with reviewed(base, hidden + route("quick"), {"quick": [BOTH]}) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            await clash(alice, bob)
+            assert (await follow(person, "review_failed"))[0]["code"] == "denied"
+            assert daemon.asked() == []
+
+
+async def test_a_path_that_asks_for_its_agent_is_accepted_by_a_person(base: Path) -> None:
+    asks = '[[rule]]\nname = "look"\nagents = ["bob"]\nactions = ["write"]\npaths = ["a.txt"]\nverdict = "ask"\n'
+    with reviewed(base, asks + route("quick"), {"quick": [BOTH]}) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            await clash(alice, bob)
+            await follow(person, "review_answered")
+            await bob.write_file("b.txt", "x\n", mode="create")  # what comes after has seen the answer
+            assert (await one(person)).state == "answered"
+            assert (daemon.workspace / "a.txt").read_text() == START.replace("two", "two, alice")
