@@ -214,8 +214,8 @@ class ResolveConflict(Params, frozen=True, kw_only=True):
     ]
     content: Annotated[str | None, Meta(description="With choice 'content': the whole file.")] = None
     regions: Annotated[
-        dict[str, Literal["current", "proposed"]] | None,
-        Meta(description='With choice "regions": a side by region number, as {"1": "current"}; all must be named.'),
+        tuple[Literal["current", "proposed"], ...] | None,
+        Meta(description="With choice 'regions': a side for each region, in their order."),
     ] = None
     on: Annotated[
         Version | None,

@@ -135,13 +135,12 @@ class Settler:
     async def _by_region(self, conflict: Conflict, params: p.ResolveConflict) -> bytes:
         """A side for each region. Raises ParameterInvalid."""
         sides = await sides_of(self._s.contents, conflict.found)
-        named = params.regions or {}
-        numbers = {str(number) for number in range(1, len(conflict.found.regions) + 1)}
-        if sides is None or not numbers:
+        named, count = params.regions or (), len(conflict.found.regions)
+        if sides is None or not count:
             raise ParameterInvalid("choice", f"{show(conflict.seq)} has no regions: choose one side, or content")
-        if named.keys() != numbers:
-            raise ParameterInvalid("regions", f"name a side for each of 1 to {len(numbers)}, once")
-        choices: dict[int, Side | tuple[str, ...]] = {int(number) - 1: side for number, side in named.items()}
+        if len(named) != count:
+            raise ParameterInvalid("regions", f"name a side for each of its {count} regions, in their order")
+        choices: dict[int, Side | tuple[str, ...]] = dict(enumerate(named))
         try:
             return encode(sides.chosen(choices))
         except GapClashes as error:

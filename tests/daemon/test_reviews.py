@@ -353,9 +353,12 @@ async def test_a_file_that_reviewers_may_not_read_is_not_sent(base: Path) -> Non
 async def test_a_path_that_asks_for_its_agent_is_accepted_by_a_person(base: Path) -> None:
     asks = '[[rule]]\nname = "look"\nagents = ["bob"]\nactions = ["write"]\npaths = ["a.txt"]\nverdict = "ask"\n'
     with reviewed(base, asks + route("quick"), {"quick": [BOTH]}) as daemon:
+        code = await daemon.make_approver()
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            await clash(alice, bob)
+            number = await clash(alice, bob)
             await follow(person, "review_answered")
-            await bob.write_file("b.txt", "x\n", mode="create")  # what comes after has seen the answer
             assert (await one(person)).state == "answered"
             assert (daemon.workspace / "a.txt").read_text() == START.replace("two", "two, alice")
+            settled = await person.resolve_conflict(number, "review", approver=code)
+            assert settled.status == "applied"
+            assert [item["by"].split(":")[0] for item in await follow(person, "review_accepted")] == ["person"]

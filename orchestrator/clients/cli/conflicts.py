@@ -132,14 +132,16 @@ def _find(settings: Settings, conflict: str) -> r.ConflictInfo:
     raise NoSuchConflict(f"no open conflict is called {conflict}")
 
 
-def _sides(given: str) -> dict[str, Side]:
-    sides: dict[str, Side] = {}
+def _sides(given: str) -> tuple[Side, ...]:
+    sides: dict[int, Side] = {}
     for part in given.split(","):
         match = _REGION.match(part.strip())
-        if match is None or match[1] in sides:
+        if match is None or int(match[1]) in sides:
             usage(f"--region {given}: write each region once, as 1=current,2=proposed")
-        sides[match[1]] = "current" if match[2] == "current" else "proposed"
-    return sides
+        sides[int(match[1])] = "current" if match[2] == "current" else "proposed"
+    if sorted(sides) != list(range(1, len(sides) + 1)):
+        usage(f"--region {given}: name every region, from 1 on")
+    return tuple(sides[number] for number in sorted(sides))
 
 
 def _edited(found: r.ConflictInfo) -> str:
