@@ -206,16 +206,17 @@ class Settler:
             fits=conflict.fits,
             same_symbol=found.same_symbol,
             proposer=_party(await self._briefer.proposer(conflict)),
-            holders=tuple(map(_party, await self._briefer.holders(conflict))),
+            holders=tuple(map(_party, await self._briefer.holders(conflict))) if readable else (),
             reviewer=review.reviewer if review is not None and asked else None,
             deadline=review.deadline if review is not None and review.state == "requested" else None,
             route=route.name if route is not None else None,
-            reviews=await self._reviews(conflict),
+            reviews=await self._reviews(conflict, shown=readable),
             review_diff=await self._review_diff(conflict) if readable else None,
             marked=sides.marked() if sides is not None and sides.regions else None,
         )
 
-    async def _reviews(self, conflict: Conflict) -> tuple[r.ReviewLine, ...]:
+    async def _reviews(self, conflict: Conflict, *, shown: bool) -> tuple[r.ReviewLine, ...]:
+        """Who was asked; what they say may quote the file."""
         lines = []
         for review in conflict.reviews:
             said = await self._proposals.answer(conflict, review) if review.verdict is not None else None
@@ -226,7 +227,7 @@ class Settler:
                     state=review.state,
                     deadline=review.deadline,
                     verdict=review.verdict,
-                    reason=said.reason if said is not None else "",
+                    reason=said.reason if said is not None and shown else "",
                     model=said.model if said is not None else "",
                     code=review.code,
                 )
