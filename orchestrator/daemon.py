@@ -6,7 +6,9 @@ import argparse
 import gc
 import os
 import resource
+import shutil
 import signal
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from importlib import resources
 from pathlib import Path
@@ -37,11 +39,13 @@ from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Step
+from orchestrator.ports.reviewing import Reviewer
 from orchestrator.ports.watching import Watcher
 from orchestrator.servers.auth import Doorkeeper
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind
 from orchestrator.version import VERSION
+from orchestrator.workspace.checking import ScratchChecker
 from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
 from orchestrator.workspace.holding import hold_root, hold_state
 from orchestrator.workspace.local import LocalWorkspace
@@ -188,7 +192,13 @@ class Daemon:
             watcher=watcher,
             signer=KeyFile(Path(config.state_dir)),
             keeper=self._keeper,
+            reviewers=self._reviewers(),
+            checker=ScratchChecker(services.workspace, _scratch(config), dict(os.environ)),
         )
+
+    def _reviewers(self) -> Mapping[str, Reviewer]:
+        """Those that the policy's routes can name."""
+        return {}
 
     # --- the outside --------------------------------------------------------------------
 
@@ -227,6 +237,14 @@ class Daemon:
 
 def _mark(config: Config) -> Path:
     return Path(locations.mark_file(config.workspace_id))
+
+
+def _scratch(config: Config) -> Path:
+    """Where checks run; what a killed daemon left there goes."""
+    folder = Path(config.state_dir) / "checks"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 def _identities(path: str) -> frozenset[tuple[int, int]]:

@@ -222,8 +222,19 @@ class ListConflicts(Params, frozen=True, kw_only=True):
 
 class ResolveConflict(Params, frozen=True, kw_only=True):
     conflict: Annotated[Version, Meta(description="'@N' of the conflict.")]
-    choice: Annotated[Literal["current", "proposed", "content"], Meta(description="Which side stands, or `content`.")]
+    choice: Annotated[
+        Literal["current", "proposed", "content", "regions", "review"],
+        Meta(description="Which side stands; or `content`; or a side for each region; or the reviewer's proposal."),
+    ]
     content: Annotated[str | None, Meta(description="With choice 'content': the whole file.")] = None
+    regions: Annotated[
+        tuple[Literal["current", "proposed"], ...] | None,
+        Meta(description="With choice 'regions': a side for each region, in their order."),
+    ] = None
+    on: Annotated[
+        Version | None,
+        Meta(description="The version that a content was made for; newer changes elsewhere are kept."),
+    ] = None
     reason: Reason = ""
     request_id: RequestId = None
     approver: Annotated[str | None, Meta(description="The approver code.")] = None

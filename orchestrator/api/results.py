@@ -292,6 +292,27 @@ class TaskAnswer(Result, frozen=True, kw_only=True):
     ended: bool
 
 
+class ConflictParty(Result, frozen=True, kw_only=True):
+    """Whose side it is, and what for."""
+
+    agent: str
+    task: str = ""
+    reason: str = ""
+
+
+class ReviewLine(Result, frozen=True, kw_only=True):
+    """One reviewer that was asked."""
+
+    review: str
+    reviewer: str
+    state: Literal["requested", "answered", "failed", "accepted", "rejected"]
+    deadline: int  # ms since the epoch
+    verdict: str | None = None
+    reason: str = ""  # the reviewer's
+    model: str = ""
+    code: str = ""  # why it failed
+
+
 class ConflictInfo(Result, frozen=True, kw_only=True):
     conflict: str
     path: str
@@ -308,6 +329,17 @@ class ConflictInfo(Result, frozen=True, kw_only=True):
     current: str | None = None
     proposed: str | None = None
     diff: str | None = None  # current → proposed
+    state: str = "found"  # found, requested, answered, accepted, rejected, edited, lapsed, superseded
+    fits: bool = False  # newer changes took away what it clashed with
+    same_symbol: tuple[str, ...] = ()  # why a change that would apply waits
+    proposer: ConflictParty | None = None
+    holders: tuple[ConflictParty, ...] = ()  # who made the lines that it clashes with
+    reviewer: str | None = None  # who is asked, or has answered
+    deadline: int | None = None  # of the reviewer who is asked; ms since the epoch
+    route: str | None = None
+    reviews: tuple[ReviewLine, ...] = ()
+    review_diff: str | None = None  # current → what the reviewer proposes
+    marked: str | None = None  # the whole file with diff3 markers where it clashes, to be edited
 
 
 class Conflicts(Result, frozen=True, kw_only=True):

@@ -70,12 +70,6 @@ def rendered(result: r.Result) -> Iterator[str]:
                 ("reason", result.reason),
             )
             yield from diff_lines(result.diff or "")
-        case r.Conflicts():
-            yield from table(
-                (c.conflict, when(c.since), c.agent or "", c.operation, c.path, c.reason) for c in result.conflicts
-            )
-        case r.ConflictInfo():
-            yield from _conflict(result)
         case _:
             yield from _record(result)
 
@@ -251,25 +245,6 @@ def _session(info: r.SessionInfo) -> Iterator[str]:
         if rows:
             yield f"{title}:"
             yield from (f"  {line}" for line in table(rows))
-
-
-def _conflict(info: r.ConflictInfo) -> Iterator[str]:
-    yield from facts(
-        ("conflict", info.conflict),
-        ("file", info.path),
-        ("from", info.agent or ""),
-        ("since", when(info.since)),
-        ("reason", info.reason),
-        ("base", info.base_version or ""),
-        ("current", info.current_version or ""),
-    )
-    for region in info.regions:
-        yield (
-            f"  lines {region.current_start}-{region.current_end} of the current content against "
-            f"{region.proposed_start}-{region.proposed_end} of the proposed"
-        )
-    yield from diff_lines(info.diff or "")
-    yield f"  Settle it: orchestrator conflicts resolve {info.conflict} --choose current|proposed, or --file FILE"
 
 
 def _verdict(ok: bool, text: str) -> Iterator[str]:

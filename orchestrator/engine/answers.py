@@ -11,7 +11,7 @@ from orchestrator.core.decisions.patching import EMPTY
 from orchestrator.core.errors import Aborted, VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.conflicts import ApprovalDenied, ClashRegion
+from orchestrator.core.events.conflicts import ApprovalDenied, ClashRegion, ConflictSettled
 from orchestrator.core.events.files import (
     ChangeAborted,
     ChangeApplied,
@@ -127,11 +127,14 @@ class Answers:
             return r.ChangeAnswer(
                 status="dropped", success=False, message=f"{number} was superseded by {done}", conflict=number
             )
+        if conflict.state == "lapsed":
+            why = "the file holds what it proposed" if conflict.cause == "moot" else "nobody settled it in time"
+            return r.ChangeAnswer(status="dropped", success=False, message=f"{number} lapsed: {why}", conflict=number)
         if conflict.state == "settled":
             return r.ChangeAnswer(
                 status="dropped",
                 success=False,
-                message=f"{number} was settled: the {conflict.choice} content stands",
+                message=f"{number} was settled: the {conflict.choice} content stands{await self._settlement(conflict)}",
                 conflict=number,
             )
         diff, truncated = (None, False)
@@ -140,7 +143,7 @@ class Answers:
         return r.ChangeAnswer(
             status="conflict",
             success=False,
-            message=f"{found.path} was changed since, where this change wants to go; it waits as {number}. "
+            message=_waits(conflict)
             + (
                 f"Revert the later change first, or await_change('{number}')."
                 if found.reverts
@@ -156,6 +159,16 @@ class Answers:
             ),
             regions=regions(found.regions),
         )
+
+    async def _settlement(self, conflict: Conflict) -> str:
+        """Who said so, and why."""
+        stream = f"conflict:{conflict.found.path}"
+        wanted = EventFilter(tags=(tag_of(ConflictSettled),), stream=stream, after=conflict.seq)
+        async for recorded in self._s.journal.events(wanted):
+            event = recorded.event
+            if isinstance(event, ConflictSettled) and event.conflict == conflict.seq:
+                return f", says {event.by}" + (f": {event.reason}" if event.reason else "")
+        return ""
 
     async def conflict_diff(self, conflict: Conflict) -> tuple[str | None, bool]:
         """What choosing the proposed side would change."""
@@ -283,6 +296,16 @@ class Answers:
             merge_truncated=len(plan.settled) > MOST_TOLD,
             warnings=plan.warnings,
         )
+
+
+def _waits(conflict: Conflict) -> str:
+    """Why a change waits, and for whom."""
+    found, review = conflict.found, conflict.review
+    why = "was changed since, where this change wants to go"
+    if found.same_symbol:
+        why = f"was changed since in {', '.join(found.same_symbol)}, which this change touches too"
+    asked = f" ({review.reviewer} reviews it)" if review is not None and review.state == "requested" else ""
+    return f"{found.path} {why}; it waits as {show(conflict.seq)}{asked}. "
 
 
 def regions(clashes: tuple[ClashRegion, ...]) -> tuple[r.ClashText, ...]:

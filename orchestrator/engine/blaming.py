@@ -100,9 +100,20 @@ class Blamer:
         approvals = {authors[part.version].row.approval for part in owned} - {None}
         approvers = {approval: await approver_of(self._s, approval) for approval in approvals}
         return tuple(
-            _lines(path, part, authors[part.version], approvers.get(authors[part.version].row.approval))
+            _lines(
+                path,
+                part,
+                authors[part.version],
+                approvers.get(authors[part.version].row.approval) or self._accepter(authors[part.version]),
+            )
             for part in owned
         )
+
+    def _accepter(self, author: Author) -> str | None:
+        """The person who accepted a reviewer's proposal; a content of their own is theirs already."""
+        change = author.row.change
+        conflict = self._s.state.pending.settled_by(change) if change is not None else None
+        return conflict.by if conflict is not None and conflict.by not in (author.row.agent, "policy") else None
 
 
 def _lines(path: WorkspacePath, part: Owned, author: Author, approver: str | None) -> t.BlamedLines:

@@ -17,6 +17,7 @@ from orchestrator.core.errors import (
     CallerError,
     Denied,
 )
+from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import Deny, NeedApproval
@@ -29,6 +30,7 @@ from orchestrator.engine.facts import FactFinder
 from orchestrator.engine.landings import Apart
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.reservations import Crossing, Reservations
+from orchestrator.engine.routing import routed
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services, denied
 from orchestrator.engine.wanted import Wanted
 from orchestrator.ports.journal import NewEvent, Unit
@@ -76,7 +78,7 @@ class Changer:
                         details={"path": hidden},
                     )
                 crossing = await self.reservations.crossing(wanted.caller, command.paths, preview=wanted.preview)
-                outcome = await self._decide(command, facts)
+                outcome = routed(self._s, wanted, facts, await self._decide(command, facts))
                 if isinstance(outcome, Clash):
                     answer = await self._clashing.instead(command, wanted, outcome, facts, shows=shows)
                     return Carried(_warned(answer, crossing))
@@ -172,7 +174,7 @@ class Changer:
         session = self._s.state.sessions.get(wanted.caller.session)
         return Intent(
             operation=wanted.call.operation.name,
-            origin=wanted.caller.origin(wanted.call),
+            origin=_caused(wanted),
             reverts=command.reverts,
             supersedes=superseded.seq if superseded else None,
             settles=wanted.settles,
@@ -237,6 +239,12 @@ class CallerBusy(CallerError):
 
     def __init__(self, path: WorkspacePath) -> None:
         super().__init__(f"{path} changed again and again while it was written", details={"path": path})
+
+
+def _caused(wanted: Wanted) -> Origin:
+    """A change that settles a conflict is caused by it."""
+    origin = wanted.caller.origin(wanted.call)
+    return origin if wanted.settles is None else msgspec.structs.replace(origin, cause=wanted.settles)
 
 
 def _warned(told: Told, crossing: Crossing) -> Told:

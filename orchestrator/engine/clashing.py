@@ -77,6 +77,7 @@ class Clashing:
             reverts=clash.reverts or command.reverts,
             names=clash.names,
             settleable=clash.settleable,
+            same_symbol=clash.same_symbol,
         )
         return NewEvent(f"conflict:{clash.path}", found)
 

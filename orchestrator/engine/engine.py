@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -44,6 +44,7 @@ from orchestrator.engine.arriving import Arrivals
 from orchestrator.engine.auditing import Auditor
 from orchestrator.engine.baseline import Baseline
 from orchestrator.engine.blaming import Blamer
+from orchestrator.engine.briefing import Briefer
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.catching_up import Chronicler
 from orchestrator.engine.changing import Changer
@@ -59,10 +60,13 @@ from orchestrator.engine.listing import Lister
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.people import DaemonFacts, People
+from orchestrator.engine.proposals import Proposals
 from orchestrator.engine.reading import Reader
+from orchestrator.engine.rebasing import Rebaser
 from orchestrator.engine.rebuilding import Rebuilder
 from orchestrator.engine.recovery import Recovery
 from orchestrator.engine.redacting import Redactor
+from orchestrator.engine.reviewing import Reviewing
 from orchestrator.engine.sealing import Sealer
 from orchestrator.engine.searching import Searcher
 from orchestrator.engine.services import Services
@@ -74,8 +78,11 @@ from orchestrator.engine.undoing import Undoer
 from orchestrator.engine.watching import Watching
 from orchestrator.engine.writing import Writer
 from orchestrator.logs import logger
+from orchestrator.ports.checking import Checker
 from orchestrator.ports.keeping import JournalKeeper
 from orchestrator.ports.machine import Signer
+from orchestrator.ports.parsing import Parser
+from orchestrator.ports.reviewing import Reviewer
 from orchestrator.ports.watching import Watcher
 
 Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
@@ -98,6 +105,9 @@ class Engine:
         signer: Signer,
         keeper: JournalKeeper,
         watcher: Watcher | None = None,
+        reviewers: Mapping[str, Reviewer] | None = None,
+        checker: Checker | None = None,
+        parser: Parser | None = None,
     ) -> None:
         self._s = services
         observer, effects = Observer(services, services.holder_of), Effects(services)
@@ -109,6 +119,8 @@ class Engine:
         self.baseline = Baseline(services, observer, absorber)
         self._watching = Watching(services, observer, absorber, watcher)
         self._granter = Granter(services, observer, effects, answers, gate)
+        proposals, briefer = Proposals(services, changer, checker, parser), Briefer(services)
+        self.reviewing = Reviewing(services, Rebaser(services, observer), proposals, briefer, reviewers or {})
         self._leaser = Leaser(services, paths)
         self._stacks = Stacks(services, answers)
         self._sealer = Sealer(services, signer)
@@ -140,7 +152,7 @@ class Engine:
             Traveller(services, paths, self.baseline),
             Writer(services, changer, effects, answers, paths),
             Undoer(services, changer, answers),
-            Settler(services, changer, answers, gate),
+            Settler(services, changer, answers, gate, proposals, briefer, self.reviewing.route),
             self._granter,
             self._leaser,
             self._stacks,
@@ -168,10 +180,12 @@ class Engine:
             await self._leaser.expire()
             await self.baseline.scan()
             await self._granter.resume()
+            await self.reviewing.resume()
             self._s.in_background(self.baseline.keep)
             await self._sealer.begin()
             async with anyio.create_task_group() as clocks:
                 clocks.start_soon(self._expire)
+                clocks.start_soon(self.reviewing.run)
                 clocks.start_soon(self._watching.run)
                 clocks.start_soon(self._sealer.duty)
                 clocks.start_soon(self._checking.run)

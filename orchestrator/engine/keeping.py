@@ -125,11 +125,17 @@ class Keeping:
         events: list[Event | Intent] = [*pending.open_intents()]
         events += [approval.request for approval in (*pending.waiting(), *pending.granted())]
         events += [conflict.found for conflict in pending.open_conflicts()]
+        proposals = {
+            review.proposal
+            for conflict in pending.open_conflicts()
+            for review in conflict.reviews
+            if review.proposal is not None
+        }
         for seq in pending.diverged:
             recorded = await self._s.journal.event(seq)
             if recorded is not None:
                 events.append(recorded.event)
-        return frozenset(digest for event in events for digest in _contents(event))
+        return frozenset(digest for event in events for digest in _contents(event)) | proposals
 
 
 def backup_place(directory: str, *, workspace: str, state_dir: str) -> Path:

@@ -27,7 +27,7 @@ from orchestrator.engine.observing import Observer
 from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 
-RESERVED = re.compile(r"(person:|class:|outside\Z|unnamed\Z)")
+RESERVED = re.compile(r"(person:|class:|reviewer:|outside\Z|unnamed\Z)")
 
 
 class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from orchestrator.core.events.files import (
     StrayKept,
 )
 from orchestrator.core.events.keeping import ContentRedacted, PayloadRedacted
+from orchestrator.core.events.reviews import ConflictRebased, ReviewAnswered
 from orchestrator.core.ids import Digest, parse_digest, parse_seq, show
 from orchestrator.core.redaction import fields_to_blank
 from orchestrator.engine.approver import ApproverGate
@@ -170,6 +171,11 @@ def _contents(event: Event) -> Iterator[tuple[Digest, str]]:
         case ConflictFound(path=path, proposed=proposed):
             if proposed is not None:
                 yield proposed, path
+        case (
+            ConflictRebased(proposed=proposed, conflict=conflict) | ReviewAnswered(proposal=proposed, conflict=conflict)
+        ):
+            if proposed is not None:
+                yield proposed, f"what is proposed for {show(conflict)}"
         case StrayKept(digest=digest):
             yield digest, "a leftover"
         case _:

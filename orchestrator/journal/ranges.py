@@ -30,6 +30,7 @@ from orchestrator.core.events.files import (
     StrayKept,
 )
 from orchestrator.core.events.keeping import CheckpointSigned, ContentRedacted, ContentsCollected, PayloadRedacted
+from orchestrator.core.events.reviews import ConflictRebased, ReviewAnswered
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.keeping import ArchiveMissing
 from orchestrator.core.projections.history import DigestLearned, VersionRow, history
@@ -50,6 +51,8 @@ TELLING = frozenset(
         FileCreatedOutside,
         FileRemovedOutside,
         ConflictFound,
+        ConflictRebased,
+        ReviewAnswered,
         StrayKept,
         CheckpointSigned,
         PayloadRedacted,
@@ -118,7 +121,7 @@ def kept_contents(event: Event) -> Iterator[Digest]:
         case FileChangedOutside(after=after, kept=True) | FileCreatedOutside(after=after, kept=True):
             if after is not None:
                 yield after
-        case ConflictFound(proposed=proposed):
+        case ConflictFound(proposed=proposed) | ConflictRebased(proposed=proposed) | ReviewAnswered(proposal=proposed):
             if proposed is not None:
                 yield proposed
         case StrayKept(digest=digest):

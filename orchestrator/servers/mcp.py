@@ -191,7 +191,8 @@ def _apart(result: Any) -> tuple[Any, list[str]]:
         case ChangeAnswer(shown=shown):
             return msgspec.structs.replace(result, shown=None), [shown] if shown else []
         case Conflicts(conflicts=waiting):
-            bare = [msgspec.structs.replace(c, base=None, current=None, proposed=None) for c in waiting]
+            whole = {"base": None, "current": None, "proposed": None, "marked": None}
+            bare = [msgspec.structs.replace(c, **whole) for c in waiting]
             head = "from what the file holds to what is proposed"
             parts = [f"{c.conflict} {c.path}, {head}\n{c.diff}" for c in waiting if c.diff]
             return Conflicts(conflicts=tuple(bare)), parts

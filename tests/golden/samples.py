@@ -7,6 +7,7 @@ from orchestrator.core.events import conflicts as c
 from orchestrator.core.events import files as f
 from orchestrator.core.events import keeping as k
 from orchestrator.core.events import leases as l
+from orchestrator.core.events import reviews as v
 from orchestrator.core.events import sessions as s
 from orchestrator.core.events import world as w
 from orchestrator.core.events.base import Event
@@ -157,6 +158,43 @@ SAMPLES: tuple[Event, ...] = (
     k.SegmentArchived(first=Seq(1), last=Seq(20), last_hash="0d" * 32, file="1-20.segment.zst", digest=C, size=4000),
     k.SegmentRestored(first=Seq(1), last=Seq(20), file="1-20.segment.zst"),
     k.JournalAdopted(by="ada", head=Seq(40), known_head=Seq(90), reason="the disk died"),
+    v.ConflictRebased(
+        conflict=Seq(26),
+        base=A,
+        base_version=Seq(3),
+        current=B,
+        current_version=Seq(24),
+        proposed=C,
+        regions=(c.ClashRegion(1, 2, 3, 4, 5, 6),),
+        fits=True,
+    ),
+    v.ConflictLapsed(conflict=Seq(26), cause="moot", message="the file holds it"),
+    v.ReviewRequested(
+        conflict=Seq(26),
+        reviewer="careful",
+        route="code",
+        place=1,
+        attempt=2,
+        deadline=1_700_000_600_000,
+        current=B,
+        prompt_hash="0f" * 32,
+    ),
+    v.ReviewAnswered(
+        review=Seq(49),
+        conflict=Seq(26),
+        reviewer="careful",
+        verdict="content",
+        proposal=C,
+        current=B,
+        model="big-1",
+        prompt_hash="0f" * 32,
+        usage=v.Usage(input_tokens=900, output_tokens=120, cost_microusd=4200, took_ms=3100),
+        reason="both are needed",
+        ignored="late",
+    ),
+    v.ReviewFailed(review=Seq(49), conflict=Seq(26), code="too_late", message="no answer in 60 s"),
+    v.ReviewAccepted(review=Seq(49), conflict=Seq(26), by="policy", change=Seq(16)),
+    v.ReviewRejected(review=Seq(49), conflict=Seq(26), by="person:ada", reason="it drops a line"),
 )
 
 GROWN: tuple[Event, ...] = (
@@ -199,3 +237,19 @@ SETTLING: tuple[Event, ...] = (
     ),
 )
 """As GROWN; merges that say what they settled."""
+
+GROWN_AGAIN: tuple[Event, ...] = (
+    c.ConflictFound(
+        path=PATH,
+        base=A,
+        base_version=Seq(3),
+        current=A,
+        current_version=Seq(3),
+        proposed=B,
+        operation="edit_file",
+        reverts=(Seq(2),),
+        names=(OLD,),
+        same_symbol=("Parser.parse",),
+    ),
+)
+"""Of those that have grown twice."""

@@ -14,6 +14,7 @@ from orchestrator.api.framing import Refusal
 from orchestrator.clients.cli import (
     audit,
     changes,
+    conflicts,
     daemon,
     files,
     keeping,
@@ -50,7 +51,7 @@ for _command in (
     *(changes.patch, changes.edit, changes.write, files.diff, audit.log, changes.revert, changes.rollback),
     *(tracing.blame, tracing.since),
     travel.replay,
-    *(people.approvals, people.conflicts, leasing.lease, records.policy, records.journal, daemon.completion),
+    *(people.approvals, conflicts.conflicts, leasing.lease, records.policy, records.journal, daemon.completion),
 ):
     orchestrator.add_command(_command)
 for _command in (*keeping.COMMANDS, *sealing.COMMANDS):

@@ -1,4 +1,4 @@
-"""What a person decides: agents, the approver code, approvals, conflicts."""
+"""What a person decides: agents, the approver code, approvals."""
 
 from __future__ import annotations
 
@@ -10,16 +10,7 @@ from orchestrator.api import locations
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.clients.cli import offline
-from orchestrator.clients.cli.context import DONE, Settings, shared, text_of, usage
-from orchestrator.core.errors import CallerError
-from orchestrator.core.ids import parse_seq
-
-
-class NoSuchConflict(CallerError):
-    """No open conflict has this name."""
-
-    code = "version_unknown"
-    hint = "`orchestrator conflicts list` shows the open ones."
+from orchestrator.clients.cli.context import Settings, shared
 
 
 @click.group()
@@ -119,60 +110,3 @@ def approvals_deny(settings: Settings, approval: str, reason: str) -> int:
     """Say no."""
     params = p.Deny(approval=approval, reason=reason, approver=settings.approver())
     return settings.run("deny", params, r.Done)
-
-
-@click.group()
-def conflicts() -> None:
-    """Changes that fitted nowhere."""
-
-
-@conflicts.command("list")
-@shared
-@click.pass_obj
-def conflicts_list(settings: Settings) -> int:
-    """The open conflicts."""
-    return settings.run("list_conflicts", p.ListConflicts(), r.Conflicts)
-
-
-@conflicts.command("show")
-@click.argument("conflict", metavar="@N")
-@shared
-@click.pass_obj
-def conflicts_show(settings: Settings, conflict: str) -> int:
-    """One of them: what clashes, and the diff from the current content to the proposed."""
-    wanted = parse_seq(conflict, parameter="conflict")
-    for found in settings.call("list_conflicts", p.ListConflicts(), r.Conflicts).conflicts:
-        if parse_seq(found.conflict) == wanted:
-            return settings.show(found)
-    raise NoSuchConflict(f"no open conflict is called {conflict}")
-
-
-@conflicts.command("resolve")
-@click.argument("conflict", metavar="@N")
-@click.option("--choose", type=click.Choice(["current", "proposed"]), help="The side that stands.")
-@click.option("--file", metavar="FILE|-", help="Another content, whole.")
-@click.option("--reason", default="", help="Why, for those who read the history.")
-@shared
-@click.pass_obj
-def conflicts_resolve(
-    settings: Settings,
-    conflict: str,
-    choose: Literal["current", "proposed"] | None,
-    file: str | None,
-    reason: str,
-) -> int:
-    """Settle a conflict."""
-    if (choose is None) == (file is None):
-        usage("give --choose or --file")
-    content = None if file is None else text_of(file)
-    params = p.ResolveConflict(
-        conflict=conflict,
-        choice=choose or "content",
-        content=content,
-        reason=reason,
-        approver=settings.approver(),
-    )
-    answer = settings.call("resolve_conflict", params, r.ChangeAnswer)
-    code = settings.show(answer)
-    settled = choose == "current" and answer.status == "dropped"  # as asked: nothing changes
-    return DONE if settled else code

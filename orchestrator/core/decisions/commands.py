@@ -245,6 +245,7 @@ class Settle(_One, frozen=True, kw_only=True):
 
     current: Digest | None  # what the file held when they chose
     chosen: bytes | None  # None: nothing shall stand there
+    strict: bool = False  # made for exactly that content: to be made again where the file moved on
     base_rule: Rule = "none"
     reads: bool = False
 
@@ -258,6 +259,8 @@ class Settle(_One, frozen=True, kw_only=True):
         if now == after:
             raise NothingToChange(f"{self.path} holds the chosen content already")
         before = (here.held.document or decode(here.held.data)) if here.held else patching.EMPTY
+        if now != self.current and self.strict:
+            raise StaleBase(f"{self.path} has changed meanwhile", details={"path": self.path})
         if now != self.current:
             return self._onto(here)
         like = before.encoding if before else None

@@ -101,6 +101,7 @@ class Clash(msgspec.Struct, frozen=True, kw_only=True):
     base: Digest | None
     base_version: Seq | None
     proposed: bytes | None  # None: the proposal is that nothing stands there
+    same_symbol: tuple[str, ...] = ()  # it would apply, and policy wants it looked at first
     regions: tuple[ClashRegion, ...] = ()
     reverts: tuple[Seq, ...] = ()
     names: tuple[WorkspacePath, ...] = ()  # as of a Part
@@ -120,6 +121,7 @@ class Apply(msgspec.Struct, frozen=True, kw_only=True):
     clashes: tuple[Clash, ...] = ()
     reverts: tuple[Seq, ...] = ()  # of an undo: the changes that it undoes in full
     dependencies: tuple[Dependency, ...] = ()
+    same_symbol: tuple[str, ...] = ()  # symbols that others changed since the base, and this changes too
     emptied: tuple[WorkspacePath, ...] = ()  # directories that go, with those below them, where nothing is left in them
 
 

@@ -43,6 +43,15 @@ from orchestrator.core.events.keeping import (
     SegmentRestored,
 )
 from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.reviews import (
+    ConflictLapsed,
+    ConflictRebased,
+    ReviewAccepted,
+    ReviewAnswered,
+    ReviewFailed,
+    ReviewRejected,
+    ReviewRequested,
+)
 from orchestrator.core.events.sessions import (
     AgentAdded,
     AgentRevoked,
@@ -66,6 +75,8 @@ AnyEvent = (
     | LeaseGranted | LeaseRenewed | LeaseReleased | LeaseLapsed
     | CheckpointSigned | PayloadRedacted | ContentRedacted | ContentsCollected
     | SegmentArchived | SegmentRestored | JournalAdopted
+    | ConflictRebased | ConflictLapsed
+    | ReviewRequested | ReviewAnswered | ReviewFailed | ReviewAccepted | ReviewRejected
 )  # fmt: skip
 
 EVENTS: tuple[type[Event], ...] = AnyEvent.__args__

@@ -17,6 +17,7 @@ from orchestrator.core.errors import PolicyInvalid, escaped
 from orchestrator.core.ids import Digest
 from orchestrator.core.policy.match import Pattern, fold_pattern
 from orchestrator.core.policy.positions import Positions
+from orchestrator.core.policy.routes import ACCEPTS, SCOPES, WHEN_IT_FITS, Checks, Conflicts, Route
 from orchestrator.core.policy.rules import (
     ACTIONS,
     AGENT_CLASSES,
@@ -42,12 +43,17 @@ LEASE_TTL_S = range(1, 30 * 86_400 + 1)
 MIN_SCORE = (0.8, 1.0)
 MIN_MARGIN = (0.02, 0.1)  # with a score of 0.8 still small enough for the search to find all that comes near
 LEASE_WAIT_S = range(51)  # MCP clients give up on a call after a minute
+REVIEW_S = range(1, 86_400 + 1)
+LAPSE_S = range(365 * 86_400 + 1)
+CHECK_S = range(1, 3600 + 1)
+MOST_LINES = range(1, 1_000_000)
 _MOST_STARS = 4  # in one glob: each more multiplies the cost of matching a long name
 _TOML_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.\-]{0,63}\Z")
 _CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*?(?:\[|--|&&|\|\||~~)")
 _RULE_KEYS = ("name", "agents", "actions", "paths", "verdict", "reason", "work")
-_KEYS = ("name", "default", "limits", "leases", "outside", "edits", "rule")
+_ROUTE_KEYS = Route.__struct_fields__
+_KEYS = ("name", "default", "limits", "leases", "outside", "edits", "rule", "route", "conflicts", "checks")
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -113,6 +119,9 @@ class _Reader:
             leases=self._leases(table.get("leases", {})),
             outside=self._outside(table.get("outside", {})),
             edits=self._edits(table.get("edits", {})),
+            routes=self._routes(table.get("route", [])),
+            conflicts=self._conflicts(table.get("conflicts", {})),
+            checks=self._checks(table.get("checks", {})),
             digest=Digest("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()),
             source=self._source,
         )
@@ -202,6 +211,62 @@ class _Reader:
         self._wrong(f"a number from {known[0]} to {known[1]}", "edits", key)
         return usual
 
+    def _routes(self, tables: object) -> tuple[Route, ...]:
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            self._wrong("routes are written as [[route]] tables", "route")
+            return ()
+        return tuple(self._route(table, at) for at, table in enumerate(tables, 1))
+
+    def _route(self, table: Mapping[str, Any], at: int) -> Route:
+        place, usual = ("route", at), Route(name="", reviewers=())
+        self._only(table, _ROUTE_KEYS, *place)
+        paths, agents = usual.paths, usual.agents
+        if "paths" in table:
+            paths = self._list(table, "paths", *place, check=glob_problem)
+        if "agents" in table:
+            agents = self._list(table, "agents", *place, check=_agent_problem)
+        max_lines, same_symbol = table.get("max_lines"), table.get("same_symbol")
+        if max_lines is not None and (type(max_lines) is not int or max_lines not in MOST_LINES):
+            self._wrong(f"a whole number of lines, 1 to {MOST_LINES[-1]}", *place, "max_lines")
+        if same_symbol is not None and type(same_symbol) is not bool:
+            self._wrong("is true or false", *place, "same_symbol")
+        reviewers = self._list(table, "reviewers", *place, check=_reviewer_problem)
+        if len(set(reviewers)) < len(reviewers):
+            self._wrong("names a reviewer twice", *place, "reviewers")
+        return Route(
+            name=self._text_of(table, "name", *place) or f"route {at}",
+            reviewers=reviewers,
+            paths=paths,
+            agents=agents,
+            max_lines=max_lines,
+            same_symbol=same_symbol,
+            deadline_s=self._seconds(table, "deadline_s", REVIEW_S, usual, *place),
+            accept=self._one_of(table, "accept", ACCEPTS, *place) or usual.accept,
+        )
+
+    def _conflicts(self, table: object) -> Conflicts:
+        usual = Conflicts()
+        if not isinstance(table, dict):
+            self._wrong("is a table: [conflicts]", "conflicts")
+            return usual
+        self._only(table, usual.__struct_fields__, "conflicts")
+        return Conflicts(
+            when_it_fits=self._one_of(table, "when_it_fits", WHEN_IT_FITS, "conflicts") or usual.when_it_fits,
+            lapse_after_s=self._seconds(table, "lapse_after_s", LAPSE_S, usual, "conflicts"),
+        )
+
+    def _checks(self, table: object) -> Checks:
+        usual = Checks()
+        if not isinstance(table, dict):
+            self._wrong("is a table: [checks]", "checks")
+            return usual
+        self._only(table, usual.__struct_fields__, "checks")
+        return Checks(
+            command=self._list(table, "command", "checks", check=_argument_problem) if "command" in table else (),
+            timeout_s=self._seconds(table, "timeout_s", CHECK_S, usual, "checks"),
+            scope=self._one_of(table, "scope", SCOPES, "checks") or usual.scope,
+        )
+
     def _same_names(self, rules: tuple[Rule, ...]) -> None:
         seen: dict[str, int] = {}
         for at, rule in enumerate(rules, 1):
@@ -241,12 +306,14 @@ class _Reader:
             self._wrong(message, *place, key)
         return None
 
-    def _seconds(self, table: Mapping[str, Any], key: str, known: range, usual: msgspec.Struct, place: str) -> int:
+    def _seconds(
+        self, table: Mapping[str, Any], key: str, known: range, usual: msgspec.Struct, *place: str | int
+    ) -> int:
         default: int = getattr(usual, key)
         value = table.get(key, default)
         if type(value) is int and value in known:
             return value
-        self._wrong(f"a whole number of seconds, {known[0]} to {known[-1]}", place, key)
+        self._wrong(f"a whole number of seconds, {known[0]} to {known[-1]}", *place, key)
         return default
 
     def _list(
@@ -268,6 +335,14 @@ class _Reader:
     def _wrong(self, message: str, *place: str | int) -> None:
         key = "".join(f"[{part}]" if isinstance(part, int) else f".{escaped(part)}" for part in place).lstrip(".")
         self._problems.append(Problem(self._positions.line(*place), key, message))
+
+
+def _reviewer_problem(name: str) -> str | None:
+    return None if _NAME.match(name) else "is a reviewer's name: letters, digits, spaces, '_', '-' and '.'"
+
+
+def _argument_problem(argument: str) -> str | None:
+    return "an argument holds no NUL, and is not empty" if not argument or "\0" in argument else None
 
 
 def _agent_problem(agent: str) -> str | None:

@@ -22,11 +22,14 @@ from orchestrator.core.events.conflicts import (
     ConflictSuperseded,
 )
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, FileRead
+from orchestrator.core.events.reviews import ConflictLapsed, ConflictRebased
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import pieces
+from orchestrator.core.projections.reviews import FOLDED, Review, turned
 
 ApprovalState = Literal["waiting", "granted", "used", "denied", "lapsed"]
-ConflictState = Literal["open", "settled", "superseded"]
+ConflictState = Literal["open", "settled", "superseded", "lapsed"]
+Stage = Literal["found", "requested", "answered", "accepted", "rejected", "edited", "lapsed", "superseded"]
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -44,7 +47,7 @@ class Approval(msgspec.Struct, frozen=True):
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """One change that fitted nowhere."""
+    """One change that fitted nowhere; `found` has its sides as they are now, however often the file moved on."""
 
     seq: Seq
     at: int
@@ -54,6 +57,33 @@ class Conflict(msgspec.Struct, frozen=True):
     state: ConflictState = "open"
     choice: str | None = None
     change: Seq | None = None  # the intent that settled or superseded it
+    by: str | None = None  # who settled it
+    cause: str | None = None  # why it lapsed
+    fits: bool = False  # nothing clashes any more, and nobody applied it yet
+    reviews: tuple[Review, ...] = ()  # oldest first
+
+    @property
+    def review(self) -> Review | None:
+        """The one that counts: the newest."""
+        return self.reviews[-1] if self.reviews else None
+
+    @property
+    def stage(self) -> Stage:
+        """How far it has come."""
+        match self.state:
+            case "open":
+                review = self.review
+                match review.state if review is not None else None:
+                    case "requested" | "answered" as state:
+                        return state
+                    case _:
+                        return "found"
+            case "settled":
+                if self.choice == "content":
+                    return "accepted" if any(item.state == "accepted" for item in self.reviews) else "edited"
+                return "rejected" if self.choice == "current" else "accepted"
+            case "superseded" | "lapsed":
+                return self.state
 
 
 class Intent(msgspec.Struct, frozen=True):
@@ -62,6 +92,7 @@ class Intent(msgspec.Struct, frozen=True):
     seq: Seq
     paths: tuple[IntendedPath, ...]
     approval: Seq | None  # that it is by
+    settles: Seq | None = None  # a conflict
 
 
 PART_ITEMS = 500
@@ -80,11 +111,11 @@ class Pending:
     """Approvals, conflicts and intents without an outcome."""
 
     name: ClassVar[str] = "pending"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalLapsed, FileRead),
-            *(ConflictFound, ConflictSettled, ConflictSuperseded),
+            *(ConflictFound, ConflictSettled, ConflictSuperseded, ConflictRebased, ConflictLapsed, *FOLDED),
             *(ChangeIntended, ChangeApplied, ChangeAborted, ChangeDiverged),
         }
     )
@@ -93,6 +124,8 @@ class Pending:
     def __init__(self) -> None:
         self._approvals: dict[Seq, Approval] = {}
         self._conflicts: dict[Seq, Conflict] = {}
+        self._settling: dict[Seq, Seq] = {}  # the change by which each was settled
+        self._open: dict[Seq, WorkspacePath] = {}  # of these, so that what waits is found however many do not
         self._intents: dict[Seq, Intent] = {}
         self._diverged: list[Seq] = []
 
@@ -108,11 +141,12 @@ class Pending:
 
     def open_conflicts(self, path: WorkspacePath | None = None) -> tuple[Conflict, ...]:
         """Conflicts that wait, oldest first."""
-        return tuple(
-            conflict
-            for conflict in self._conflicts.values()
-            if conflict.state == "open" and path in (None, conflict.found.path)
-        )
+        return tuple(self._conflicts[seq] for seq, where in self._open.items() if path in (None, where))
+
+    def settled_by(self, change: Seq) -> Conflict | None:
+        """The conflict that a change settled."""
+        seq = self._settling.get(change)
+        return self._conflicts.get(seq) if seq is not None else None
 
     def granted(self) -> tuple[Approval, ...]:
         """Approvals that a person granted and that did not take effect yet."""
@@ -164,18 +198,25 @@ class Pending:
             case ConflictFound() as found:
                 bare_found = msgspec.structs.replace(found, reason="")
                 self._conflicts[seq] = Conflict(seq, recorded.at, recorded.agent, recorded.session, bare_found)
+                self._open[seq] = found.path
                 if found.approval is not None:
                     self._turn(found.approval, successor=seq)
-            case ConflictSettled(conflict=conflict, choice=choice, change=change):
-                self._close(conflict, state="settled", choice=choice, change=change)
+            case ConflictSettled(conflict=conflict, choice=choice, change=change, by=by):
+                self._close(conflict, state="settled", choice=choice, change=change, by=by)
             case ConflictSuperseded(conflict=conflict, change=change):
                 self._close(conflict, state="superseded", change=change)
+            case ConflictLapsed(conflict=conflict, cause=why):
+                self._close(conflict, state="lapsed", cause=why)
+            case ConflictRebased() as rebased:
+                self._rebase(rebased)
             case ChangeIntended() as intended:
-                self._intents[seq] = Intent(seq, intended.paths, intended.approval)
+                self._intents[seq] = Intent(seq, intended.paths, intended.approval, intended.settles)
                 if intended.approval is not None:
                     self._turn(intended.approval, change=seq, state="used")
             case ChangeApplied(change=change):
-                self._intents.pop(change, None)
+                intent = self._intents.pop(change, None)
+                if intent is not None and intent.settles is not None:  # who chose what is said next, or was cut off
+                    self._close(intent.settles, state="settled", change=change)
             case ChangeAborted(change=change):
                 intent = self._intents.pop(change, None)
                 if intent is not None and intent.approval is not None:
@@ -184,7 +225,7 @@ class Pending:
                 self._intents.pop(change, None)
                 self._diverged.append(change)
             case _:
-                return
+                self._review(recorded)
 
     def plain(self) -> dict[str, Any]:
         return {
@@ -205,6 +246,9 @@ class Pending:
         for part in parts:
             self._approvals.update((item.seq, item) for item in part.approvals)
             self._conflicts.update((item.seq, item) for item in part.conflicts)
+            self._open.update((item.seq, item.found.path) for item in part.conflicts if item.state == "open")
+            for item in part.conflicts:
+                self._index(item)
             self._intents.update((item.seq, item) for item in part.intents)
             self._diverged += part.diverged
 
@@ -216,4 +260,34 @@ class Pending:
     def _close(self, seq: Seq, **changes: Any) -> None:
         known = self._conflicts.get(seq)
         if known is not None:
-            self._conflicts[seq] = msgspec.structs.replace(known, **changes)
+            closed = self._conflicts[seq] = msgspec.structs.replace(known, **changes)
+            self._open.pop(seq, None)
+            self._index(closed)
+
+    def _index(self, conflict: Conflict) -> None:
+        if conflict.state == "settled" and conflict.change is not None:
+            self._settling[conflict.change] = conflict.seq
+
+    def _rebase(self, event: ConflictRebased) -> None:
+        known = self._conflicts.get(event.conflict)
+        if known is None or known.state != "open":
+            return
+        found = msgspec.structs.replace(
+            known.found,
+            base=event.base,
+            base_version=event.base_version,
+            current=event.current,
+            current_version=event.current_version,
+            proposed=event.proposed,
+            regions=event.regions,
+        )
+        self._conflicts[event.conflict] = msgspec.structs.replace(known, found=found, fits=event.fits)
+
+    def _review(self, recorded: Happened) -> None:
+        event = recorded.event
+        if not isinstance(event, FOLDED):
+            return
+        known = self._conflicts.get(event.conflict)
+        if known is not None:
+            reviews = turned(known.reviews, recorded.seq, event)
+            self._conflicts[event.conflict] = msgspec.structs.replace(known, reviews=reviews)

@@ -48,6 +48,15 @@ from orchestrator.core.events.keeping import (
     SegmentRestored,
 )
 from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.reviews import (
+    ConflictLapsed,
+    ConflictRebased,
+    ReviewAccepted,
+    ReviewAnswered,
+    ReviewFailed,
+    ReviewRejected,
+    ReviewRequested,
+)
 from orchestrator.core.events.sessions import (
     AgentAdded,
     AgentRevoked,
@@ -100,7 +109,8 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(FileChangedOutside, before=maybe, **outside),
     st.builds(FileCreatedOutside, **outside),
     st.builds(FileRemovedOutside, path=paths, before=maybe),
-    st.builds(ChangeIntended, operation=st.just("edit_file"), paths=st.tuples(intended), approval=st.none() | seqs),
+    st.builds(ChangeIntended, operation=st.just("edit_file"), paths=st.tuples(intended), approval=st.none() | seqs,
+              settles=st.none() | seqs),
     st.builds(ChangeApplied, change=seqs, paths=st.lists(changed, min_size=1, max_size=2).map(tuple),
               reverts=st.lists(seqs, max_size=1).map(tuple), on_seen_whole=st.booleans()),
     st.builds(ChangeAborted, change=seqs, cause=st.just("crash")),
@@ -114,6 +124,16 @@ events: st.SearchStrategy[Event] = st.one_of(
               current_version=st.none() | seqs, proposed=maybe, approval=st.none() | seqs, reason=st.text(max_size=3)),
     st.builds(ConflictSettled, conflict=seqs, choice=st.just("current"), by=st.just("p"), change=st.none() | seqs),
     st.builds(ConflictSuperseded, conflict=seqs, change=seqs),
+    st.builds(ConflictRebased, conflict=seqs, base=maybe, base_version=st.none() | seqs, current=maybe,
+              current_version=st.none() | seqs, proposed=maybe, fits=st.booleans()),
+    st.builds(ConflictLapsed, conflict=seqs, cause=st.sampled_from(["moot", "expired"])),
+    st.builds(ReviewRequested, conflict=seqs, reviewer=st.sampled_from(["one", "two"]), route=st.just("r"),
+              place=st.integers(0, 1), attempt=st.integers(1, 2), deadline=times),
+    st.builds(ReviewAnswered, review=seqs, conflict=seqs, reviewer=st.just("one"), proposal=maybe,
+              verdict=st.sampled_from(["current", "reject"]), ignored=st.sampled_from(["", "late"])),
+    st.builds(ReviewFailed, review=seqs, conflict=seqs, code=st.just("too_late")),
+    st.builds(ReviewAccepted, review=seqs, conflict=seqs, by=st.just("policy"), change=st.none() | seqs),
+    st.builds(ReviewRejected, review=seqs, conflict=seqs, by=st.just("p")),
     st.builds(LeaseGranted, globs=st.sampled_from([("src",), ("*.txt", "!a.txt"), ("/a.txt", "b.*")]),
               mode=st.sampled_from(["exclusive", "shared"]), expires_at=times, task=st.none() | seqs,
               reason=st.text(max_size=3)),

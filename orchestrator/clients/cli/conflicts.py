@@ -1,0 +1,161 @@
+"""The queue of changes that fitted nowhere: looked at, and settled by a person."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.clients import render_conflicts
+from orchestrator.clients.cli.context import DONE, Settings, shared, text_of, usage
+from orchestrator.core.errors import CallerError
+from orchestrator.core.ids import parse_seq
+
+_MARKER = re.compile(r"^(<{7}|\|{7}|>{7})( |$)", re.MULTILINE)
+_REGION = re.compile(r"([1-9][0-9]*)=(current|proposed)\Z")
+
+Side = Literal["current", "proposed"]
+
+
+class NoSuchConflict(CallerError):
+    """No open conflict has this name."""
+
+    code = "version_unknown"
+    hint = "`orchestrator conflicts list` shows the open ones."
+
+
+class NothingEdited(CallerError):
+    """The editor gave back nothing that could be meant."""
+
+    code = "nothing_edited"
+    hint = "The conflict still waits."
+
+
+class MarkersLeft(CallerError):
+    """A conflict marker still stands in the edited file."""
+
+    code = "markers_left"
+    hint = "Decide each place between <<<<<<< and >>>>>>>, take the marker lines out, and save."
+
+
+@click.group()
+def conflicts() -> None:
+    """Changes that fitted nowhere."""
+
+
+@conflicts.command("list")
+@shared
+@click.pass_obj
+def conflicts_list(settings: Settings) -> int:
+    """The open conflicts: how far each is, who reviews it, and until when."""
+    found = settings.call("list_conflicts", p.ListConflicts(), r.Conflicts)
+    return settings.show(found, render_conflicts.conflicts(found))
+
+
+@conflicts.command("show")
+@click.argument("conflict", metavar="@N")
+@shared
+@click.pass_obj
+def conflicts_show(settings: Settings, conflict: str) -> int:
+    """One of them: what clashes, the diff from the current content to the proposed, and what reviewers said."""
+    found = _find(settings, conflict)
+    return settings.show(found, render_conflicts.conflict(found))
+
+
+@conflicts.command("resolve")
+@click.argument("conflict", metavar="@N")
+@click.option("--choose", type=click.Choice(["current", "proposed"]), help="The side that stands.")
+@click.option("--accept", is_flag=True, help="What the reviewer proposes.")
+@click.option("--edit", is_flag=True, help="Edit the file with its markers in $EDITOR.")
+@click.option("--region", "regions", metavar="N=SIDE,…", help="A side for each region, as 1=current,2=proposed.")
+@click.option("--reject", is_flag=True, help="The change shall not be; say why with --reason.")
+@click.option("--file", metavar="FILE|-", help="Another content, whole.")
+@click.option("--reason", default="", help="Why, for the agent and those who read the history.")
+@shared
+@click.pass_obj
+def conflicts_resolve(
+    settings: Settings,
+    conflict: str,
+    choose: Side | None,
+    accept: bool,
+    edit: bool,
+    regions: str | None,
+    reject: bool,
+    file: str | None,
+    reason: str,
+) -> int:
+    """Settle a conflict, in one of these ways."""
+    if sum((choose is not None, accept, edit, regions is not None, reject, file is not None)) != 1:
+        usage("give one of --choose, --accept, --edit, --region, --reject and --file")
+    if reject and not reason:
+        usage("--reject needs a --reason: the agent reads it")
+    content, on, sides = None, None, None
+    choice: Literal["current", "proposed", "content", "regions", "review"] = "content"
+    if choose is not None:
+        choice = choose
+    elif accept:
+        choice = "review"
+    elif reject:
+        choice = "current"
+    elif regions is not None:
+        choice, sides = "regions", _sides(regions)
+    elif file is not None:
+        content = text_of(file)
+    else:
+        found = _find(settings, conflict)
+        content, on = _edited(found), found.current_version
+    params = p.ResolveConflict(
+        conflict=conflict,
+        choice=choice,
+        content=content,
+        regions=sides,
+        on=on,
+        reason=reason,
+        approver=settings.approver(),
+    )
+    answer = settings.call("resolve_conflict", params, r.ChangeAnswer)
+    code = settings.show(answer)
+    settled = choice in ("current", "review") and answer.status == "dropped"  # as asked: nothing changes
+    return DONE if settled else code
+
+
+def _find(settings: Settings, conflict: str) -> r.ConflictInfo:
+    wanted = parse_seq(conflict, parameter="conflict")
+    for found in settings.call("list_conflicts", p.ListConflicts(), r.Conflicts).conflicts:
+        if parse_seq(found.conflict) == wanted:
+            return found
+    raise NoSuchConflict(f"no open conflict is called {conflict}")
+
+
+def _sides(given: str) -> tuple[Side, ...]:
+    sides: dict[int, Side] = {}
+    for part in given.split(","):
+        match = _REGION.match(part.strip())
+        if match is None or int(match[1]) in sides:
+            usage(f"--region {given}: write each region once, as 1=current,2=proposed")
+        sides[int(match[1])] = "current" if match[2] == "current" else "proposed"
+    if sorted(sides) != list(range(1, len(sides) + 1)):
+        usage(f"--region {given}: name every region, from 1 on")
+    return tuple(sides[number] for number in sorted(sides))
+
+
+def _edited(found: r.ConflictInfo) -> str:
+    """What a person makes of the file. Raises NothingEdited, MarkersLeft."""
+    if found.marked is None:
+        raise NothingEdited(f"{found.conflict} has no lines to choose from; use --choose or --file")
+    name = Path(found.path).name
+    with tempfile.TemporaryDirectory(prefix="orchestrator-") as folder:
+        place = Path(folder) / name
+        place.write_bytes(found.marked.encode())
+        click.edit(filename=str(place))
+        content = place.read_bytes().decode("utf-8", "strict")
+    if not content.strip() or content == found.marked:
+        raise NothingEdited("the file came back empty" if not content.strip() else "the file came back unchanged")
+    if _MARKER.search(content):
+        raise MarkersLeft("a conflict marker is left in the file")
+    return content

@@ -1,0 +1,140 @@
+"""A conflict whose file moves on: its sides as they are now, and the text that choices for its regions give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from orchestrator.core.events.conflicts import ClashRegion
+from orchestrator.core.text.diff import diff
+from orchestrator.core.text.merge import Clashed, Merged, merge3
+
+Lines = Sequence[str]
+Side = Literal["current", "proposed"]
+
+
+class Rebased(msgspec.Struct, frozen=True):
+    """What still clashes; with no region, `lines` is the text in which all goes together."""
+
+    regions: tuple[ClashRegion, ...]
+    lines: tuple[str, ...] = ()
+
+
+class GapClashes(ValueError):
+    """Between two regions the sides do not go together either: they are not the regions of these texts."""
+
+
+def rebased(base: Lines, current: Lines, proposed: Lines) -> Rebased:
+    """What of a change base → proposed clashes with a newer content of the file."""
+    match merge3(base, current, proposed):
+        case Merged(lines=lines):
+            return Rebased((), lines)
+        case Clashed(regions=regions):
+            return Rebased(
+                tuple(
+                    ClashRegion(
+                        r.base_start, r.base_len, r.current_start, r.current_len, r.proposed_start, r.proposed_len
+                    )
+                    for r in regions
+                )
+            )
+
+
+def changed_regions(current: Lines, proposed: Lines) -> tuple[ClashRegion, ...]:
+    """The regions of a change that would apply and is to be looked at first: each of its hunks, against no other."""
+    return tuple(
+        ClashRegion(h.old_start, h.old_len, h.old_start, h.old_len, h.new_start, h.new_len)
+        for h in diff(current, proposed)
+    )
+
+
+def gaps(base: Lines, current: Lines, proposed: Lines, regions: Sequence[ClashRegion]) -> tuple[tuple[str, ...], ...]:
+    """What stands before, between and after the regions, with both sides' changes; one more than regions.
+
+    Raises GapClashes.
+    """
+    found = []
+    b = c = p = 0
+    for region in regions:
+        ends = (region.base_start, region.current_start, region.proposed_start)
+        found.append(_gap(base[b : ends[0]], current[c : ends[1]], proposed[p : ends[2]]))
+        b, c, p = ends[0] + region.base_len, ends[1] + region.current_len, ends[2] + region.proposed_len
+    found.append(_gap(base[b:], current[c:], proposed[p:]))
+    return tuple(found)
+
+
+def _gap(base: Lines, current: Lines, proposed: Lines) -> tuple[str, ...]:
+    merged = merge3(base, current, proposed)
+    if not isinstance(merged, Merged):
+        raise GapClashes
+    return merged.lines
+
+
+def assembled(
+    base: Lines,
+    current: Lines,
+    proposed: Lines,
+    regions: Sequence[ClashRegion],
+    choices: Mapping[int, Side | tuple[str, ...]],
+) -> tuple[str, ...]:
+    """The text with a choice for each region (from 0), and both sides' changes everywhere else.
+
+    A choice is a side, or lines. A region without one keeps the current side. Raises GapClashes.
+    """
+    between = gaps(base, current, proposed, regions)
+    lines = list(between[0])
+    for number, region in enumerate(regions):
+        lines += _chosen(current, proposed, region, choices.get(number, "current"))
+        lines += between[number + 1]
+    return tuple(lines)
+
+
+def _chosen(current: Lines, proposed: Lines, region: ClashRegion, choice: Side | tuple[str, ...]) -> Lines:
+    match choice:
+        case "current":
+            return current[region.current_start : region.current_start + region.current_len]
+        case "proposed":
+            return proposed[region.proposed_start : region.proposed_start + region.proposed_len]
+        case _:
+            return choice
+
+
+def within(between: Sequence[tuple[str, ...]], text: Lines) -> bool:
+    """Whether a whole text could have come by choosing for the regions alone: all `gaps` stand in it, in order.
+
+    The first begins it and the last ends it. Cost: O(lines) for each gap at worst.
+    """
+    first, last = between[0], between[-1]
+    end = len(text) - len(last)
+    if end < len(first) or tuple(text[: len(first)]) != first or tuple(text[end:]) != last:
+        return False
+    at = len(first)
+    for piece in between[1:-1]:
+        while at + len(piece) <= end and tuple(text[at : at + len(piece)]) != piece:
+            at += 1
+        at += len(piece)
+        if at > end:
+            return False
+    return True
+
+
+def same_clash(
+    old: Sequence[ClashRegion],
+    old_texts: tuple[Lines, Lines],
+    new: Sequence[ClashRegion],
+    new_texts: tuple[Lines, Lines],
+) -> bool:
+    """Whether only the place of the regions moved: each holds the current and proposed lines that it held.
+
+    `…_texts` are (current, proposed).
+    """
+    return len(old) == len(new) and all(
+        _held(one, old_texts) == _held(other, new_texts) for one, other in zip(old, new, strict=True)
+    )
+
+
+def _held(region: ClashRegion, texts: tuple[Lines, Lines]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    current, proposed = texts
+    return tuple(_chosen(current, proposed, region, "current")), tuple(_chosen(current, proposed, region, "proposed"))

@@ -1,0 +1,80 @@
+"""Where a conflict goes: the first route of the policy that it matches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from orchestrator.core.events.conflicts import ClashRegion
+from orchestrator.core.globs import Globs
+from orchestrator.core.ids import AgentName, WorkspacePath
+from orchestrator.core.policy.routes import PERSON, Route
+from orchestrator.core.policy.rules import AgentClass
+from orchestrator.core.projections.reviews import Review
+
+MOST_ATTEMPTS = 2
+"""Of one reviewer, where its first came to nothing through no fault of its own."""
+
+UNSPENT = frozenset({"daemon_restarted", "conflict_moved"})
+"""Failures that are not the reviewer's."""
+
+
+class Matter(msgspec.Struct, frozen=True, kw_only=True):
+    """What routes look at."""
+
+    path: WorkspacePath
+    agent: AgentName | None
+    agent_class: AgentClass | None
+    lines: int
+    same_symbol: bool
+
+
+class Asking(msgspec.Struct, frozen=True):
+    """Who is to be asked next."""
+
+    reviewer: str
+    place: int
+    attempt: int
+
+
+def lines_of(regions: Sequence[ClashRegion]) -> int:
+    """How large a conflict is: of each region its longest side."""
+    return sum(max(r.base_len, r.current_len, r.proposed_len) for r in regions)
+
+
+def route_of(routes: Sequence[Route], matter: Matter) -> Route | None:
+    """The first route that matches; None: a person settles it."""
+    return next((route for route in routes if _matches(route, matter)), None)
+
+
+def _matches(route: Route, matter: Matter) -> bool:
+    if route.max_lines is not None and matter.lines > route.max_lines:
+        return False
+    if route.same_symbol is not None and route.same_symbol != matter.same_symbol:
+        return False
+    meant = ("*", matter.agent, f"class:{matter.agent_class}")
+    if not any(agent in meant for agent in route.agents):
+        return False
+    return Globs(route.paths).match(matter.path)
+
+
+def next_reviewer(route: Route, reviews: Sequence[Review]) -> Asking | None:
+    """Who in a route's chain is to be asked, after those that were; None: a person.
+
+    A reviewer whose request came to nothing by our doing is asked once more; any other failure, or a
+    rejection, hands on to the next. Reviews under other routes count for nothing.
+    """
+    spent = [review for review in reviews if review.route == route.name]
+    for place, name in enumerate(route.reviewers):
+        if name == PERSON:
+            return None
+        own = [review for review in spent if review.reviewer == name]
+        if not own:
+            return Asking(name, place, 1)
+        last = own[-1]
+        if last.state == "failed" and last.code in UNSPENT and len(own) < MOST_ATTEMPTS:
+            return Asking(name, place, len(own) + 1)
+        if last.state in ("requested", "answered"):
+            return None
+    return None

@@ -1,0 +1,112 @@
+"""What becomes of a conflict while it waits: it moves with its file, is put to reviewers, and their answers come in.
+
+A conflict is found, a review requested, answered, and then accepted or rejected; a reviewer that
+fails, is late or rejects hands on to the next. What a reviewer said is here, so a replay asks nobody.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from orchestrator.core.events.base import Event
+from orchestrator.core.events.conflicts import ClashRegion
+from orchestrator.core.ids import Digest, Seq
+
+Verdict = Literal["current", "proposed", "content", "reject"]
+"""What a reviewer wants to stand: one side, another content, or nothing that it would vouch for."""
+
+Ignored = Literal["", "late", "double", "unknown", "closed"]
+
+
+class ConflictRebased(Event, frozen=True, kw_only=True, tag="conflict_rebased"):
+    """The file changed, or its newer content met the proposal elsewhere: these are the three sides now."""
+
+    conflict: Seq
+    base: Digest | None
+    base_version: Seq | None
+    current: Digest | None
+    current_version: Seq | None
+    proposed: Digest | None
+    regions: tuple[ClashRegion, ...] = ()
+    fits: bool = False  # nothing clashes any more: the proposal can be applied as it is
+
+
+class ConflictLapsed(Event, frozen=True, kw_only=True, tag="conflict_lapsed"):
+    """The conflict is void; nothing was changed for it."""
+
+    conflict: Seq
+    cause: Literal["moot", "expired"]  # the file holds what was proposed; or nobody settled it in time
+    message: str = ""
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an answer cost; zeros where a reviewer does not say."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_microusd: int = 0
+    took_ms: int = 0
+
+
+class ReviewRequested(Event, frozen=True, kw_only=True, tag="review_requested"):
+    """A reviewer was asked; until the deadline nobody else is."""
+
+    conflict: Seq
+    reviewer: str
+    route: str
+    place: int  # in the route's chain, from 0
+    attempt: int  # of this reviewer at this conflict, from 1
+    deadline: int  # ms since the epoch
+    current: Digest | None = None  # what the file held as it was asked
+    prompt_hash: str = ""  # of what it was sent, where that is known before the answer
+
+
+class ReviewAnswered(Event, frozen=True, kw_only=True, tag="review_answered"):
+    """A reviewer's answer, as it came; `ignored` where it counts for nothing."""
+
+    redactable: ClassVar[tuple[str, ...]] = ("reason",)
+
+    review: Seq  # the ReviewRequested
+    conflict: Seq
+    reviewer: str
+    verdict: Verdict
+    proposal: Digest | None = None  # the whole file as the answer would have it; None: rejected, or nothing shall stand
+    current: Digest | None = None  # the content that the proposal is made for
+    model: str = ""
+    prompt_hash: str = ""
+    usage: Usage = Usage()
+    reason: str = ""
+    ignored: Ignored = ""
+
+
+class ReviewFailed(Event, frozen=True, kw_only=True, tag="review_failed"):
+    """A reviewer gave nothing that counts, or what it gave did not pass the checks."""
+
+    redactable: ClassVar[tuple[str, ...]] = ("message",)
+
+    review: Seq
+    conflict: Seq
+    code: str  # too_late, daemon_restarted, conflict_moved, reply_invalid, check_failed …
+    message: str = ""
+
+
+class ReviewAccepted(Event, frozen=True, kw_only=True, tag="review_accepted"):
+    """The proposal of a reviewer stands: by policy, or by a person."""
+
+    review: Seq
+    conflict: Seq
+    by: str  # "policy", or who said yes
+    change: Seq | None = None  # None: nothing was to be changed
+
+
+class ReviewRejected(Event, frozen=True, kw_only=True, tag="review_rejected"):
+    """The reviewer vouches for nothing, or a person does not want what it proposes."""
+
+    redactable: ClassVar[tuple[str, ...]] = ("reason",)
+
+    review: Seq
+    conflict: Seq
+    by: str
+    reason: str = ""

@@ -1,0 +1,57 @@
+"""Changes that would apply, and that policy wants looked at first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orchestrator.core.conflicts.rebase import changed_regions
+from orchestrator.core.conflicts.route import Matter, lines_of, route_of
+from orchestrator.core.decisions.decision import Apply, Clash, Facts
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.policy.rules import Policy
+from orchestrator.core.text.encoding import decode
+from orchestrator.engine.services import Services
+from orchestrator.engine.wanted import Wanted
+
+
+def routed(
+    services: Services, wanted: Wanted, facts: Mapping[WorkspacePath, Facts], outcome: Apply | Clash
+) -> Apply | Clash:
+    """The outcome; a conflict in place of a change to a symbol that others changed too, if a route wants those.
+
+    Only a change of one file's lines is held up so; what settles a conflict was looked at already.
+    """
+    if not isinstance(outcome, Apply) or not outcome.same_symbol or len(outcome.parts) != 1 or wanted.settles:
+        return outcome
+    part = outcome.parts[0]
+    held = facts[part.path].held
+    if part.data is None or held is None or part.moved_from is not None or part.renamed_from is not None:
+        return outcome
+    before, after = held.document or decode(held.data), part.document or decode(part.data)
+    if before is None or after is None:
+        return outcome
+    regions = changed_regions(before.lines, after.lines)
+    matter = Matter(
+        path=part.path,
+        agent=wanted.caller.agent,
+        agent_class=wanted.caller.agent_class,
+        lines=lines_of(regions),
+        same_symbol=True,
+    )
+    if not wants(services.policy, matter):
+        return outcome
+    return Clash(
+        path=part.path,
+        base=held.digest,
+        base_version=facts[part.path].version,
+        proposed=part.data,
+        regions=regions,
+        names=part.names,
+        same_symbol=outcome.same_symbol,
+    )
+
+
+def wants(policy: Policy, matter: Matter) -> bool:
+    """Whether the route of a flagged change was written for flagged ones: others take conflicts only."""
+    route = route_of(policy.routes, matter)
+    return route is not None and route.same_symbol is True

@@ -1,0 +1,83 @@
+"""Conflicts that move with their file, and the texts that choices give."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.core.conflicts.rebase import assembled, changed_regions, gaps, rebased, same_clash, within
+from orchestrator.core.text.merge import merge_favouring_proposed
+
+lines = st.lists(st.sampled_from("abcd"), max_size=8).map(tuple)
+
+
+@given(base=lines, current=lines, proposed=lines)
+def test_the_proposed_side_of_every_region_is_what_choosing_the_proposal_gives(
+    base: tuple[str, ...], current: tuple[str, ...], proposed: tuple[str, ...]
+) -> None:
+    found = rebased(base, current, proposed)
+    favoured = merge_favouring_proposed(base, current, proposed)
+    if not found.regions:
+        assert found.lines == favoured
+        return
+    sides = dict.fromkeys(range(len(found.regions)), "proposed")
+    assert assembled(base, current, proposed, found.regions, sides) == favoured  # type: ignore[arg-type]
+
+
+@given(base=lines, current=lines, proposed=lines, chosen=st.lists(lines, min_size=8, max_size=8))
+def test_what_is_chosen_for_regions_never_strays(
+    base: tuple[str, ...], current: tuple[str, ...], proposed: tuple[str, ...], chosen: list[tuple[str, ...]]
+) -> None:
+    found = rebased(base, current, proposed)
+    if not found.regions:
+        return
+    text = assembled(base, current, proposed, found.regions, dict(enumerate(chosen)))
+    assert within(gaps(base, current, proposed, found.regions), text)
+
+
+@given(current=lines, proposed=lines)
+def test_a_change_that_would_apply_is_made_of_its_regions(current: tuple[str, ...], proposed: tuple[str, ...]) -> None:
+    regions = changed_regions(current, proposed)
+    assert assembled(current, current, proposed, regions, {}) == current
+    every = dict.fromkeys(range(len(regions)), "proposed")
+    assert assembled(current, current, proposed, regions, every) == proposed  # type: ignore[arg-type]
+
+
+BASE = tuple("abcdefgh")
+CURRENT = tuple("abCdefgH")
+PROPOSED = ("a", "b", "c2", "d", "e", "f", "g", "h2")
+
+
+@pytest.mark.parametrize(
+    ("text", "stays"),
+    [
+        pytest.param("ab1defg2", True, id="both regions"),
+        pytest.param("abdefg", True, id="both empty"),
+        pytest.param("abXYZdefgW", True, id="longer"),
+        pytest.param("aBCdefgH", False, id="before"),
+        pytest.param("abCdeEfgH", False, id="between"),
+        pytest.param("abCdefg", True, id="the last region gone"),
+        pytest.param("abCdef", False, id="cut short"),
+        pytest.param("ab", False, id="the rest gone"),
+        pytest.param("", False, id="all gone"),
+    ],
+)
+def test_a_text_stays_within_the_regions(text: str, stays: bool) -> None:
+    found = rebased(BASE, CURRENT, PROPOSED)
+    assert len(found.regions) == 2
+    assert within(gaps(BASE, CURRENT, PROPOSED, found.regions), tuple(text)) is stays
+
+
+def test_a_clash_that_only_moved_is_the_same() -> None:
+    before = rebased(BASE, CURRENT, PROPOSED)
+    later = ("new", *CURRENT)
+    after = rebased(BASE, later, PROPOSED)
+    assert same_clash(before.regions, (CURRENT, PROPOSED), after.regions, (later, PROPOSED))
+    other = tuple("abXdefgH")
+    changed = rebased(BASE, other, PROPOSED)
+    assert not same_clash(before.regions, (CURRENT, PROPOSED), changed.regions, (other, PROPOSED))
+
+
+def test_a_clash_dissolves_when_the_file_comes_back() -> None:
+    assert rebased(BASE, BASE, PROPOSED).lines == PROPOSED

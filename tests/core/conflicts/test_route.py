@@ -1,0 +1,72 @@
+"""Which route a conflict takes, and whom it asks next."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.core.conflicts.route import Asking, Matter, lines_of, next_reviewer, route_of
+from orchestrator.core.events.conflicts import ClashRegion
+from orchestrator.core.ids import AgentName, Seq, WorkspacePath
+from orchestrator.core.policy.routes import PERSON, Route
+from orchestrator.core.projections.reviews import Review, ReviewState
+
+MATTER = Matter(
+    path=WorkspacePath("src/a.py"), agent=AgentName("alice"), agent_class="cloud", lines=12, same_symbol=False
+)
+
+
+@pytest.mark.parametrize(
+    ("route", "matches"),
+    [
+        pytest.param(Route(name="r", reviewers=("x",)), True, id="everything"),
+        pytest.param(Route(name="r", reviewers=("x",), paths=("*.py",)), True, id="path"),
+        pytest.param(Route(name="r", reviewers=("x",), paths=("*.py", "!src/**")), False, id="path excepted"),
+        pytest.param(Route(name="r", reviewers=("x",), max_lines=12), True, id="size, at the limit"),
+        pytest.param(Route(name="r", reviewers=("x",), max_lines=11), False, id="too large"),
+        pytest.param(Route(name="r", reviewers=("x",), same_symbol=True), False, id="flagged only"),
+        pytest.param(Route(name="r", reviewers=("x",), same_symbol=False), True, id="not flagged"),
+        pytest.param(Route(name="r", reviewers=("x",), agents=("alice",)), True, id="agent"),
+        pytest.param(Route(name="r", reviewers=("x",), agents=("class:local",)), False, id="another class"),
+        pytest.param(Route(name="r", reviewers=("x",), agents=("class:cloud",)), True, id="class"),
+        pytest.param(Route(name="r", reviewers=("x",), agents=("bob", "carol")), False, id="another agent"),
+    ],
+)
+def test_route_of(route: Route, matches: bool) -> None:
+    assert (route_of((route,), MATTER) is route) == matches
+
+
+def test_the_first_route_that_matches_decides() -> None:
+    narrow, wide = Route(name="n", reviewers=("x",), paths=("src/",)), Route(name="w", reviewers=("y",))
+    assert route_of((narrow, wide), MATTER) is narrow
+    assert route_of((wide, narrow), MATTER) is wide
+
+
+def test_a_region_is_as_large_as_its_longest_side() -> None:
+    assert lines_of((ClashRegion(0, 1, 0, 5, 0, 2), ClashRegion(9, 4, 9, 0, 9, 1))) == 9
+
+
+CHAIN = Route(name="code", reviewers=("one", "two", PERSON, "never"))
+
+
+def review(reviewer: str, state: ReviewState, code: str = "", route: str = "code") -> Review:
+    return Review(Seq(1), reviewer, route, 0, 1, 0, state=state, code=code)
+
+
+@pytest.mark.parametrize(
+    ("reviews", "asked"),
+    [
+        pytest.param((), Asking("one", 0, 1), id="nobody yet"),
+        pytest.param((review("one", "requested"),), None, id="it is being asked"),
+        pytest.param((review("one", "answered"),), None, id="it has answered"),
+        pytest.param((review("one", "failed", "too_late"),), Asking("two", 1, 1), id="too late"),
+        pytest.param((review("one", "rejected"),), Asking("two", 1, 1), id="rejects"),
+        pytest.param((review("one", "failed", "daemon_restarted"),), Asking("one", 0, 2), id="restart, once more"),
+        pytest.param((review("one", "failed", "daemon_restarted"),) * 2, Asking("two", 1, 1), id="restarted twice"),
+        pytest.param(
+            (review("one", "failed", "too_late"), review("two", "failed", "reply_invalid")), None, id="then a person"
+        ),
+        pytest.param((review("one", "rejected", route="old"),), Asking("one", 0, 1), id="under another route"),
+    ],
+)
+def test_next_reviewer(reviews: tuple[Review, ...], asked: Asking | None) -> None:
+    assert next_reviewer(CHAIN, reviews) == asked

@@ -1,0 +1,135 @@
+"""`orchestrator conflicts`, as a person uses it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.clients.python import FileAccess, Replacement
+from tests.daemon.running import RunningDaemon
+
+pytestmark = pytest.mark.anyio
+
+START = "one\ntwo\nthree\nfour\nfive\nsix\n"
+
+
+async def two_regions(daemon: RunningDaemon) -> str:
+    """A conflict with two regions, and a change of each side that clashes with nothing."""
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        await alice.write_file("a.txt", START, mode="create")
+        await bob.read_file("a.txt")
+        await _edit(alice, two="two, alice", five="five, alice")
+        late = await bob.edit_file(
+            "a.txt",
+            [Replacement(search="two", replace="two, bob"), Replacement(search="five", replace="five, bob")],
+        )
+        assert late.status == "conflict"
+        return late.conflict or ""
+
+
+async def _edit(files: FileAccess, **changes: str) -> None:
+    for search, replace in changes.items():
+        assert (await files.edit_file("a.txt", [Replacement(search=search, replace=replace)])).status == "applied"
+
+
+def run(daemon: RunningDaemon, *args: str, editor: str = "", code: str = "") -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestrator", "conflicts", *args, "--workspace", str(daemon.workspace)],
+        env={
+            **daemon.env,
+            "PYTHONPATH": os.getcwd(),
+            "EDITOR": editor,
+            "VISUAL": editor,
+            "ORCHESTRATOR_APPROVER": code,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def editor(base: Path, script: str) -> str:
+    """A program that edits as a person would; the file is its first argument."""
+    place = base / "editor.py"
+    place.write_text(f"import pathlib, sys\nfile = pathlib.Path(sys.argv[1])\ntext = file.read_text()\n{script}\n")
+    return f"{sys.executable} {place}"
+
+
+TAKE_BOTH = """\
+kept = [line for line in text.splitlines() if not line.startswith(("<<<<<<<", "|||||||", "=======", ">>>>>>>"))]
+file.write_text("\\n".join(kept) + "\\n")"""
+BOTH = "one\ntwo, alice\ntwo\ntwo, bob\nthree\nfour\nfive, alice\nfive\nfive, bob\nsix\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "script", "exit_code", "content"),
+    [
+        pytest.param(("--region", "1=current,2=proposed"), "", 0, "two, alice|five, bob", id="a side per region"),
+        pytest.param(("--region", "2=current,1=proposed"), "", 0, "two, bob|five, alice", id="the other way"),
+        pytest.param(("--region", "1=current"), "", 1, "", id="a region left out"),
+        pytest.param(("--region", "1=mine,2=current"), "", 2, "", id="no side"),
+        pytest.param(("--choose", "proposed"), "", 0, "two, bob|five, bob", id="proposed"),
+        pytest.param(("--reject", "--reason", "not now"), "", 0, "", id="reject"),
+        pytest.param(("--reject",), "", 2, "", id="reject without a reason"),
+        pytest.param(("--accept",), "", 1, "", id="no proposal to accept"),
+        pytest.param(("--edit", "--reject", "--reason", "x"), "", 2, "", id="two ways"),
+        pytest.param(("--edit",), TAKE_BOTH, 0, BOTH, id="edit"),
+        pytest.param(("--edit",), "", 1, "", id="edit, unchanged"),
+        pytest.param(("--edit",), "file.write_text('')", 1, "", id="edit, emptied"),
+        pytest.param(("--edit",), "file.write_text(text + 'more\\n')", 1, "", id="edit, markers left"),
+    ],
+)
+async def test_resolve(
+    daemon: RunningDaemon, base: Path, args: tuple[str, ...], script: str, exit_code: int, content: str
+) -> None:
+    code = await daemon.make_approver()
+    number = await two_regions(daemon)
+    ended, said = run(daemon, "resolve", number, *args, editor=editor(base, script), code=code)
+    assert ended == exit_code, said
+    held = (daemon.workspace / "a.txt").read_text()
+    if "|" in content:
+        two, five = content.split("|")
+        assert held == START.replace("two", two).replace("five", five)
+    else:
+        assert held == (content or START.replace("two", "two, alice").replace("five", "five, alice"))
+    async with daemon.client("bob") as bob:
+        open_ones = (await bob.list_conflicts()).conflicts
+        assert len(open_ones) == (exit_code != 0)
+        if "--reject" in args and exit_code == 0:
+            assert "not now" in (await bob.await_change(number)).message
+
+
+async def test_what_others_write_during_an_edit_is_kept(daemon: RunningDaemon, base: Path) -> None:
+    code = await daemon.make_approver()
+    number = await two_regions(daemon)
+    async with daemon.client() as person, daemon.client("alice") as alice:
+        (info,) = (await person.list_conflicts()).conflicts
+        assert info.marked is not None
+        await alice.edit_file("a.txt", [Replacement(search="six", replace="six\nseven")])
+        settled = await person.resolve_conflict(number, "content", content=BOTH, on=info.current_version, approver=code)
+        assert settled.status == "applied"
+    assert (daemon.workspace / "a.txt").read_text() == BOTH + "seven\n"
+
+
+async def test_list_and_show_tell_how_far_it_is(daemon: RunningDaemon) -> None:
+    number = await two_regions(daemon)
+    ended, listed = run(daemon, "list")
+    assert ended == 0
+    assert number in listed
+    assert "found" in listed
+    assert "a person" in listed
+    ended, shown = run(daemon, "show", number)
+    assert ended == 0
+    assert "region 2: lines 5-5" in shown
+    assert "alice" in shown
+    ended, as_json = run(daemon, "show", number, "--json")
+    info = json.loads(as_json)
+    assert (info["state"], [party["agent"] for party in info["holders"]]) == ("found", ["alice"])

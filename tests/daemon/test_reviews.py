@@ -1,0 +1,364 @@
+"""Conflicts that go to reviewers, through the real daemon."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+from anyio import to_thread
+
+from orchestrator.api.results import ChangeAnswer, ConflictInfo
+from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from tests.daemon.running import RunningDaemon
+
+pytestmark = pytest.mark.anyio
+
+PATIENCE_S = 30.0
+OPEN = 'name = "open"\ndefault = "allow"\n'
+
+
+def route(*reviewers: str, accept: str = "auto", deadline_s: int = 60) -> str:
+    named = ", ".join(f'"{name}"' for name in reviewers)
+    return f'[[route]]\nreviewers = [{named}]\naccept = "{accept}"\ndeadline_s = {deadline_s}\n'
+
+
+class Reviewed(RunningDaemon):
+    """A daemon whose reviewers are scripted."""
+
+    def __init__(self, base: Path) -> None:
+        self.script = base / "script.json"
+        super().__init__(base, module=("-m", "tests.daemon.reviewed", str(self.script)))
+
+    def write(self, policy: str, script: dict[str, list[dict[str, Any]]]) -> None:
+        (self.state_dir / "policy.toml").write_text(OPEN + policy)
+        self.script.write_bytes(msgspec.json.encode(script))
+
+    def asked(self) -> list[dict[str, Any]]:
+        place = self.script.with_suffix(".asked")
+        return [msgspec.json.decode(line) for line in place.read_bytes().splitlines()] if place.exists() else []
+
+
+@contextmanager
+def reviewed(base: Path, policy: str, script: dict[str, list[dict[str, Any]]]) -> Iterator[Reviewed]:
+    daemon = Reviewed(base)
+    daemon.write(policy, script)
+    daemon.start()
+    try:
+        yield daemon
+    finally:
+        assert daemon.stop() == 0, daemon.log[-4000:]
+        assert '"level": "error"' not in daemon.log, daemon.log[-4000:]
+        assert "Traceback" not in daemon.log, daemon.log[-4000:]
+
+
+START = "one\ntwo\nthree\nfour\nfive\nsix\n"
+
+
+async def clash(alice: FileAccess, bob: FileAccess, path: str = "a.txt") -> str:
+    """Alice and bob change the same line; bob's change waits."""
+    await alice.write_file(path, START, mode="create")
+    await bob.read_file(path)
+    await alice.edit_file(path, [Replacement(search="two", replace="two, alice")], reason="alice's reason")
+    late = await bob.edit_file(path, [Replacement(search="two", replace="two, bob")], reason="bob's reason")
+    assert late.status == "conflict", late
+    assert late.conflict is not None
+    return late.conflict
+
+
+async def follow(person: FileAccess, kind: str, seen: int = 1) -> list[dict[str, Any]]:
+    """The events of a kind, once there are that many."""
+    found: list[dict[str, Any]] = []
+    with anyio.fail_after(PATIENCE_S):
+        async with person.subscribe(after="@0", kinds=(kind,)) as feed:
+            async for event in feed:
+                found.append(event.event)
+                if len(found) >= seen:
+                    return found
+    raise AssertionError
+
+
+async def one(person: FileAccess) -> ConflictInfo:
+    (info,) = (await person.list_conflicts()).conflicts
+    return info
+
+
+async def final(bob: FileAccess, conflict: str) -> ChangeAnswer:
+    answer = await bob.await_change(conflict, timeout_s=PATIENCE_S)
+    assert answer.status != "still_waiting", answer
+    return answer
+
+
+BOTH = {"verdict": "content", "lines": {"1": ["two, alice and bob"]}, "reason": "both are needed"}
+SETTLED = START.replace("two", "two, alice and bob")
+
+
+async def test_a_proposal_is_applied_as_the_reviewers_change(base: Path) -> None:
+    with reviewed(base, route("quick"), {"quick": [BOTH]}) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            assert (await final(bob, number)).status == "applied"
+            assert (daemon.workspace / "a.txt").read_text() == SETTLED
+            blamed = (await person.blame("a.txt", start=2, end=2)).ranges[0]
+            assert (blamed.agent, blamed.approver) == ("reviewer:quick", None)
+            (said,) = await follow(person, "review_answered")
+            assert (said["verdict"], said["model"], said["usage"]["input_tokens"]) == ("content", "scripted-1", 9)
+            (asked,) = daemon.asked()
+            (region,) = asked["regions"]
+            assert (region["base"], region["current"], region["proposed"]) == (["two"], ["two, alice"], ["two, bob"])
+            assert (asked["proposer"]["agent"], asked["proposer"]["reason"]) == ("bob", "bob's reason")
+            assert [(h["agent"], h["reason"]) for h in asked["holders"]] == [("alice", "alice's reason")]
+            assert (await person.journal_rebuild()).ok
+
+
+async def test_a_person_accepts_what_a_reviewer_proposes(base: Path) -> None:
+    with reviewed(base, route("quick", accept="person"), {"quick": [BOTH]}) as daemon:
+        code = await daemon.make_approver()
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            await follow(person, "review_answered")
+            info = await one(person)
+            assert (info.state, info.reviewer, info.route) == ("answered", "quick", "route 1")
+            assert "+two, alice and bob" in (info.review_diff or "")
+            settled = await person.resolve_conflict(number, "review", approver=code)
+            assert settled.status == "applied"
+            assert (daemon.workspace / "a.txt").read_text() == SETTLED
+            blamed = (await person.blame("a.txt", start=2, end=2)).ranges[0]
+            assert blamed.agent == "reviewer:quick"
+            assert (blamed.approver or "").startswith("person:")
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        pytest.param({"verdict": "reject", "reason": "not mine to say"}, None, id="rejects"),
+        pytest.param({"fails": "no such model"}, "review_failed", id="fails"),
+        pytest.param({"verdict": "content", "lines": {"2": ["x"]}}, "reply_invalid", id="another region"),
+        pytest.param({"verdict": "content"}, "reply_invalid", id="nothing"),
+        pytest.param({"verdict": "content", "lines": {"1": ["a\nb"]}}, "reply_invalid", id="a line end"),
+        pytest.param({"verdict": "content", "lines": {"1": ["<<<<<<< mine"]}}, "markers_left", id="a marker"),
+        pytest.param({"hangs": True}, "too_late", id="too late"),
+    ],
+)
+async def test_a_reviewer_that_comes_to_nothing_hands_on(base: Path, first: dict[str, Any], why: str | None) -> None:
+    policy = route("quick", "careful", deadline_s=1 if first.get("hangs") else 60)
+    with reviewed(base, policy, {"quick": [first], "careful": [BOTH]}) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            assert (await final(bob, number)).status == "applied"
+            assert (daemon.workspace / "a.txt").read_text() == SETTLED
+            assert [item["reviewer"] for item in daemon.asked()] == ["quick", "careful"]
+            if why is not None:
+                assert (await follow(person, "review_failed"))[0]["code"] == why
+            else:
+                assert (await follow(person, "review_rejected"))[0]["by"] == "quick"
+
+
+async def test_after_the_chain_a_person_settles_it_and_other_files_go_on(base: Path) -> None:
+    with reviewed(base, route("nobody", "quick"), {"quick": [{"verdict": "reject"}]}) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            await clash(alice, bob)
+            await follow(person, "review_rejected")
+            info = await one(person)
+            assert info.state == "found"
+            assert [(item.reviewer, item.state, item.code) for item in info.reviews] == [
+                ("nobody", "failed", "unknown_reviewer"),
+                ("quick", "rejected", ""),
+            ]
+            assert (await bob.write_file("b.txt", "x\n", mode="create")).status == "applied"
+
+
+async def test_a_late_answer_is_noted_and_ignored(base: Path) -> None:
+    pipe = base / "late"
+    os.mkfifo(pipe)
+    late = {"verdict": "proposed", "after": str(pipe)}
+    with reviewed(base, route("slow", "quick", deadline_s=1), {"slow": [late], "quick": [BOTH]}) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            await follow(person, "review_failed")
+            await to_thread.run_sync(pipe.write_bytes, b"now")
+            assert (await final(bob, number)).status == "applied"
+            answers = await follow(person, "review_answered", 2)
+            assert {(item["reviewer"], bool(item.get("ignored"))) for item in answers} == {
+                ("slow", True),
+                ("quick", False),
+            }
+            assert (daemon.workspace / "a.txt").read_text() == SETTLED
+
+
+# --- files that move on -----------------------------------------------------------------------
+
+
+async def test_a_newer_change_elsewhere_leaves_the_review_standing(base: Path) -> None:
+    pipe = base / "go"
+    os.mkfifo(pipe)
+    with reviewed(base, route("quick"), {"quick": [{**BOTH, "after": str(pipe)}]}) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            await alice.edit_file("a.txt", [Replacement(search="one", replace="zero\none")])
+            await follow(person, "conflict_rebased")
+            info = await one(person)
+            assert info.regions[0].current_start == 3
+            await to_thread.run_sync(pipe.write_bytes, b"now")
+            assert (await final(bob, number)).status == "applied"
+            assert (daemon.workspace / "a.txt").read_text() == "zero\n" + SETTLED
+            assert len(daemon.asked()) == 1
+
+
+async def test_a_newer_change_of_the_same_lines_asks_anew(base: Path) -> None:
+    acts: list[dict[str, Any]] = [{"hangs": True}, BOTH]
+    with reviewed(base, route("quick"), {"quick": acts}) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            await follow(person, "review_requested")
+            await alice.edit_file("a.txt", [Replacement(search="two, alice", replace="two, alice again")])
+            assert (await final(bob, number)).status == "applied"
+            assert (await follow(person, "review_failed"))[0]["code"] == "conflict_moved"
+            assert [item["regions"][0]["current"] for item in daemon.asked()] == [["two, alice"], ["two, alice again"]]
+
+
+async def test_a_change_that_fits_again_is_applied_as_its_authors(base: Path) -> None:
+    with reviewed(base, "", {}) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            await alice.edit_file("a.txt", [Replacement(search="two, alice", replace="two")])
+            assert (await final(bob, number)).status == "applied"
+            assert (daemon.workspace / "a.txt").read_text() == START.replace("two", "two, bob")
+            assert (await person.blame("a.txt", start=2, end=2)).ranges[0].agent == "bob"
+
+
+async def test_a_change_that_fits_again_is_told_where_policy_wants_that(base: Path) -> None:
+    with reviewed(base, '[conflicts]\nwhen_it_fits = "tell"\n', {}) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            await clash(alice, bob)
+            await alice.edit_file("a.txt", [Replacement(search="two, alice", replace="two")])
+            await follow(person, "conflict_rebased")
+            assert (await one(person)).fits
+            assert (daemon.workspace / "a.txt").read_text() == START
+
+
+async def test_a_conflict_is_moot_when_the_file_holds_what_was_proposed(base: Path) -> None:
+    with reviewed(base, "", {}) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            await alice.edit_file("a.txt", [Replacement(search="two, alice", replace="two, bob")])
+            assert (await final(bob, number)).status == "dropped"
+            assert (await follow(person, "conflict_lapsed"))[0]["cause"] == "moot"
+
+
+async def test_nobody_settled_it_in_time(base: Path) -> None:
+    with reviewed(base, "[conflicts]\nlapse_after_s = 1\n", {}) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+            number = await clash(alice, bob)
+            answer = await final(bob, number)
+            assert (answer.status, "in time" in answer.message) == ("dropped", True)
+
+
+async def test_a_restart_asks_once_more(base: Path) -> None:
+    daemon = Reviewed(base)
+    daemon.write(route("quick"), {"quick": [{"hangs": True}]})
+    daemon.start()
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+        number = await clash(alice, bob)
+        await follow(person, "review_requested")
+    daemon.kill()
+    daemon.write(route("quick"), {"quick": [BOTH]})
+    daemon.start()
+    async with daemon.client("bob") as bob, daemon.client() as person:
+        assert (await final(bob, number)).status == "applied"
+        assert (await follow(person, "review_failed"))[0]["code"] == "daemon_restarted"
+        assert [item["attempt"] for item in await follow(person, "review_requested", 2)] == [1, 2]
+        assert (await person.journal_rebuild()).ok
+    assert daemon.stop() == 0
+
+
+# --- checks -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        pytest.param('["grep", "-q", "and bob", "a.txt"]', None, id="passes"),
+        pytest.param('["grep", "-q", "other", "src/other.txt"]', None, id="sees the tree"),
+        pytest.param('["sh", "-c", "echo too bad; exit 3"]', "too bad", id="exit code"),
+        pytest.param('["sh", "-c", "sleep 600 & sleep 600"]', "not done in 1 s", id="too slow"),
+        pytest.param('["/no/such/program"]', "can't be started", id="no program"),
+        pytest.param('["sh", "-c", "yes | head -c 9000000; exit 1"]', "exit code 1", id="says much"),
+    ],
+)
+async def test_the_check_command_decides(base: Path, command: str, says: str | None) -> None:
+    policy = route("quick") + f"[checks]\ncommand = {command}\ntimeout_s = {1 if says and 'not done' in says else 30}\n"
+    with reviewed(base, policy, {"quick": [BOTH]}) as daemon:
+        (daemon.workspace / "src").mkdir()
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            await alice.write_file("src/other.txt", "other\n", mode="create")
+            number = await clash(alice, bob)
+            if says is None:
+                assert (await final(bob, number)).status == "applied"
+                return
+            (failed,) = await follow(person, "review_failed")
+            assert failed["code"] == "check_failed"
+            assert says in failed["message"]
+            assert (daemon.workspace / "a.txt").read_text() == START.replace("two", "two, alice")
+            assert list((daemon.state_dir / "checks").iterdir()) == []
+
+
+# --- who may see and say what -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "refused"),
+    [
+        pytest.param(SETTLED, None, id="its region"),
+        pytest.param(SETTLED.replace("six", "SIX"), "outside_regions", id="another line"),
+        pytest.param(SETTLED.replace("four\n", ""), "outside_regions", id="a line less"),
+        pytest.param("", "outside_regions", id="everything"),
+    ],
+)
+async def test_a_reviewer_that_calls_by_itself_is_held_to_the_regions(
+    base: Path, content: str, refused: str | None
+) -> None:
+    with reviewed(base, "", {}) as daemon:
+        code = await daemon.make_approver()
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            token = (await person.agent_add("rev", agent_class="review", approver=code)).token
+            async with daemon.client("rev", token=token) as rev:
+                if refused is None:
+                    assert (await rev.resolve_conflict(number, "content", content=content)).status == "applied"
+                    assert (daemon.workspace / "a.txt").read_text() == SETTLED
+                    return
+                with pytest.raises(RemoteError) as error:
+                    await rev.resolve_conflict(number, "content", content=content)
+                assert (error.value.code, error.value.details["why"]) == ("proposal_refused", refused)
+            assert (daemon.workspace / "a.txt").read_text() == START.replace("two", "two, alice")
+
+
+async def test_a_file_that_reviewers_may_not_read_is_not_sent(base: Path) -> None:
+    hidden = (
+        '[[rule]]\nname = "hide"\nagents = ["class:review"]\nactions = ["read"]\npaths = ["a.txt"]\nverdict = "deny"\n'
+    )
+    with reviewed(base, hidden + route("quick"), {"quick": [BOTH]}) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            await clash(alice, bob)
+            assert (await follow(person, "review_failed"))[0]["code"] == "denied"
+            assert daemon.asked() == []
+
+
+async def test_a_path_that_asks_for_its_agent_is_accepted_by_a_person(base: Path) -> None:
+    asks = '[[rule]]\nname = "look"\nagents = ["bob"]\nactions = ["write"]\npaths = ["a.txt"]\nverdict = "ask"\n'
+    with reviewed(base, asks + route("quick"), {"quick": [BOTH]}) as daemon:
+        code = await daemon.make_approver()
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            await follow(person, "review_answered")
+            assert (await one(person)).state == "answered"
+            assert (daemon.workspace / "a.txt").read_text() == START.replace("two", "two, alice")
+            settled = await person.resolve_conflict(number, "review", approver=code)
+            assert settled.status == "applied"
+            assert [item["by"].split(":")[0] for item in await follow(person, "review_accepted")] == ["person"]

@@ -1,0 +1,182 @@
+"""Answers that come twice, to no question, or for a conflict that is closed; and deadlines by a clock that is moved."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from orchestrator.core.content import digest_of
+from orchestrator.core.events.base import Origin
+from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.conflicts import ClashRegion, ConflictFound, ConflictSettled
+from orchestrator.core.events.reviews import ReviewAnswered, ReviewFailed
+from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
+from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.projections.state import State
+from orchestrator.engine.answers import Answers
+from orchestrator.engine.briefing import Briefer
+from orchestrator.engine.changing import Changer
+from orchestrator.engine.effects import Effects
+from orchestrator.engine.observing import Observer
+from orchestrator.engine.proposals import Proposals
+from orchestrator.engine.rebasing import Rebaser
+from orchestrator.engine.reviewing import Reviewing
+from orchestrator.engine.services import Services
+from orchestrator.journal.memory import MemoryJournal
+from orchestrator.machine import SystemEntropy
+from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.reviewing import RegionText, ReviewReply, ReviewRequest
+from orchestrator.workspace.memory import MemoryWorkspace
+
+pytestmark = pytest.mark.anyio
+
+POLICY = """
+name = "p"
+default = "allow"
+[[route]]
+reviewers = ["silent", "other"]
+accept = "person"
+deadline_s = 60
+"""
+FILE = WorkspacePath("gone.txt")
+BASE, MINE, OTHER = b"a\n", b"b\n", b"c\n"
+REPLY = ReviewReply(verdict="content", regions=(RegionText(1, ("both",)),))
+
+
+class MovedClock:
+    """Stands still until it is moved."""
+
+    ms = 1_700_000_000_000
+
+    def now_ms(self) -> int:
+        return self.ms
+
+    def ticks_us(self) -> int:
+        return self.ms * 1000
+
+
+class Silent:
+    """Never answers."""
+
+    async def review(self, request: ReviewRequest) -> ReviewReply:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+class Standing(Rebaser):
+    """The file stays as it was when the conflict was found."""
+
+    def _moved(self, conflict: object) -> bool:
+        return False
+
+
+class Queue:
+    """The duty over a journal in memory, with one conflict in it."""
+
+    def __init__(self) -> None:
+        self.clock = MovedClock()
+        self.journal = MemoryJournal(clock=self.clock, entropy=SystemEntropy())
+        workspace = MemoryWorkspace()
+        self.services = Services(
+            journal=self.journal,
+            workspace=workspace,
+            ignore=workspace.ignore,
+            policy=parse_policy(POLICY, source="test"),
+            clock=self.clock,
+            entropy=SystemEntropy(),
+            state=State(),
+        )
+        observer, answers = Observer(self.services), Answers(self.services)
+        changer = Changer(self.services, observer, Effects(self.services), answers)
+        proposals, briefer = Proposals(self.services, changer, None, None), Briefer(self.services)
+        rebaser = Standing(self.services, observer)
+        self.duty = Reviewing(self.services, rebaser, proposals, briefer, {"silent": Silent(), "other": Silent()})
+
+    async def found(self) -> Seq:
+        event = ConflictFound(
+            path=FILE,
+            base=digest_of(BASE),
+            base_version=None,
+            current=digest_of(MINE),
+            current_version=None,
+            proposed=digest_of(OTHER),
+            regions=(ClashRegion(0, 1, 0, 1, 0, 1),),
+        )
+        blobs: tuple[tuple[Digest, bytes], ...] = tuple((digest_of(data), data) for data in (BASE, MINE, OTHER))
+        origin = Origin(agent=AgentName("bob"), session=SessionId("s"))
+        recorded = await self.journal.append(Unit((NewEvent(f"conflict:{FILE}", event),), origin, blobs))
+        return recorded[0].seq
+
+    async def asked(self, conflict: Seq) -> Seq:
+        """The duty's first look asks the first reviewer."""
+        await self.duty.look()
+        found = self.services.state.pending.conflict(conflict)
+        assert found is not None
+        assert found.review is not None
+        return found.review.seq
+
+    async def ignored(self) -> list[str]:
+        return [e.event.ignored async for e in self.journal.events() if isinstance(e.event, ReviewAnswered)]
+
+
+@pytest.fixture
+async def queue() -> Queue:
+    return Queue()
+
+
+async def in_group(queue: Queue, conflict: Seq) -> Seq:
+    """The number of the first review, with its call under way no more."""
+    async with anyio.create_task_group() as queue.duty._tasks:
+        number = await queue.asked(conflict)
+        queue.duty._tasks.cancel_scope.cancel()
+    return number
+
+
+async def test_the_second_answer_is_ignored(queue: Queue) -> None:
+    conflict = await queue.found()
+    number = await in_group(queue, conflict)
+    await queue.duty.answered(conflict, number, REPLY)
+    await queue.duty.answered(conflict, number, ReviewReply(verdict="proposed"))
+    assert await queue.ignored() == ["", "double"]
+    found = queue.services.state.pending.conflict(conflict)
+    assert found is not None
+    assert found.review is not None
+    assert (found.stage, found.review.verdict, found.review.proposal) == ("answered", "content", digest_of(b"both\n"))
+
+
+async def test_an_answer_to_no_question_is_ignored(queue: Queue) -> None:
+    conflict = await queue.found()
+    await in_group(queue, conflict)
+    await queue.duty.answered(conflict, Seq(999), REPLY)
+    assert await queue.ignored() == ["unknown"]
+
+
+async def test_an_answer_for_a_closed_conflict_is_ignored(queue: Queue) -> None:
+    conflict = await queue.found()
+    number = await in_group(queue, conflict)
+    settled = ConflictSettled(conflict=conflict, choice="current", by="ada")
+    await queue.services.append(Origin(), (f"conflict:{FILE}", settled))
+    await queue.duty.answered(conflict, number, REPLY)
+    assert await queue.ignored() == ["closed"]
+
+
+async def test_at_the_deadline_the_next_is_asked(queue: Queue) -> None:
+    conflict = await queue.found()
+    async with anyio.create_task_group() as queue.duty._tasks:
+        number = await queue.asked(conflict)
+        due = await queue.duty.look()
+        assert due == queue.clock.ms + 60_000
+        queue.clock.ms += 59_999
+        await queue.duty.look()
+        assert [tag_of(e.event) async for e in queue.journal.events()][-1] == "review_requested"
+        queue.clock.ms += 1
+        await queue.duty.look()
+        failed = [e.event async for e in queue.journal.events() if isinstance(e.event, ReviewFailed)]
+        assert [(f.review, f.code) for f in failed] == [(number, "too_late")]
+        assert await queue.asked(conflict) != number
+        await queue.duty.answered(conflict, number, REPLY)
+        assert await queue.ignored() == ["late"]
+        queue.duty._tasks.cancel_scope.cancel()
+    found = queue.services.state.pending.conflict(conflict)
+    assert found is not None
+    assert [(item.reviewer, item.state) for item in found.reviews] == [("silent", "failed"), ("other", "requested")]
