@@ -101,12 +101,25 @@ class ReadLines(Params, frozen=True, kw_only=True):
     at: Annotated[Version | None, Meta(description="An earlier state, '@N'.")] = None
 
 
-class Replacement(Params, frozen=True, kw_only=True):
-    """One passage to find and what to put in its place."""
+class Replacement(Params, frozen=True, kw_only=True, omit_defaults=True):
+    """A change, in one of two forms: {search, replace}, or a symbol's new content {symbol, content}."""
 
-    search: Annotated[str, Meta(description="The present text, copied exactly from a read.", min_length=1)]
-    replace: Annotated[str, Meta(description="The new text; '' removes the passage.")]
+    search: Annotated[
+        Annotated[str, Meta(min_length=1)] | None, Meta(description="The present text, copied exactly from a read.")
+    ] = None
+    replace: Annotated[str | None, Meta(description="The new text; '' removes the passage.")] = None
     expected_count: Annotated[int, Meta(description="How often `search` must stand; all are replaced.", ge=1)] = 1
+    symbol: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=500)] | None,
+        Meta(description="Instead of `search`: a function, class, key or heading to replace, e.g. 'Class.method'."),
+    ] = None
+    content: Annotated[
+        str | None,
+        Meta(
+            description="With `symbol`: all of its new text, with its decorators and the comments right above; "
+            "indentation is fitted to its place; '' removes it."
+        ),
+    ] = None
 
 
 class ChangeParams(Params, frozen=True, kw_only=True):

@@ -46,6 +46,7 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     rung: str | None = None
     score: float | None = None
     base: str | None = None
+    same_symbol: tuple[str, ...] = ()
     approval: str | None = None
     regions: tuple[ClashText, ...] = ()
     notices: tuple[Any, ...] = ()

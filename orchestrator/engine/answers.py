@@ -138,7 +138,8 @@ class Answers:
         return r.ChangeAnswer(
             status="conflict",
             success=False,
-            message=f"{found.path} was changed since, where this change wants to go; it waits as {number}. "
+            message=f"{found.path} was changed since, {found.why or 'where this change wants to go'}; "
+            f"it waits as {number}. "
             + (
                 f"Revert the later change first, or await_change('{number}')."
                 if found.reverts
@@ -253,6 +254,7 @@ class Answers:
             paths=tuple(_path_of(changed, recorded.seq) for changed in event.paths),
             rung=event.rung,
             score=event.score,
+            same_symbol=event.same_symbol,
             base=show(base) if base else None,
             approval=show(event.approval) if event.approval else None,
             warnings=warnings or (intended.warnings if intended else ()),
@@ -274,6 +276,7 @@ class Answers:
             paths=tuple(r.ChangedPath(path=item.path) for item in plan.parts),
             rung=plan.rung,
             score=plan.score,
+            same_symbol=plan.same_symbol,
             base=show(plan.base) if plan.base else None,
             warnings=plan.warnings,
         )

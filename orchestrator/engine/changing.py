@@ -147,7 +147,11 @@ class Changer:
             fetched: dict[Digest, bytes] = {}
             for digest in outcome.digests:
                 fetched[digest] = await self._s.contents.need(digest, f"{command.paths[0]} ({digest[:19]}…)")
-            facts = {path: msgspec.structs.replace(f, contents={**f.contents, **fetched}) for path, f in facts.items()}
+            parsed = await self._s.outlines(outcome.outlines)
+            facts = {
+                path: msgspec.structs.replace(f, contents={**f.contents, **fetched}, outlines={**f.outlines, **parsed})
+                for path, f in facts.items()
+            }
 
     # --- outcomes -------------------------------------------------------------------
 

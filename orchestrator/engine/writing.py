@@ -12,7 +12,6 @@ from orchestrator.core.decisions.several import DeleteTree, FilePart, MoveTree, 
 from orchestrator.core.errors import FileExists, ParameterInvalid
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import NeedApproval
-from orchestrator.core.text.locate import Replacement
 from orchestrator.core.text.patch import FilePatch
 from orchestrator.core.text.unified import parse_patches
 from orchestrator.engine.answers import Answers, everything
@@ -21,6 +20,7 @@ from orchestrator.engine.changing import Changer
 from orchestrator.engine.effects import Effects, Intent
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import Services
+from orchestrator.engine.symbol_changes import change_of
 from orchestrator.engine.trees import Trees
 from orchestrator.engine.wanted import Wanted
 
@@ -36,7 +36,7 @@ class Writer:
     async def edit_file(self, caller: Caller, call: Call, params: p.EditFile) -> r.ChangeAnswer:
         path = self._paths.file(params.path)
         self._changer.refuse_early(caller, Wish("write", path))
-        changes = tuple(Replacement(c.search, c.replace, c.expected_count) for c in params.changes)
+        changes = tuple(change_of(change, number) for number, change in enumerate(params.changes, 1))
         return await self._change(
             caller, call, Edit(path=path, changes=changes), params, params.base, params.supersedes
         )

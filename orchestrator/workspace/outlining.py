@@ -10,10 +10,11 @@ import resource
 import signal
 import sys
 import time
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 import msgspec
 import tree_sitter
+from tree_sitter import Node
 
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.outline.parsed import parsed_outline
@@ -67,7 +68,9 @@ def _parsed(grammar: Grammar, document: Document, limit_s: float) -> Outline | N
     return parsed_outline(grammar.name, tree.root_node, matches, data)
 
 
-def _any_predicate(*_: object) -> bool:
+def _any_predicate(
+    predicate: str, args: list[tuple[str, Literal["capture", "string"]]], pattern: int, found: dict[str, list[Node]]
+) -> bool:
     """Those that tags.scm files have for other tools, such as `#strip!`, leave a match as it is."""
     return True
 

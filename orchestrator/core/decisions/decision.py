@@ -44,6 +44,7 @@ class Facts(msgspec.Struct, frozen=True):
     base: Base | None = None
     contents: Mapping[Digest, bytes] = {}
     blind: bool = False  # the caller may not know the content: no outcome may depend on it
+    alone: bool = False  # whatever changed since the base, the caller did
     outlines: Mapping[Digest, Outline | None] = {}  # of contents; None: no text
     trouble: OrchestratorError | None = None  # why nothing can be said of it: no regular file, or too large a one
 
@@ -98,6 +99,7 @@ class Clash(msgspec.Struct, frozen=True, kw_only=True):
     base_version: Seq | None
     proposed: bytes | None  # None: the proposal is that nothing stands there
     regions: tuple[ClashRegion, ...] = ()
+    why: str = ""  # if not because both sides changed the same lines
     reverts: tuple[Seq, ...] = ()
     names: tuple[WorkspacePath, ...] = ()  # as of a Part
 
@@ -111,6 +113,7 @@ class Apply(msgspec.Struct, frozen=True, kw_only=True):
     base: Seq | None = None
     on_seen_whole: bool = False
     warnings: tuple[str, ...] = ()
+    same_symbol: tuple[str, ...] = ()  # what others changed too since the base, by dotted name
     clashes: tuple[Clash, ...] = ()
     reverts: tuple[Seq, ...] = ()  # of an undo: the changes that it undoes in full
     dependencies: tuple[Dependency, ...] = ()

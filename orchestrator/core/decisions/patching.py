@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from orchestrator.core.content import LineHunk, Rung, digest_of
+from orchestrator.core.decisions import structure
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Held, Need, Outcome, Part
 from orchestrator.core.decisions.permissions import with_bits
 from orchestrator.core.errors import (
@@ -41,7 +42,6 @@ from orchestrator.core.text.encoding import (
     splice,
 )
 from orchestrator.core.text.excerpt import render
-from orchestrator.core.text.locate import Replacement, locate_changes
 from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.core.text.patch import FilePatch, locate_patch
 
@@ -60,9 +60,11 @@ SHOWN_MOST = 60
 """Lines of one such place that are shown."""
 
 
-def edit(changes: Sequence[Replacement], facts: Facts) -> Outcome:
-    """Search and replace. Raises FileNotFound, BinaryFile, and what `locate_changes` raises."""
-    return _located(lambda document: locate_changes(document, changes), facts)
+def edit(changes: Sequence[structure.Change], facts: Facts) -> Outcome:
+    """Search and replace, and symbols' new contents. Raises FileNotFound, BinaryFile, and what `locate_all` raises."""
+    if (needed := structure.lacking(changes, facts)) is not None:
+        return needed
+    return _located(lambda document: structure.locate_all(document, changes, facts), facts)
 
 
 def patch(parsed: FilePatch, facts: Facts) -> Outcome:
@@ -147,11 +149,12 @@ def truncate(content: str, facts: Facts) -> Outcome:
     return rebase(old, replace_text(old, content), facts, anchors=())
 
 
-def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tuple[int, int]]) -> Apply | Clash:
+def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tuple[int, int]]) -> Outcome:
     """Carry a change old → new onto what the file holds.
 
     `anchors` are (start, length) of the lines of `old` that the change looks at; if all stand
-    unchanged the rung is `shifted`, else `merged`. `facts.held` must be there.
+    unchanged the rung is `shifted`, else `merged`. `facts.held` must be there. Needs the outlines
+    of both sides and of what comes out, where there is a grammar: it must still parse.
     """
     held = facts.held
     if held is None:
@@ -174,7 +177,8 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
             f"{facts.path} holds this change already",
             hint="Nothing is left to do here.",
         )
-    return _applied(facts, held, current, after, rung, seen_whole=False)
+    fitted = _applied(facts, held, current, after, rung, seen_whole=False)
+    return structure.checked(fitted, facts, old=old, new=new, current=current)
 
 
 def base_required(path: WorkspacePath, why: str, *, unreadable: bool = False) -> BaseRequired:
@@ -230,7 +234,7 @@ def _not_in_base(locate: Locate, error: SearchNotFound, current: Document, facts
     try:
         locate(current)
     except (SearchNotFound, SearchAmbiguous) as present:
-        error = SearchNotFound(f"at {base}, the base: {error.message}", details={**present.details, "base": base})
+        error = type(error)(f"at {base}, the base: {error.message}", details={**present.details, "base": base})
     except CallerError:
         pass
     else:

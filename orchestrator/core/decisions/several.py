@@ -11,7 +11,7 @@ from orchestrator.core.content import RUNGS
 from orchestrator.core.decisions import patching
 from orchestrator.core.decisions.bases import Rule
 from orchestrator.core.decisions.commands import AllFacts, Delete, Move, Wish
-from orchestrator.core.decisions.decision import Apply, Clash, Need, Outcome, Part
+from orchestrator.core.decisions.decision import Apply, Clash, Need, Outcome, Part, Source
 from orchestrator.core.decisions.permissions import only_bits, with_bits
 from orchestrator.core.errors import (
     ChangesClash,
@@ -68,13 +68,15 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
         """Raises ChangesClash, which names the files that do not fit, and what each file's patch may raise."""
         parts: list[Part] = []
         missing: dict[Digest, None] = {}
+        outlines: list[Source] = []
         clashes: list[Clash] = []
         rung, seen_whole, warnings = 0, True, list[str]()
         for item in self.files:
             outcome = _decide(item, facts) if len(self.files) == 1 else _named(item, facts)
             match outcome:
-                case Need(digests=digests):
+                case Need(digests=digests, outlines=sources):
                     missing |= dict.fromkeys(digests)
+                    outlines += sources
                 case Clash():
                     clashes.append(outcome)
                 case Apply():
@@ -82,8 +84,8 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
                     rung = max(rung, RUNGS.index(outcome.rung))
                     seen_whole = seen_whole and outcome.on_seen_whole
                     warnings += (f"{item.path}: {warning}" for warning in outcome.warnings)
-        if missing:
-            return Need(tuple(missing))
+        if missing or outlines:
+            return Need(tuple(missing), tuple(outlines))
         if clashes:
             raise _refused(clashes, facts)
         return Apply(

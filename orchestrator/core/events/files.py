@@ -131,6 +131,7 @@ class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
     task: Seq | None = None
     operation: str = ""
     recovered: bool = False  # closed by recovery after a crash
+    same_symbol: tuple[str, ...] = ()  # functions and the like that others changed too since the base
 
 
 class ChangeAborted(Event, frozen=True, kw_only=True, tag="change_aborted"):

@@ -62,19 +62,19 @@ def nested(definitions: Iterable[Definition], line_count: int) -> tuple[Symbol, 
         holder = stack[-1].definition.kind if stack else None
         (stack[-1].children if stack else top).append(done.closed(holder))
 
-    for definition in ordered:
-        if (definition.start, definition.end) == last or kept == MOST_SYMBOLS:
+    for given in ordered:
+        if (given.start, given.end) == last or kept == MOST_SYMBOLS:
             continue
-        while stack and definition.start >= stack[-1].definition.end:
+        while stack and given.start >= stack[-1].definition.end:
             close()
-        line, end_line = max(definition.line, 1), min(definition.end_line, line_count)
+        definition, line, end_line = given, max(given.line, 1), min(given.end_line, line_count)
         if stack:
             around = stack[-1]
-            definition = definition._replace(end=min(definition.end, around.definition.end))
+            definition = given._replace(end=min(given.end, around.definition.end))
             line, end_line = max(line, around.line), min(end_line, around.end_line)
         if len(stack) == DEEPEST or end_line < line:
             continue
-        last, kept = (definition.start, definition.end), kept + 1
+        last, kept = (given.start, given.end), kept + 1
         stack.append(_Open(definition, line, end_line))
     while stack:
         close()

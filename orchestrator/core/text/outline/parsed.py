@@ -8,6 +8,7 @@ and attributes, which belong to the definition right below them.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -49,9 +50,7 @@ def parsed_outline(language: str, root: Node, matches: Iterable[Match], data: by
     return Outline(language, symbols, errors=_errors(root))
 
 
-def _definition(
-    text: _Lines, node: Node, name: Node, kind: str, captures: Mapping[str, Sequence[Node]]
-) -> Definition:
+def _definition(text: _Lines, node: Node, name: Node, kind: str, captures: Mapping[str, Sequence[Node]]) -> Definition:
     called = " ".join(text.of(name).split())[:NAME_CHARS]
     if captures.get("scope"):
         scope = " ".join(text.of(captures["scope"][0]).split())[:NAME_CHARS]
@@ -87,11 +86,7 @@ class _Lines:
 
     def line_of(self, at: int) -> int:
         """The 1-based line that a byte lies in."""
-        low, high = 0, len(self._starts)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self._starts[middle] <= at else (low, middle)
-        return low
+        return bisect_right(self._starts, at)
 
     def trimmed(self, start: int, end: int) -> tuple[int, int]:
         """A range without the blanks and line ends at its two ends."""
