@@ -10,11 +10,10 @@ import resource
 import signal
 import sys
 import time
-from typing import BinaryIO, Literal
+from typing import BinaryIO
 
 import msgspec
 import tree_sitter
-from tree_sitter import Node
 
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.outline.parsed import parsed_outline
@@ -64,15 +63,8 @@ def _parsed(grammar: Grammar, document: Document, limit_s: float) -> Outline | N
     except ValueError:  # "Parsing failed": stopped by the callback
         return None
     # Without a progress callback: with one, the second query of a process crashes (tree-sitter 0.26).
-    matches = tree_sitter.QueryCursor(grammar.query).matches(tree.root_node, _any_predicate)
+    matches = tree_sitter.QueryCursor(grammar.query).matches(tree.root_node)
     return parsed_outline(grammar.name, tree.root_node, matches, data)
-
-
-def _any_predicate(
-    predicate: str, args: list[tuple[str, Literal["capture", "string"]]], pattern: int, found: dict[str, list[Node]]
-) -> bool:
-    """Those that tags.scm files have for other tools, such as `#strip!`, leave a match as it is."""
-    return True
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
