@@ -29,6 +29,9 @@ MOST_MEMORY = 1 << 30
 
 LENGTH_BYTES = 4
 
+TAKEN = b"\x01"
+"""Said of each job before it is begun: a worker that dies without having said so did not die of it."""
+
 
 class Job(msgspec.Struct, frozen=True, array_like=True):
     """A text to outline. When `limit_s` is over the process ends, wherever it is."""
@@ -72,6 +75,8 @@ def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
     grammars = Grammars()
     while len(head := jobs.read(LENGTH_BYTES)) == LENGTH_BYTES:
         job = msgspec.msgpack.decode(jobs.read(int.from_bytes(head)), type=Job)
+        answers.write(TAKEN)
+        answers.flush()
         signal.setitimer(signal.ITIMER_REAL, job.limit_s)  # whose signal ends the process, also inside C code
         answer = msgspec.msgpack.encode(outlined(grammars, job))
         signal.setitimer(signal.ITIMER_REAL, 0)

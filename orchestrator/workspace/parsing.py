@@ -34,11 +34,16 @@ OFF_LOOP_BYTES = 64 * 1024
 """Larger texts are outlined without a grammar in a thread."""
 
 _GRACE_S = 5.0
-_LENGTH_BYTES = 4
+_LENGTH_BYTES = 4  # as in `workspace.outlining`, which is not imported here: no grammar comes into the daemon
+_TAKEN_BYTES = 1
 
 
 class WorkerDied(Exception):
     """It ended before it had answered."""
+
+
+class WorkerGone(WorkerDied):
+    """It ended before it had begun: another one may fare better."""
 
 
 class LocalParser:
@@ -81,10 +86,11 @@ class LocalParser:
         """The outline and its size."""
         job = msgspec.msgpack.encode((language, data, self._limit_s))
         try:
-            if self._worker is None:
-                self._worker = await Worker.start()
-            with anyio.fail_after(self._limit_s + _GRACE_S):
-                said = await self._worker.ask(job)
+            try:
+                said = await self._ask(job)
+            except WorkerGone:
+                await self.aclose()
+                said = await self._ask(job)
         except (WorkerDied, TimeoutError, OSError) as error:
             self._log.warning("a text is outlined without its grammar", language=language, error=repr(error))
             await self.aclose()
@@ -94,6 +100,13 @@ class LocalParser:
                 await self.aclose()
             raise
         return msgspec.msgpack.decode(said, type=Outline | None), len(said)
+
+    async def _ask(self, job: bytes) -> bytes:
+        """Raises WorkerDied, TimeoutError, OSError."""
+        if self._worker is None:
+            self._worker = await Worker.start()
+        with anyio.fail_after(self._limit_s + _GRACE_S):
+            return await self._worker.ask(job)
 
     def _keep(self, key: tuple[str, Digest], made: tuple[Outline | None, int]) -> None:
         self._cache[key] = made
@@ -125,19 +138,22 @@ class Worker:
         return Worker(process)
 
     async def ask(self, job: bytes) -> bytes:
-        """Raises WorkerDied."""
+        """Raises WorkerDied, and of that WorkerGone where it never saw the job."""
         if self._process.stdin is None:
-            raise WorkerDied("it has no pipe")
+            raise WorkerGone("it has no pipe")
+        taken = False
         try:
             await self._process.stdin.send(len(job).to_bytes(_LENGTH_BYTES) + job)
+            await self._receive(_TAKEN_BYTES)
+            taken = True
             return await self._receive(int.from_bytes(await self._receive(_LENGTH_BYTES)))
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-            raise WorkerDied(f"process {self.pid} ended") from error
+            raise (WorkerDied if taken else WorkerGone)(f"process {self.pid} ended") from error
 
     async def _receive(self, count: int) -> bytes:
         answers = self._process.stdout
         if answers is None:
-            raise WorkerDied("it has no pipe")
+            raise WorkerGone("it has no pipe")
         pieces = bytearray()
         while len(pieces) < count:
             pieces += await answers.receive(count - len(pieces))

@@ -18,7 +18,7 @@ from orchestrator.workspace.parsing import LocalParser
 pytestmark = pytest.mark.anyio
 
 STUCK = b"[" * 256_000
-"""JSON that parses in a blink, and whose definitions are looked for some minutes: inside C code, with all locks held."""
+"""JSON that parses in a blink, and whose definitions are looked for minutes: inside C code, with all locks held."""
 
 CRASHES = b"- " * 128_000
 """YAML that ends the process that parses it (tree-sitter-yaml 0.7)."""
@@ -63,7 +63,24 @@ async def test_a_text_that_crashes_its_grammar_costs_one_worker(parser: LocalPar
     assert parser.worker_pid not in (None, first)
 
 
-async def test_a_worker_killed_in_the_middle_is_replaced(parser: LocalParser) -> None:
+async def test_a_worker_killed_while_idle_costs_nothing(parser: LocalParser) -> None:
+    await outline(parser, "a.py", b"x = 1\n")
+    first = parser.worker_pid
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    assert (await outline(parser, "b.py", b"def g(): ...\n")).parsed
+    assert parser.worker_pid != first
+
+
+async def test_a_worker_killed_in_the_middle_is_replaced() -> None:
+    parser = LocalParser(limit_s=2.0)  # of the second try, if the first had not begun
+    try:
+        await _killed_in_the_middle(parser)
+    finally:
+        await parser.aclose()
+
+
+async def _killed_in_the_middle(parser: LocalParser) -> None:
     await outline(parser, "a.py", b"x = 1\n")
     first = parser.worker_pid
     assert first is not None

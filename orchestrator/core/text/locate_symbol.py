@@ -11,7 +11,7 @@ from orchestrator.core.text.lines import plain, split
 from orchestrator.core.text.symbols import Outline, Symbol
 
 MOST_NAMES = 5
-_LEAST = 40.0
+_LEAST = 50.0
 
 
 class SymbolChange(msgspec.Struct, frozen=True):
@@ -88,14 +88,19 @@ def _indented(lines: list[str], indent: str) -> list[str]:
 
 
 def _nearest(outline: Outline, name: str) -> list[dict[str, object]]:
-    """The symbols whose names are likest, best first."""
+    """The symbols whose names are likest, in full or by their last parts, best first."""
     known = list(outline.walk())
-    likest = process.extract(
-        name, [dotted for dotted, _ in known], scorer=fuzz.WRatio, score_cutoff=_LEAST, limit=MOST_NAMES
-    )
+    scores: dict[int, float] = {}
+    for wanted, names in (
+        (name, [dotted for dotted, _ in known]),
+        (name.rpartition(".")[2], [symbol.name for _, symbol in known]),
+    ):
+        likest = process.extract(wanted, names, scorer=fuzz.ratio, score_cutoff=_LEAST, limit=MOST_NAMES)
+        for _, score, at in likest:
+            scores[at] = max(score, scores.get(at, 0.0))
     return [
-        {"name": dotted, "line": known[at][1].line, "end_line": known[at][1].end_line, "score": round(score / 100, 3)}
-        for dotted, score, at in likest
+        {"name": known[at][0], "line": known[at][1].line, "end_line": known[at][1].end_line, "score": score / 100}
+        for at, score in sorted(scores.items(), key=lambda item: (-round(item[1], 1), item[0]))[:MOST_NAMES]
     ]
 
 
