@@ -78,7 +78,10 @@ OPERATIONS: tuple[Operation, ...] = (
         core=True,
         summary="Change passages of one file by search and replace; all of them or none. "
         "A stale edit is rebased where that is safe, else it becomes a conflict that waits.",
-        raises=(*CHANGES, e.FileNotFound, e.SearchNotFound, e.SearchAmbiguous, e.ChangesOverlap, e.NothingToChange),
+        raises=(
+            *(*CHANGES, e.FileNotFound, e.SearchNotFound, e.SearchAmbiguous, e.SymbolNotFound, e.SymbolAmbiguous),
+            *(e.ChangesOverlap, e.NothingToChange),
+        ),
         planned=(
             "changes[].fuzzy",
             "changes[].symbol",

@@ -138,7 +138,7 @@ def test_the_client_reads_and_changes(rpc: RpcDaemon) -> None:
 
     anyio.run(main)
     assert rpc.calls[0] == ("read_file", {"path": "a.py", "start": 2})
-    assert rpc.calls[1][1]["changes"] == [{"search": "x", "replace": "y", "expected_count": 1}]
+    assert rpc.calls[1][1]["changes"] == [{"search": "x", "replace": "y"}]
 
 
 def test_answers_out_of_order_find_their_calls(daemon: FakeDaemon) -> None:

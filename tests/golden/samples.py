@@ -180,5 +180,22 @@ GROWN: tuple[Event, ...] = (
         reverts=(Seq(2),),
         names=(OLD,),
     ),
+    f.ChangeApplied(
+        change=Seq(16), paths=(CHANGED,), rung="shifted", operation="edit_file", same_symbol=("Shop.close",)
+    ),
 )
 """Samples of events that got new fields with a default after they were first released; see SAMPLES for the old form."""
+
+GROWN_AGAIN: tuple[Event, ...] = (
+    c.ConflictFound(
+        path=PATH,
+        base=A,
+        base_version=Seq(3),
+        current=C,
+        current_version=Seq(22),
+        proposed=B,
+        operation="edit_file",
+        why="it would not parse",
+    ),
+)
+"""The same, once more: what was grown before is released too."""

@@ -13,7 +13,7 @@ from orchestrator.core.events.codec import decode, encode
 from orchestrator.core.ids import AgentName, Seq, SessionId
 from orchestrator.journal.ledger import Ledger
 from orchestrator.ports.journal import NewEvent, Unit
-from tests.golden.samples import GROWN, SAMPLES
+from tests.golden.samples import GROWN, GROWN_AGAIN, SAMPLES
 
 HERE = Path(__file__).parent
 EVENT_FILES = HERE / "events"
@@ -59,6 +59,7 @@ def test_every_event_has_a_sample() -> None:
 FILES = {
     **{f"{tag_of(event)}.v1.json": event for event in SAMPLES},
     **{f"{tag_of(event)}.v1.grown.json": event for event in GROWN},
+    **{f"{tag_of(event)}.v1.grown_again.json": event for event in GROWN_AGAIN},
 }
 
 

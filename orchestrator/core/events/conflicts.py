@@ -40,8 +40,8 @@ class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
     task: Seq | None = None
     approval: Seq | None = None  # the granted request that no longer fitted
     reverts: tuple[Seq, ...] = ()
-    why: str = ""  # if not because both sides changed the same lines
     names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: who may not see them sees none
+    why: str = ""  # if not because both sides changed the same lines
 
 
 class ConflictSettled(Event, frozen=True, kw_only=True, tag="conflict_settled"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 
-from orchestrator.core.decisions import patching
+from orchestrator.core.decisions import patching, structure
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need, Outcome
 from orchestrator.core.errors import ChangesOverlap, SymbolNotFound
 from orchestrator.core.ids import Digest, WorkspacePath
@@ -29,7 +31,7 @@ def outline(text: str, errors: int = 0) -> Outline:
     return Outline("python", tuple(symbols), errors)
 
 
-def decide(changes: list[Replacement | SymbolChange], here: Facts, *, broken: str = "never") -> Outcome:
+def decide(changes: Sequence[structure.Change], here: Facts, *, broken: str = "never") -> Outcome:
     """As the engine does it; a text that holds `broken` has one error."""
     while isinstance(outcome := patching.edit(changes, here), Need) and outcome.outlines:
         made: dict[Digest, Outline | None] = {
@@ -93,7 +95,7 @@ def test_ones_own_changes_are_not_flagged() -> None:
 
 
 def test_symbols_and_passages_go_together() -> None:
-    changes = [SymbolChange("g", "def g():\n    return 7\n"), Replacement("a = 1", "a = 8")]
+    changes: list[structure.Change] = [SymbolChange("g", "def g():\n    return 7\n"), Replacement("a = 1", "a = 8")]
     outcome = decide(changes, facts(BASE, path=PATH))
     assert isinstance(outcome, Apply)
     assert outcome.parts[0].data == BASE.replace("return 2", "return 7").replace("a = 1", "a = 8").encode()
