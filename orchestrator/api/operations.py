@@ -76,7 +76,7 @@ OPERATIONS: tuple[Operation, ...] = (
         result=r.ChangeAnswer,
         writes=True,
         core=True,
-        summary="Change passages of one file by search and replace; all of them or none. "
+        summary="Change passages of one file by search and replace, or replace whole symbols; all of them or none. "
         "A stale edit is rebased where that is safe, else it becomes a conflict that waits.",
         raises=(
             *(*CHANGES, e.FileNotFound, e.SearchNotFound, e.SearchAmbiguous, e.SymbolNotFound, e.SymbolAmbiguous),

@@ -6,6 +6,7 @@ it to YAML's) or hold up for minutes, with the interpreter lock in hand. Trees s
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import sys
@@ -19,6 +20,7 @@ from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.outline.parsed import parsed_outline
 from orchestrator.core.text.outline.plain import plain_outline
 from orchestrator.core.text.symbols import Outline
+from orchestrator.logs import start_logging
 from orchestrator.workspace.grammars import Grammar, Grammars
 
 CHUNK_BYTES = 64 * 1024
@@ -87,4 +89,7 @@ def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever else is printed goes to the daemon's log, not among the answers
+    start_logging()
+    serve(sys.stdin.buffer, answers)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.text.lines import split
 from orchestrator.core.text.outline.languages import LANGUAGES, language_of
-from orchestrator.core.text.symbols import Outline
+from orchestrator.core.text.symbols import Outline, Symbol
 from orchestrator.workspace import grammars
 from orchestrator.workspace.grammars import WHEELS, Grammars
 from orchestrator.workspace.outlining import Job, outlined
@@ -101,3 +106,26 @@ def test_what_is_no_text_has_no_outline(loaded: Grammars) -> None:
 )
 def test_the_name_says_the_language(path: str, language: str | None) -> None:
     assert language_of(WorkspacePath(path)) == language
+
+
+PIECES = st.sampled_from(
+    ["def f():\n", "class A:\n", "  ", "\n", "{", "}", "(", "x = 1\n", "# c\n", "function g() {\n", "@d\n", '"a": ',
+     "1", ",", "é", "\r\n", "\t", "'", "/*", "*/", "<div id=\"a\">", "[t]\n", "impl A {", "fn f() {}\n"]
+)  # fmt: skip
+
+
+def check(symbols: Iterable[Symbol], first: int, last: int) -> None:
+    """Each within its holder's lines, in order, none empty."""
+    before = first
+    for symbol in symbols:
+        assert before <= symbol.line <= symbol.end_line <= last
+        check(symbol.children, symbol.line, symbol.end_line)
+        before = symbol.line
+
+
+@settings(deadline=None)
+@given(st.sampled_from(LANGUAGES), st.lists(PIECES, max_size=30).map("".join) | st.text(max_size=60))
+def test_symbols_of_any_text_nest_and_lie_within_it(loaded: Grammars, language: str, text: str) -> None:
+    found = outlined(loaded, Job(language, text.encode(errors="replace"), 30.0))
+    if found is not None:
+        check(found.symbols, 1, len(split(text)[0]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import anyio
 import pytest
@@ -96,6 +97,20 @@ async def _killed_in_the_middle(parser: LocalParser) -> None:
     assert not found[0].parsed
     assert (await outline(parser, "b.py", b"def g(): ...\n")).parsed
     assert parser.worker_pid != first
+
+
+async def test_a_missing_wheel_degrades_in_the_worker_too(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (base / "tree_sitter_python.py").write_text("print('hello')\nraise ImportError('it is not here')\n")
+    monkeypatch.setenv("PYTHONPATH", str(base))
+    parser = LocalParser(limit_s=20.0)
+    try:
+        assert not (await outline(parser, "a.py", b"def f():\n    pass\n")).parsed
+        worker = parser.worker_pid
+        assert worker is not None
+        assert (await outline(parser, "a.json", b'{"a": 1}\n')).parsed
+        assert parser.worker_pid == worker
+    finally:
+        await parser.aclose()
 
 
 async def test_a_caller_who_goes_away_leaves_no_answer_for_the_next(parser: LocalParser) -> None:
