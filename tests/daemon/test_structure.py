@@ -125,6 +125,29 @@ async def test_what_one_changed_oneself_is_not_flagged(daemon: RunningDaemon) ->
         assert (answer.rung, answer.same_symbol) == ("shifted", ())
 
 
+async def test_undoing_is_held_to_parse_too(daemon: RunningDaemon) -> None:
+    """Taking one's own quotes back would leave what others put between them, which is no code."""
+    file = daemon.workspace / "numbers.py"
+    file.write_text("x = [\n" + "".join(f"    {n},\n" for n in range(1, 16)) + "]\n")
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        await alice.read_file("numbers.py")
+        quotes = [Replacement(search=" 1,", replace=' 1, """'), Replacement(search=" 7,", replace=' """, 7,')]
+        quoted = await alice.edit_file("numbers.py", quotes)
+        await bob.read_file("numbers.py")
+        between = await bob.edit_file("numbers.py", [Replacement(search=" 4,", replace=" 4)(,")])
+        later = await bob.edit_file("numbers.py", [Replacement(search=" 12,", replace=" 12, 12,")])
+        assert {quoted.status, between.status, later.status} == {"applied"}
+        stuck = await alice.revert(quoted.change or "")
+        assert stuck.status == "conflict"
+        assert "not parse as python" in stuck.message
+        assert '"""' in file.read_text()
+        assert (await bob.revert(between.change or "")).status == "applied"
+        undone = await alice.revert(quoted.change or "")
+        assert undone.status == "applied", undone
+        assert '"""' not in file.read_text()
+        assert "12, 12," in file.read_text()
+
+
 def parse_workers(daemon: RunningDaemon) -> list[int]:
     """The processes that the daemon has parse for it."""
     assert daemon.process is not None
