@@ -49,6 +49,7 @@ from orchestrator.workspace.checking import ScratchChecker
 from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
 from orchestrator.workspace.holding import hold_root, hold_state
 from orchestrator.workspace.local import LocalWorkspace
+from orchestrator.workspace.parsing import LocalParser
 
 POLICY_FILE = "policy.toml"
 
@@ -145,6 +146,8 @@ class Daemon:
             stack.callback(self._watcher.close)
         text, source = read_policy(config)
         policy = parse_policy(text, source=source).guarding(self._own_paths())
+        parser = LocalParser()
+        stack.push_async_callback(parser.aclose)
         services = Services(
             journal=journal,
             workspace=workspace,
@@ -154,6 +157,7 @@ class Daemon:
             entropy=entropy,
             state=state,
             step=self._step,
+            parser=parser,
         )
         await _note_policy(services, policy)
         return services

@@ -76,14 +76,16 @@ OPERATIONS: tuple[Operation, ...] = (
         result=r.ChangeAnswer,
         writes=True,
         core=True,
-        summary="Change passages of one file, by search and replace or by line numbers; all of them or none. "
-        "A stale edit is rebased where that is safe, else it becomes a conflict that waits.",
+        summary="Change passages of one file by search and replace or by line numbers, or replace whole symbols; "
+        "all of them or none. A stale edit is rebased where that is safe, else it becomes a conflict that waits.",
         raises=(
             *CHANGES,
             e.FileNotFound,
             e.SearchNotFound,
             e.ExpectMismatch,
             e.SearchAmbiguous,
+            e.SymbolNotFound,
+            e.SymbolAmbiguous,
             e.ChangesOverlap,
             e.NothingToChange,
         ),

@@ -102,7 +102,8 @@ class ReadLines(Params, frozen=True, kw_only=True):
 
 
 class Replacement(Params, frozen=True, kw_only=True, omit_defaults=True):
-    """A change, in one of two forms: {search, replace}, or lines by number {start, end, expect, replace}."""
+    """A change, in one of three forms: {search, replace}, lines by number {start, end, expect, replace}, or a
+    symbol's new content {symbol, content}."""
 
     search: Annotated[
         Annotated[str, Meta(min_length=1)] | None, Meta(description="The present text, copied exactly from a read.")
@@ -120,6 +121,17 @@ class Replacement(Params, frozen=True, kw_only=True, omit_defaults=True):
     end: Annotated[Count | None, Meta(description="With `start`: the last line, included.")] = None
     expect: Annotated[
         str | None, Meta(description="With `start`: the text that these lines hold; refused if they hold another.")
+    ] = None
+    symbol: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=500)] | None,
+        Meta(description="Instead of `search`: a function, class, key or heading to replace, e.g. 'Class.method'."),
+    ] = None
+    content: Annotated[
+        str | None,
+        Meta(
+            description="With `symbol`: all of its new text, with its decorators and the comments right above; "
+            "indentation is fitted to its place; '' removes it."
+        ),
     ] = None
 
 

@@ -66,6 +66,7 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     rung: str | None = None
     score: float | None = None
     base: str | None = None
+    same_symbol: tuple[str, ...] = ()
     approval: str | None = None
     regions: tuple[ClashText, ...] = ()
     merge: tuple[MergeText, ...] = ()  # of a merge: each place, the rule that brought it together, and why

@@ -404,6 +404,20 @@ class SearchAmbiguous(CallerError):
     hint = "Add a neighbouring line to it, or set expected_count."
 
 
+class SymbolNotFound(SearchNotFound):
+    """The file defines nothing of that name."""
+
+    code = "symbol_not_found"
+    hint = "Take one of the nearest names, in full ('Class.method'), or send {search, replace}."
+
+
+class SymbolAmbiguous(SearchAmbiguous):
+    """The file defines that name more than once."""
+
+    code = "symbol_ambiguous"
+    hint = "Name it in full ('Class.method'); if that is one name several times, send {search, replace}."
+
+
 class ChangesOverlap(CallerError):
     """Two changes of one batch touch the same lines."""
 

@@ -268,6 +268,7 @@ class Answers:
             paths=tuple(_path_of(changed, recorded.seq) for changed in event.paths),
             rung=event.rung,
             score=event.score,
+            same_symbol=event.same_symbol,
             base=show(base) if base else None,
             approval=show(event.approval) if event.approval else None,
             merge=told(event.settled) if shown else (),
@@ -291,6 +292,7 @@ class Answers:
             paths=tuple(r.ChangedPath(path=item.path, landed=landed(item.hunks)) for item in plan.parts),
             rung=plan.rung,
             score=plan.score,
+            same_symbol=plan.same_symbol,
             base=show(plan.base) if plan.base else None,
             merge=told(plan.settled) if shown else (),
             merge_truncated=len(plan.settled) > MOST_TOLD,
@@ -301,7 +303,7 @@ class Answers:
 def _waits(conflict: Conflict) -> str:
     """Why a change waits, and for whom."""
     found, review = conflict.found, conflict.review
-    why = "was changed since, where this change wants to go"
+    why = f"was changed since, {found.why or 'where this change wants to go'}"
     if found.same_symbol:
         why = f"was changed since in {', '.join(found.same_symbol)}, which this change touches too"
     asked = f" ({review.reviewer} reviews it)" if review is not None and review.state == "requested" else ""

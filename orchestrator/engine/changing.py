@@ -158,11 +158,9 @@ class Changer:
             fetched: dict[Digest, bytes] = {}
             for digest in outcome.digests:
                 fetched[digest] = await self._s.contents.need(digest, f"{command.paths[0]} ({digest[:19]}…)")
-            outlines = dict.fromkeys(source.digest for source in outcome.outlines)  # None: nothing is known of it
+            parsed = await self._s.outlines(outcome.outlines)
             facts = {
-                path: msgspec.structs.replace(
-                    f, contents={**f.contents, **fetched}, outlines={**f.outlines, **outlines}
-                )
+                path: msgspec.structs.replace(f, contents={**f.contents, **fetched}, outlines={**f.outlines, **parsed})
                 for path, f in facts.items()
             }
 

@@ -70,6 +70,7 @@ class Clashing:
             current_version=here.version,
             proposed=digest_of(clash.proposed) if clash.proposed is not None else None,
             regions=clash.regions,
+            why=clash.why,
             mode=here.held.mode if here.held else None,
             operation=wanted.call.operation.name,
             reason=wanted.reason,

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from orchestrator.api import parameters as p
+from orchestrator.core.decisions.structure import Change
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.policy.rules import EditRules
-from orchestrator.core.text.locate import Change, LineReplacement, Replacement
+from orchestrator.core.text.locate import LineReplacement, Replacement
+from orchestrator.core.text.locate_symbol import SymbolChange
 from orchestrator.core.text.passages import Likeness
 
-FORMS = "Send {search, replace} or {start, end, expect, replace}."
+FORMS = "Send {search, replace}, {start, end, expect, replace} or {symbol, content}."
 
 
 def change_of(change: p.Replacement, at: int, rules: EditRules) -> Change:
     """The change, `at` counted from 1. Raises ParameterInvalid where it is of no form, or of two."""
     numbered = {"start": change.start, "end": change.end, "expect": change.expect}
     given = [name for name, value in numbered.items() if value is not None]
+    if change.symbol is not None or change.content is not None:
+        return _of_symbol(change, at, [*given, *(["search"] if change.search is not None else [])])
     if change.search is not None and given:
         raise ParameterInvalid("changes", f"change {at} has both search and {given[0]}", hint=FORMS)
     if change.replace is None:
@@ -31,3 +35,11 @@ def change_of(change: p.Replacement, at: int, rules: EditRules) -> Change:
     if change.fuzzy is not None or change.expected_count != 1:
         raise ParameterInvalid("changes", f"change {at}: fuzzy and expected_count go with search", hint=FORMS)
     return LineReplacement(change.start, change.end, change.expect, change.replace)
+
+
+def _of_symbol(change: p.Replacement, at: int, given: list[str]) -> SymbolChange:
+    if change.symbol is None or change.content is None:
+        raise ParameterInvalid("changes", f"change {at}: symbol and content go together", hint=FORMS)
+    if given or change.replace is not None or change.fuzzy is not None or change.expected_count != 1:
+        raise ParameterInvalid("changes", f"change {at} has parts of two forms", hint=FORMS)
+    return SymbolChange(change.symbol, change.content)

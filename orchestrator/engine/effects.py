@@ -103,6 +103,7 @@ class Effects:
             paths=tuple(_changed(p, stats.get(p.path), self._s.state.registry.get(p.path)) for p in plan.parts),
             rung=plan.rung,
             score=plan.score,
+            same_symbol=plan.same_symbol,
             reverts=intent.reverts,
             approval=intent.approval,
             supersedes=intent.supersedes,

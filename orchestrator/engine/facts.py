@@ -20,6 +20,9 @@ from orchestrator.engine.observing import Observer, Present, required
 from orchestrator.engine.services import Services
 from orchestrator.engine.wanted import Wanted
 
+LOOKED_BACK = 50
+"""Versions that are looked at for others' work; beyond, there is some."""
+
 
 class FactFinder:
     """Looks, with the locks of the paths held."""
@@ -42,7 +45,8 @@ class FactFinder:
             base = await self._base(command, wanted, present)
             version = present.entry.version if present.entry else None
             blind = not self._s.readable(wanted.caller, path)
-            facts[path] = Facts(path, held, version, base, blind=blind, edits=self._s.policy.edits)
+            alone = held is not None and base is not None and await self._alone(wanted, path, base, held)
+            facts[path] = Facts(path, held, version, base, blind=blind, alone=alone, edits=self._s.policy.edits)
         return facts
 
     def _held(self, present: Present) -> Held | None:
@@ -50,6 +54,14 @@ class FactFinder:
             return None
         _, digest, data = required(present)
         return Held(data, digest, present.stat.mode, self._s.contents.document(digest, data))
+
+    async def _alone(self, wanted: Wanted, path: WorkspacePath, base: Base, held: Held) -> bool:
+        """Whether the caller made all of the last changes, since the base."""
+        if base.digest == held.digest:
+            return True
+        rows = await self._s.journal.versions(path, limit=LOOKED_BACK)
+        since = [row for row in rows if row.seq > base.version]
+        return len(since) < LOOKED_BACK and all(row.agent == wanted.caller.agent for row in since)
 
     async def _base(self, command: Command, wanted: Wanted, present: Present) -> Base | None:
         """The base of CONTRACT's three rules; the third, the present content, is None here."""

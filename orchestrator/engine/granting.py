@@ -21,6 +21,7 @@ from orchestrator.core.events.conflicts import (
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Action, Deny
 from orchestrator.core.projections.pending import Approval
+from orchestrator.core.text.encoding import Document
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
@@ -216,8 +217,7 @@ class Granter:
         if old and new and item.before and here.held and len(approval.request.paths) == 1:
             base = Base(approval.request.base or Seq(0), item.before)
             try:
-                fitted = rebase(old, new, msgspec.structs.replace(here, base=base), anchors=())
-                outcome = fitted if not isinstance(fitted, Need) else None
+                outcome = await self._rebased(old, new, msgspec.structs.replace(here, base=base))
             except NothingToChange as error:
                 await self._lapse(approval, "base_changed", error.message)
                 return
@@ -232,6 +232,7 @@ class Granter:
             current_version=here.version,
             proposed=digest_of(proposed) if proposed is not None else None,
             regions=outcome.regions if outcome else (),
+            why=outcome.why if outcome else "",
             mode=here.held.mode if here.held else None,
             operation=approval.request.operation,
             reason=intent.reason,
@@ -243,6 +244,12 @@ class Granter:
             approval=approval.seq, cause="conflict", message="the file changed where it wants to go"
         )
         await self._s.append(self._origin(approval), (self._stream(approval), lapsed), (f"conflict:{item.path}", found))
+
+    async def _rebased(self, old: Document, new: Document, onto: Facts) -> Apply | Clash:
+        """Raises NothingToChange."""
+        while isinstance(outcome := rebase(old, new, onto, anchors=()), Need):
+            onto = msgspec.structs.replace(onto, outlines=await self._s.outlines(outcome.outlines))
+        return outcome
 
     async def _renew(self, approval: Approval, intent: Intent, plan: Apply) -> None:
         request = approval_request(

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 import anyio
 import anyio.abc
 
+from orchestrator.core.decisions.decision import Source
 from orchestrator.core.errors import Denied, DiskFull, OrchestratorError, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin, Recorded
-from orchestrator.core.ids import AgentName, Seq, WorkspacePath
+from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.policy.evaluate import evaluate
 from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
 from orchestrator.core.projections.state import State
+from orchestrator.core.text.symbols import Outline
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.locks import PathLocks
 from orchestrator.logs import logger
 from orchestrator.ports.journal import ANY_VERSION, Journal, NewEvent, Unit
 from orchestrator.ports.machine import Clock, Entropy, Step
+from orchestrator.ports.parsing import Parser, PlainParser
 from orchestrator.ports.workspace import Ignore, Workspace
 
 OFF_LOOP_BYTES = 64 * 1024
@@ -43,8 +46,10 @@ class Services:
         entropy: Entropy,
         state: State,
         step: Step = lambda name: None,
+        parser: Parser | None = None,
     ) -> None:
         self.journal, self.workspace, self.ignore = journal, workspace, ignore
+        self.parser: Parser = parser or PlainParser()
         self.clock, self.entropy, self.state, self.step = clock, entropy, state, step
         self.policy = policy
         self.contents = Contents(journal, state.encodings)
@@ -98,6 +103,10 @@ class Services:
             await work()
         except (OrchestratorError, OSError) as error:
             self._log.error("work in the background failed", work=repr(work), error=str(error))
+
+    async def outlines(self, sources: Iterable[Source]) -> dict[Digest, Outline | None]:
+        """What a decision asks for."""
+        return {source.digest: await self.parser.outline(source.path, source.digest, source.data) for source in sources}
 
     def token(self, count: int = 8) -> str:
         """Random hex."""

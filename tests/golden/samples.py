@@ -219,6 +219,9 @@ GROWN: tuple[Event, ...] = (
         reverts=(Seq(2),),
         names=(OLD,),
     ),
+    f.ChangeApplied(
+        change=Seq(16), paths=(CHANGED,), rung="shifted", operation="edit_file", same_symbol=("Shop.close",)
+    ),
 )
 """Samples of events that got new fields with a default after they were first released; see SAMPLES for the old form."""
 
@@ -250,6 +253,7 @@ GROWN_AGAIN: tuple[Event, ...] = (
         reverts=(Seq(2),),
         names=(OLD,),
         same_symbol=("Parser.parse",),
+        why="it would not parse",
     ),
 )
 """Of those that have grown twice."""

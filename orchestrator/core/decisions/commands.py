@@ -12,12 +12,12 @@ from orchestrator.core.decisions import patching, undoing
 from orchestrator.core.decisions.bases import Rule
 from orchestrator.core.decisions.decision import Apply, Base, Clash, Facts, Held, Need, Outcome, Part
 from orchestrator.core.decisions.lineage import Key, Modes, lineages
+from orchestrator.core.decisions.structure import Change
 from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, StaleBase
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Action
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.encoding import decode, remembered
-from orchestrator.core.text.locate import Change
 from orchestrator.core.text.patch import FilePatch
 
 AllFacts = Mapping[WorkspacePath, Facts]
@@ -87,7 +87,7 @@ class _One(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Edit(_One, frozen=True, kw_only=True):
-    """Search and replace."""
+    """Search and replace, or a symbol's new content."""
 
     changes: tuple[Change, ...]
     base_rule: Rule = "seen"

@@ -46,6 +46,7 @@ class Facts(msgspec.Struct, frozen=True):
     base: Base | None = None
     contents: Mapping[Digest, bytes] = {}
     blind: bool = False  # the caller may not know the content: no outcome may depend on it
+    alone: bool = False  # whatever changed since the base, the caller did
     outlines: Mapping[Digest, Outline | None] = {}  # of contents; None: no text
     edits: EditRules | None = None  # what policy lets a merge settle; None: nothing, it merges as git does
     trouble: OrchestratorError | None = None  # why nothing can be said of it: no regular file, or too large a one
@@ -103,6 +104,7 @@ class Clash(msgspec.Struct, frozen=True, kw_only=True):
     proposed: bytes | None  # None: the proposal is that nothing stands there
     same_symbol: tuple[str, ...] = ()  # it would apply, and policy wants it looked at first
     regions: tuple[ClashRegion, ...] = ()
+    why: str = ""  # if not because both sides changed the same lines
     reverts: tuple[Seq, ...] = ()
     names: tuple[WorkspacePath, ...] = ()  # as of a Part
     settleable: tuple[SettleRule, ...] = ()  # rules that would settle it, if policy let them
@@ -118,10 +120,10 @@ class Apply(msgspec.Struct, frozen=True, kw_only=True):
     on_seen_whole: bool = False
     warnings: tuple[str, ...] = ()
     settled: tuple[SettledRegion, ...] = ()  # of a merge: each place that it changed, and why that is safe
+    same_symbol: tuple[str, ...] = ()  # what others changed too since the base, by dotted name
     clashes: tuple[Clash, ...] = ()
     reverts: tuple[Seq, ...] = ()  # of an undo: the changes that it undoes in full
     dependencies: tuple[Dependency, ...] = ()
-    same_symbol: tuple[str, ...] = ()  # symbols that others changed since the base, and this changes too
     emptied: tuple[WorkspacePath, ...] = ()  # directories that go, with those below them, where nothing is left in them
 
 

@@ -14,6 +14,7 @@ from functools import partial
 import msgspec
 
 from orchestrator.core.content import RUNGS, LineHunk, Rung, digest_of
+from orchestrator.core.decisions import structure
 from orchestrator.core.decisions.anchoring import found_again, untouched
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Held, Need, Outcome, Part
 from orchestrator.core.decisions.locating import Locate, Place, located, text_of
@@ -45,7 +46,7 @@ from orchestrator.core.text.encoding import (
     replace_text,
     splice,
 )
-from orchestrator.core.text.locate import Change, Found, Passage, locate_changes
+from orchestrator.core.text.locate import Found, Passage
 from orchestrator.core.text.merging.settle import Unsettled
 from orchestrator.core.text.patch import FilePatch, locate_patch
 
@@ -53,9 +54,11 @@ EMPTY = Document((), ())
 """The text of a file without lines."""
 
 
-def edit(changes: Sequence[Change], facts: Facts) -> Outcome:
-    """Search and replace. Raises FileNotFound, BinaryFile, and what `locate_changes` raises."""
-    return _located(partial(locate_changes, changes=changes), facts)
+def edit(changes: Sequence[structure.Change], facts: Facts) -> Outcome:
+    """Search and replace, and symbols' new contents. Raises FileNotFound, BinaryFile, and what `locate_all` raises."""
+    if (needed := structure.lacking(changes, facts)) is not None:
+        return needed
+    return _located(partial(structure.locate_all, changes=changes, facts=facts), facts)
 
 
 def patch(parsed: FilePatch, facts: Facts) -> Outcome:
@@ -149,7 +152,8 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     """Carry a change old → new onto what the file holds.
 
     `anchors` are (start, length) of the lines of `old` that the change looks at; if all stand
-    unchanged the rung is `shifted`, else `merged`. `facts.held` must be there.
+    unchanged the rung is `shifted`, else `merged`. `facts.held` must be there. Needs the outlines
+    of both sides and of what comes out, where there is a grammar: it must still parse.
     """
     held = facts.held
     if held is None:
@@ -175,7 +179,8 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
             hint="Nothing is left to do here.",
         )
     applied = _applied(facts, held, current, after, rung, seen_whole=False)
-    return msgspec.structs.replace(applied, settled=merged.report) if rung == "merged" else applied
+    fitted = msgspec.structs.replace(applied, settled=merged.report) if rung == "merged" else applied
+    return structure.checked(fitted, facts, old=old, new=new, current=current)
 
 
 def base_required(path: WorkspacePath, why: str, *, unreadable: bool = False) -> BaseRequired:
@@ -217,8 +222,8 @@ def _onto_current(place: Place, facts: Facts) -> Outcome:
         return msgspec.structs.replace(outcome, rung=rung, score=min(outcome.score, found.score))
     applied = _edited(facts, again.held, again.document, again.edits, "anchored", seen_whole=False)
     if found.alike:
-        return msgspec.structs.replace(applied, rung="fuzzy", score=found.score)
-    return applied
+        applied = msgspec.structs.replace(applied, rung="fuzzy", score=found.score)
+    return structure.checked(applied, facts, old=old, new=splice(old, found.edits), current=again.document)
 
 
 def _edited(facts: Facts, held: Held, document: Document, edits: list[Edit], rung: Rung, *, seen_whole: bool) -> Apply:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 import msgspec
 
 from orchestrator.core.decisions.assembling import Result, assemble
-from orchestrator.core.decisions.decision import Apply, Base, Clash, Dependency, Facts, Held, Need
+from orchestrator.core.decisions.decision import Apply, Base, Clash, Dependency, Facts, Held, Need, Source
 from orchestrator.core.decisions.lineage import UNKNOWN, Key, Lineage, Step
 from orchestrator.core.decisions.patching import rebase
 from orchestrator.core.errors import NothingToChange, OrchestratorError, RevertImpossible
@@ -29,11 +29,13 @@ def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePat
     touched = [line for line in lines if any(step.keys[0] in chosen or step.keys[-1] in chosen for step in line.steps)]
     courses = [_Course(line, chosen, facts, contents) for line in touched]
     missing: dict[Digest, None] = {}
+    outlines: list[Source] = []
     for course in courses:
         course.walk()
         missing |= dict.fromkeys(course.missing)
-    if missing:
-        return Need(tuple(missing))
+        outlines += course.lacking
+    if missing or outlines:
+        return Need(tuple(missing), tuple(outlines))
     for course in courses:
         course.stop_at_trouble()
     whole = assemble([course.result for course in courses], facts)
@@ -70,11 +72,13 @@ class _Course:
         self._line, self._chosen, self._contents = line, chosen, contents
         self._present = line.path
         self._facts = facts
+        self._outlines = next(iter(facts.values())).outlines
         held = facts[line.path].held if line.path is not None else None
         self._held = held
         self.result = self._unmoved = Result(present=line.path, held=held, path=line.path, now=held, names=line.names)
         self.trouble: OrchestratorError | None = None
         self.missing: list[Digest] = []
+        self.lacking: list[Source] = []
         self.notes: list[str] = []
         self.undone: list[Step] = []  # newest first
         self.later: list[Step] = []  # not chosen, and newer than some chosen step
@@ -165,13 +169,23 @@ class _Course:
         if old is None or new is None:
             self._clash(newest, before, run)
             return
-        onto = Facts(self.result.path or newest.path, now, newest.seq, Base(newest.seq, after))
+        onto = Facts(
+            self.result.path or newest.path,
+            now,
+            newest.seq,
+            Base(newest.seq, after),
+            outlines=self._outlines,
+            alone=True,  # nobody is told that they undo what they undo
+        )
         try:
             outcome = rebase(old, new, onto, anchors=())
         except NothingToChange:
             return
-        if not isinstance(outcome, Apply):
-            self._clash(newest, before, run, outcome if isinstance(outcome, Clash) else None)
+        if isinstance(outcome, Need):
+            self.lacking += outcome.outlines
+            return
+        if isinstance(outcome, Clash):
+            self._clash(newest, before, run, outcome)
             return
         part = outcome.parts[0]
         merged = Held(part.data or b"", part.after or UNKNOWN, self._mode_back(now, newest, oldest), part.document)
@@ -193,6 +207,7 @@ class _Course:
                 base_version=newest.seq,
                 proposed=proposed,
                 regions=found.regions if found is not None and clean else (),
+                why=found.why if found is not None else "",
                 reverts=tuple(sorted({seq for step in run for seq in step.changes})),
                 names=tuple(sorted(self._line.names - {path})),
             ),

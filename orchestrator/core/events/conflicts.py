@@ -44,6 +44,7 @@ class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
     names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: who may not see them sees none
     settleable: tuple[SettleRule, ...] = ()  # rules that would have settled it, had policy let them
     same_symbol: tuple[str, ...] = ()  # it would apply, but changes what somebody else changed too: policy asks first
+    why: str = ""  # if not because both sides changed the same lines
 
 
 class ConflictSettled(Event, frozen=True, kw_only=True, tag="conflict_settled"):

@@ -134,6 +134,7 @@ class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
     operation: str = ""
     recovered: bool = False  # closed by recovery after a crash
     settled: tuple[SettledRegion, ...] = ()  # of a merge, as the intent had it
+    same_symbol: tuple[str, ...] = ()  # functions and the like that others changed too since the base
 
 
 class ChangeAborted(Event, frozen=True, kw_only=True, tag="change_aborted"):

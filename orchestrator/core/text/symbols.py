@@ -15,6 +15,8 @@ class Symbol(msgspec.Struct, frozen=True):
     line: int
     end_line: int
     children: tuple[Symbol, ...] = ()
+    alone: bool = True  # nothing else stands on its lines
+    tail: str = ""  # the "," or ";" that follows it there
 
 
 class Outline(msgspec.Struct, frozen=True):

@@ -1,0 +1,111 @@
+"""Decisions that look at what a text defines: symbols replaced, and merges that must still parse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+from orchestrator.core.content import digest_of
+from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need, Outcome, Source
+from orchestrator.core.errors import ChangesOverlap
+from orchestrator.core.events.conflicts import ClashRegion
+from orchestrator.core.ids import show
+from orchestrator.core.text.diff import Hunk, diff
+from orchestrator.core.text.encoding import Document, NotEncodable, encode
+from orchestrator.core.text.locate import Found, LineReplacement, Passage, Replacement, locate_changes
+from orchestrator.core.text.locate_symbol import SymbolChange, locate_symbol
+from orchestrator.core.text.outline.comparing import new_errors, touched
+from orchestrator.core.text.outline.languages import language_of
+
+CHECKED_BYTES = 1024 * 1024
+"""Larger files are not parsed for a check: it would keep the caller waiting for seconds."""
+
+MOST_NAMED = 20
+
+Change = Replacement | LineReplacement | SymbolChange
+
+
+def lacking(changes: Sequence[Change], facts: Facts) -> Need | None:
+    """The outlines that replacing symbols needs, unless they are there."""
+    if facts.held is None or not any(isinstance(change, SymbolChange) for change in changes):
+        return None
+    texts = {facts.held.digest: facts.held.data}
+    if facts.base is not None and facts.base.digest in facts.contents:
+        texts[facts.base.digest] = facts.contents[facts.base.digest]
+    sources = [Source(facts.path, digest, data) for digest, data in texts.items() if digest not in facts.outlines]
+    return Need(outlines=tuple(sources)) if sources else None
+
+
+def locate_all(document: Document, changes: Sequence[Change], facts: Facts, *, lenient: bool) -> Found:
+    """Where changes of all forms go. Raises as `locate_changes` and `locate_symbol`."""
+    passages = [change for change in changes if not isinstance(change, SymbolChange)]
+    if len(passages) == len(changes):
+        return locate_changes(document, passages, lenient=lenient)
+    outline = facts.outlines.get(digest_of(encode(document)))
+    found = locate_changes(document, passages, lenient=lenient) if passages else Found(())
+    symbols = [
+        Passage(edit.start, edit.start + edit.length, (edit,))
+        for index, change in enumerate(changes)
+        if isinstance(change, SymbolChange)
+        for edit in locate_symbol(document, outline, change, index=index)
+    ]
+    found = msgspec.structs.replace(found, passages=(*found.passages, *symbols))
+    for one, other in pairwise(found.edits):
+        if other.start < one.start + one.length:
+            raise ChangesOverlap(f"two changes both replace line {other.start + 1}.", details={"line": other.start + 1})
+    return found
+
+
+def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, current: Document) -> Outcome:
+    """A change that was carried from `old` onto `current`, looked at as code.
+
+    A clash where both sides parsed without errors and the result does not; else with the names of what both
+    sides touched. As it was where there is no grammar, or more than 1 MB.
+    """
+    held, after = facts.held, fitted.parts[0]
+    if held is None or after.data is None or after.after is None or facts.blind or language_of(facts.path) is None:
+        return fitted
+    try:
+        proposed = encode(new)
+    except NotEncodable:
+        return fitted
+    if max(len(held.data), len(proposed), len(after.data)) > CHECKED_BYTES:
+        return fitted
+    texts = {held.digest: held.data, digest_of(proposed): proposed, after.after: after.data}
+    sources = [Source(facts.path, digest, data) for digest, data in texts.items() if digest not in facts.outlines]
+    if sources:
+        return Need(outlines=tuple(sources))
+    ours, theirs, both = (facts.outlines[digest] for digest in (digest_of(proposed), held.digest, after.after))
+    if ours is None or theirs is None or both is None or not (ours.parsed and theirs.parsed):
+        return fitted
+    made, met = diff(old.lines, new.lines), diff(old.lines, current.lines)
+    if new_errors(theirs, ours, both):
+        return Clash(
+            path=facts.path,
+            base=facts.base.digest if facts.base else None,
+            base_version=facts.base.version if facts.base else None,
+            proposed=proposed,
+            regions=_regions(made, met),
+            why=f"merged with what was changed since, it would not parse as {both.language} any more",
+        )
+    if facts.alone:
+        return fitted
+    same = sorted(touched(ours, made) & touched(theirs, met))
+    if not same:
+        return fitted
+    since = f" since {show(facts.base.version)}" if facts.base else ""
+    warning = (
+        f"{', '.join(same[:MOST_NAMED])}: somebody else changed it too{since}; check that both changes fit together"
+    )
+    return msgspec.structs.replace(fitted, same_symbol=tuple(same), warnings=(*fitted.warnings, warning))
+
+
+def _regions(made: Sequence[Hunk], met: Sequence[Hunk]) -> tuple[ClashRegion, ...]:
+    """One region from the first line that either side changed to the last."""
+    start = min(hunk.old_start for hunk in (*made, *met))
+    end = max(hunk.old_start + hunk.old_len for hunk in (*made, *met))
+    grown = [sum(hunk.new_len - hunk.old_len for hunk in hunks) for hunks in (met, made)]
+    length = end - start
+    return (ClashRegion(start, length, start, length + grown[0], start, length + grown[1]),)

@@ -1,0 +1,109 @@
+"""A symbol's new content: which lines it takes the place of, and how it is indented there."""
+
+from __future__ import annotations
+
+import msgspec
+from rapidfuzz import fuzz, process
+
+from orchestrator.core.errors import ParameterInvalid, SymbolAmbiguous, SymbolNotFound, shown_lines
+from orchestrator.core.text.encoding import Document, Edit, edits_between
+from orchestrator.core.text.lines import plain, split
+from orchestrator.core.text.symbols import Outline, Symbol
+
+MOST_NAMES = 5
+_LEAST = 50.0
+
+
+class SymbolChange(msgspec.Struct, frozen=True):
+    """What shall stand in the place of a symbol: `Class.method`, or `method` where one alone has that name."""
+
+    symbol: str
+    content: str
+
+
+def find_symbols(outline: Outline, name: str) -> list[tuple[str, Symbol]]:
+    """The symbols that a name means, with their dotted names.
+
+    Those called exactly so; else those whose last parts are. An implementation (`impl`) gives way to the
+    type of its name.
+    """
+    known = list(outline.walk())
+    found = [(dotted, symbol) for dotted, symbol in known if dotted == name]
+    found = found or [(dotted, symbol) for dotted, symbol in known if dotted.endswith(f".{name}")]
+    return [item for item in found if item[1].kind != "impl"] or found
+
+
+def locate_symbol(document: Document, outline: Outline | None, change: SymbolChange, *, index: int = 0) -> list[Edit]:
+    """The edits that replace exactly the symbol's lines, decorators and the comments right above included.
+
+    The content is shifted as a whole to the symbol's indentation, and keeps the `,` or `;` that follows it.
+    An empty content removes the symbol. Raises SymbolNotFound (`details`: `change`, 0-based, `nearest` with name,
+    line, end_line and score), SymbolAmbiguous (`details`: `change`, `lines`), and ParameterInvalid where other code
+    shares the symbol's lines.
+    """
+    if outline is None or not outline.parsed:
+        raise SymbolNotFound(
+            f"change {index + 1}: the file could not be parsed, so its symbols are not known.",
+            hint="Send {search, replace} instead.",
+            details={"change": index},
+        )
+    found = find_symbols(outline, change.symbol)
+    if not found:
+        raise SymbolNotFound(
+            f"change {index + 1}: the file has no symbol {change.symbol!r}.{_meant(outline, change.symbol)}",
+            details={"change": index, "nearest": _nearest(outline, change.symbol)},
+        )
+    if len(found) > 1:
+        lines = [symbol.line for _, symbol in found]
+        raise SymbolAmbiguous(
+            f"change {index + 1}: {len(found)} symbols are called {change.symbol!r}: lines {shown_lines(lines)}.",
+            details={"change": index, "lines": lines, "symbols": [dotted for dotted, _ in found]},
+        )
+    dotted, symbol = found[0]
+    if not symbol.alone:
+        raise ParameterInvalid(
+            "symbol", f"{dotted} shares line {symbol.line} with other code", hint="Send {search, replace} instead."
+        )
+    first = document.lines[symbol.line - 1]
+    new = _indented(split(plain(change.content))[0], first[: len(first) - len(first.lstrip())])
+    if symbol.tail and new and not new[-1].rstrip().endswith(symbol.tail):
+        new[-1] = new[-1].rstrip() + symbol.tail
+    stop = symbol.end_line
+    final = document.final_newline if stop == document.line_count else True
+    return edits_between(document, new, final, start=symbol.line - 1, stop=stop)
+
+
+def _indented(lines: list[str], indent: str) -> list[str]:
+    """The lines with the first one's indentation replaced by another, and blank lines at both ends left out."""
+    while lines and not lines[0].strip():
+        del lines[0]
+    while lines and not lines[-1].strip():
+        del lines[-1]
+    if not lines:
+        return []
+    own = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    if own == indent:
+        return lines
+    return [f"{indent}{line.removeprefix(own)}" if line.startswith(own) and line.strip() else line for line in lines]
+
+
+def _nearest(outline: Outline, name: str) -> list[dict[str, object]]:
+    """The symbols whose names are likest, in full or by their last parts, best first."""
+    known = list(outline.walk())
+    scores: dict[int, float] = {}
+    for wanted, names in (
+        (name, [dotted for dotted, _ in known]),
+        (name.rpartition(".")[2], [symbol.name for _, symbol in known]),
+    ):
+        likest = process.extract(wanted, names, scorer=fuzz.ratio, score_cutoff=_LEAST, limit=MOST_NAMES)
+        for _, score, at in likest:
+            scores[at] = max(score, scores.get(at, 0.0))
+    return [
+        {"name": known[at][0], "line": known[at][1].line, "end_line": known[at][1].end_line, "score": score / 100}
+        for at, score in sorted(scores.items(), key=lambda item: (-round(item[1], 1), item[0]))[:MOST_NAMES]
+    ]
+
+
+def _meant(outline: Outline, name: str) -> str:
+    names = [str(near["name"]) for near in _nearest(outline, name)]
+    return f" Nearest: {', '.join(names)}." if names else ""

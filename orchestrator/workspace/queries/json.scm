@@ -1,0 +1,3 @@
+; The wheel has no tags.
+(pair key: (string (string_content) @name)) @definition.key
+(comment) @above

@@ -1,0 +1,7 @@
+; The wheel's tags, and:
+(program (assignment left: (constant) @name) @definition.constant)
+(comment) @above
+(method name: (_) @name) @definition.method
+(singleton_method name: (_) @name) @definition.method
+(class name: (constant) @name) @definition.class
+(class name: (scope_resolution name: (_) @name)) @definition.class
