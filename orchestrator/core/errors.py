@@ -407,7 +407,7 @@ class PatchInvalid(CallerError):
     """The patch cannot be read in any of its forms."""
 
     code = "patch_invalid"
-    hint = "Send a unified diff, of one file or several: '--- a/x', '+++ b/x', '@@ …'."
+    hint = "Send a unified diff ('--- a/x', '+++ b/x', '@@ …'), or use edit_file."
 
 
 class PatchAmbiguous(CallerError):

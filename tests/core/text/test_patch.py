@@ -232,7 +232,7 @@ def test_locate(base: str, patch: str, after: str) -> None:
     pytest.param("a\nb\n", "@@ @@\n-a\n+A\n@@ @@\n-a\n b\n", ChangesOverlap, [1], id="removed twice"),
     pytest.param("a\nb\n", "@@ @@\n a\n+A\n b\n@@ @@\n a\n+B\n b\n", ChangesOverlap, [2], id="one gap, two added"),
     pytest.param(
-        "a\nb\nq\na\nb\n", "@@ -4,3 +4,2 @@\n a\n-b\n+B\n", SearchAmbiguous, [1, 4], id="a header that miscounts is not believed"
+        "a\nb\nq\na\nb\n", "@@ -4,3 +4,2 @@\n a\n-b\n+B\n", SearchAmbiguous, [1, 4], id="a miscounting header"
     ),
     pytest.param(
         "a\nb\nq\nz\na\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n+B\n@@ -3 +3 @@\n-z\n+Z\n", SearchAmbiguous, [1, 5],
