@@ -177,7 +177,7 @@ def _change(name: str, path: str, before: str, *pairs: tuple[str, str]) -> Chang
 
 def changes() -> Iterator[Change]:
     py, js, go, md, ini = "src/bank.py", "web/list.js", "stack/stack.go", "README.md", "etc/tool.toml"
-    yield _change("py-word", py, PYTHON, ("bank.open(\"a\").deposit(5)", "bank.open(\"a\").deposit(50)"))
+    yield _change("py-word", py, PYTHON, ('bank.open("a").deposit(5)', 'bank.open("a").deposit(50)'))
     yield _change("py-import", py, PYTHON, ("import json\n", "import json\nimport sys\n"))
     yield _change(
         "py-twin", py, PYTHON, ('self.balance -= amount\n        self.log("withdraw", amount)', "self.take(amount)")
@@ -199,7 +199,7 @@ def changes() -> Iterator[Change]:
         "py-method", py, PYTHON, ("    def total(self)", "    def close(self, name: str) -> None:\n"
                                   "        del self.accounts[name]\n\n    def total(self)")
     )  # fmt: skip
-    yield _change("py-last", py, PYTHON, ('    main()\n', '    raise SystemExit(main())\n'))
+    yield _change("py-last", py, PYTHON, ("    main()\n", "    raise SystemExit(main())\n"))
     yield _change("py-first", py, PYTHON, ("and what moves between them", "and their money"))
     yield _change("js-line", js, SCRIPT, ("return list[0];", "return list.at(0);"))
     yield _change("js-last", js, SCRIPT, ("return list[list.length - 1];", "return list.at(-1);"))

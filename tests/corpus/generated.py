@@ -124,7 +124,10 @@ def stripped(row: str) -> str:
     return row if row.strip() else row.strip()
 
 
-def no_gutter(change: Change) -> str:
+def no_gutter(change: Change) -> str | None:
+    """Context without its leading blank; a Markdown list would read as removed lines then."""
+    if any(row[1:2] in {"-", "+", "`"} for hunk in hunks_of(change) for row in hunk.rows if row[0] == " "):
+        return None
     return each(change, Hunk.header, lambda hunk: [row[1:] if row[0] == " " else row for row in marked(change, hunk)])
 
 
@@ -147,8 +150,8 @@ HABITS: tuple[Habit, ...] = (
     Habit(name="without prefixes", good=True, write=lambda c: text(unified(c, head=(f"--- {c.path}", f"+++ {c.path}")))),
     Habit(name="without header", good=True, named=True, write=lambda c: text(unified(c, head=()))),
     Habit(name="labels for a header", good=True, named=True, write=lambda c: text(unified(c, head=("--- original", "+++ modified")))),
-    Habit(name="git's header", good=True, write=lambda c: text(["diff --git a/{0} b/{0}".format(c.path), "index 83db48f..bf2a5c1 100644", *unified(c)])),
-    Habit(name="git's header alone", good=True, write=lambda c: text(["diff --git a/{0} b/{0}".format(c.path), *unified(c, head=())])),
+    Habit(name="git's header", good=True, write=lambda c: text([f"diff --git a/{c.path} b/{c.path}", "index 83db48f..bf2a5c1 100644", *unified(c)])),
+    Habit(name="git's header alone", good=True, write=lambda c: text([f"diff --git a/{c.path} b/{c.path}", *unified(c, head=())])),
     Habit(name="time stamps", good=True, write=lambda c: text(unified(c, head=(f"--- {c.path}\t2026-01-02 03:04:05.0 +0000", f"+++ {c.path}\t2026-01-02 03:04:06.0 +0000")))),
     Habit(name="quoted paths", good=True, write=lambda c: text(unified(c, head=(f'--- "a/{c.path}"', f'+++ "b/{c.path}"')))),
     Habit(name="fenced", good=True, write=lambda c: fenced(unified(c), info="diff")),

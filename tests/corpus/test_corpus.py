@@ -64,7 +64,8 @@ def check(case: Case, end: str) -> None:
         assert error.code in case.codes, f"{error.code}: {error.message}"
     else:
         assert case.after is not None, f"landed, but should be refused: {files}"
-        expected = {path: text.replace("\n", end if path in before else "\n") for path, text in case.expected().items()}
+        ends = {path: end for path, text in case.before.items() if text}
+        expected = {path: text.replace("\n", ends.get(path, "\n")) for path, text in case.expected().items()}
         assert {path: data.decode() for path, data in files.items()} == expected
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from itertools import groupby
 
 import msgspec
 
@@ -33,9 +32,7 @@ class Hunk(msgspec.Struct, frozen=True):
 
 def hunks_of(change: Change, context: int = 3) -> list[Hunk]:
     """Rows of a missing newline (`\\ No …`) are left out; see `marked`."""
-    before, after = change.before.splitlines(), change.after.splitlines()
-    if before == after:  # only the newline at the end differs
-        return [Hunk(len(before), len(after), (f"-{before[-1]}", f"+{after[-1]}"))]
+    before, after = change.before.splitlines(keepends=True), change.after.splitlines(keepends=True)
     hunks = []
     for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(context):
         rows: list[str] = []
@@ -45,7 +42,7 @@ def hunks_of(change: Change, context: int = 3) -> list[Hunk]:
             else:
                 rows += [f"-{row}" for row in before[i1:i2]]
                 rows += [f"+{row}" for row in after[j1:j2]]
-        hunks.append(Hunk(group[0][1] + 1, group[0][3] + 1, tuple(rows)))
+        hunks.append(Hunk(group[0][1] + 1, group[0][3] + 1, tuple(row.rstrip("\n") for row in rows)))
     return hunks
 
 
@@ -79,7 +76,7 @@ def heading_of(change: Change, hunk: Hunk) -> str | None:
     """The line of the definition around a hunk's first changed line, as a model quotes it."""
     lines = change.before.splitlines()
     first = hunk.old_start - 1 + next(at for at, row in enumerate(hunk.rows) if row[:1] in "-+")
-    words = ("def ", "class ", "func ", "export function ", "export async function ", "[", "## ")
+    words = ("def ", "class ", "func ", "export function ", "export async function ", "if __name__", "[", "## ")
     for at in range(min(first, len(lines)) - 1, -1, -1):
         if lines[at].strip().startswith(words):
             return lines[at].strip()
@@ -106,7 +103,3 @@ def standing(before: str, passage: Sequence[str]) -> int:
     """How often a passage stands in a text; counted in the plainest way."""
     lines = before.splitlines()
     return sum(lines[at : at + len(passage)] == list(passage) for at in range(len(lines) - len(passage) + 1))
-
-
-def runs(rows: Sequence[str]) -> int:
-    return sum(1 for sign, _ in groupby(rows, key=lambda row: row[:1]) if sign == " ")

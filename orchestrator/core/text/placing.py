@@ -75,7 +75,7 @@ def _chosen(hunk: PatchHunk, index: int, found: list[int], base: Document, *, be
             raise _nowhere(
                 hunk, index, base, f"its heading {' / '.join(hunk.anchors)[:80]!r} stands nowhere in the base"
             )
-        inside = [at for at in found if any(at in scope for scope in scopes)]
+        inside = [at for at in found if _begins_in(hunk, at, scopes)]
         if not inside:
             raise _nowhere(hunk, index, base, f"its lines do not stand below {' / '.join(hunk.anchors)[:80]!r}")
         found = inside
@@ -85,7 +85,7 @@ def _chosen(hunk: PatchHunk, index: int, found: list[int], base: Document, *, be
         return hunk.old_start
     if hunk.anchors and hunk.old_start is not None:
         scopes = below(base.lines, hunk.anchors)
-        inside = [at for at in found if any(at in scope for scope in scopes)]
+        inside = [at for at in found if _begins_in(hunk, at, scopes)]
         if len(inside) == 1:
             return inside[0]
     lines = [at + 1 for at in found]
@@ -94,6 +94,13 @@ def _chosen(hunk: PatchHunk, index: int, found: list[int], base: Document, *, be
         hint=_MORE_CONTEXT,
         details={"hunk": index, "lines": lines},
     )
+
+
+def _begins_in(hunk: PatchHunk, at: int, scopes: Sequence[range]) -> bool:
+    """Whether what the hunk changes first lies below a heading; it may add lines behind the last one there."""
+    context = next((i for i, (tag, _) in enumerate(hunk.lines) if tag != " "), 0)
+    adds = hunk.lines[context][0] == "+"
+    return any(scope.start <= at + context < scope.stop + adds for scope in scopes)
 
 
 def _insertion(hunk: PatchHunk, index: int, base: Document) -> int:

@@ -8,7 +8,7 @@ import msgspec
 
 from orchestrator.core.errors import PatchInvalid
 from orchestrator.core.text.forms.bodies import header_of, read_hunk
-from orchestrator.core.text.forms.rows import Rows, closes, fence_of, only_prose
+from orchestrator.core.text.forms.rows import Rows, closes, fence_of, only_prose, plain_fence
 from orchestrator.core.text.hunks import FilePatch, PatchHunk
 
 _PREAMBLE = re.compile(r"(?:index [0-9a-f]+\.\.|index \d|old mode |(?:dis)?similarity index |Index: |={20,}\Z)")
@@ -80,7 +80,7 @@ class _Reader:
 
     def __init__(self, rows: Rows, *, named: bool) -> None:
         self.rows, self.named = rows, named
-        self.fences = [fence for row in rows.rows if (fence := fence_of(row)) is not None and row[:1] in "`~"]
+        self.fenced = any(map(plain_fence, rows.rows))
         self._skip()
 
     def more(self) -> bool:
@@ -122,7 +122,7 @@ class _Reader:
     def _skip_blank(self) -> None:
         """To the next hunk of the same file, over blank rows and fences alone."""
         at = self.rows.at
-        while at < len(self.rows) and (not self.rows.rows[at].strip() or fence_of(self.rows.rows[at])):
+        while at < len(self.rows) and (not self.rows.rows[at].strip() or plain_fence(self.rows.rows[at])):
             at += 1
         if at < len(self.rows) and self.rows.rows[at].startswith("@@"):
             self.rows.at = at
@@ -150,18 +150,18 @@ class _Reader:
             return at + 2 < len(rows) and rows[at + 1].startswith("+++ ") and rows[at + 2].startswith("@@")
         if _SIGNED.match(row):
             return only_prose(rows[at + 1 :]) and len([one for one in rows[at + 1 :] if one.strip()]) <= 1
-        return bool(self.fences) and self._closing(at)
+        return self.fenced and self._closing(at)
 
     def _closing(self, at: int) -> bool:
         """Whether the fence that is open here closes."""
         marks = ""
-        for row in self.rows.rows[:at]:
+        for row in filter(plain_fence, self.rows.rows[:at]):
             if not marks:
-                fence = fence_of(row)
-                marks = fence[0] if fence else ""
+                marks = (fence_of(row) or ("", ""))[0]
             elif closes(row, marks):
                 marks = ""
-        return bool(marks) and closes(self.rows.rows[at], marks)
+        row = self.rows.rows[at]
+        return bool(marks) and plain_fence(row) and closes(row, marks)
 
     def _preamble(self) -> tuple[str | None, Names | None, bool | None]:
         """Git's lines before the hunks: its file; the two names, where they say all there is to do; the new mode."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from orchestrator.core.text.forms.bodies import Header, header_of, read_hunk
-from orchestrator.core.text.forms.rows import Rows, fence_of, left_out, only_prose
+from orchestrator.core.text.forms.rows import Rows, left_out, only_prose, plain_fence
 from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
@@ -57,7 +57,7 @@ def _closing(rows: Rows, at: int) -> bool:
     row = rows.rows[at]
     if row == "EOF" and any("<<" in before for before in rows.rows[:at]):
         return True
-    return fence_of(row) is not None and only_prose(rows.rows[at + 1 :])
+    return plain_fence(row) and only_prose(rows.rows[at + 1 :])
 
 
 def _added(rows: Rows) -> FilePatch:

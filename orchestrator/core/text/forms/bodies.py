@@ -130,9 +130,9 @@ def _counted(rows: Rows, counts: tuple[int, int], ends: Ends) -> _Body | None:
 
 
 def _no_change(rows: Rows, at: int, ends: Ends) -> bool:
-    """Whether nothing up to the next header could be a changed line: then it is prose, or context beyond the count."""
+    """Whether nothing up to the next header is a line of the hunk: then it is prose."""
     while at < len(rows) and not ends(at):
-        if rows.rows[at].startswith(("+", "-")):
+        if rows.rows[at].startswith(("+", "-", " ")):
             return False
         at += 1
     return True

@@ -64,6 +64,11 @@ def fence_of(row: str) -> tuple[str, str] | None:
     return (found[1], found[2].strip()) if found else None
 
 
+def plain_fence(row: str) -> bool:
+    """Whether a row that begins with a fence is one, and not a line of a hunk: those begin with a sign or a blank."""
+    return row[:1] in {"`", "~"} and fence_of(row) is not None
+
+
 def closes(row: str, marks: str) -> bool:
     """Whether a row closes the fence that these marks opened."""
     fence = fence_of(row)
