@@ -187,8 +187,11 @@ def changes() -> Iterator[Change]:
         py,
         PYTHON,
         (
-            "        result = 0\n        for account in self.accounts.values():\n"
-            "            result += account.balance\n        return result\n",
+            """        result = 0
+        for account in self.accounts.values():
+            result += account.balance
+        return result
+""",
             "        return sum(account.balance for account in self.accounts.values())\n",
         ),
     )
@@ -196,9 +199,11 @@ def changes() -> Iterator[Change]:
         "py-two-places", py, PYTHON, ("balance: int = 0", "balance: int = 1"), ("print(bank.total())", "print(bank)")
     )
     yield _change(
-        "py-method", py, PYTHON, ("    def total(self)", "    def close(self, name: str) -> None:\n"
-                                  "        del self.accounts[name]\n\n    def total(self)")
-    )  # fmt: skip
+        "py-method",
+        py,
+        PYTHON,
+        ("    def total(self)", "    def close(self) -> None:\n        self.accounts = {}\n\n    def total(self)"),
+    )
     yield _change("py-last", py, PYTHON, ("    main()\n", "    raise SystemExit(main())\n"))
     yield _change("py-first", py, PYTHON, ("and what moves between them", "and their money"))
     yield _change("js-line", js, SCRIPT, ("return list[0];", "return list.at(0);"))

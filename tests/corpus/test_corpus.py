@@ -56,17 +56,23 @@ def landed(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
     return files
 
 
+def outcome(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes] | CallerError:
+    try:
+        return landed(case, before)
+    except CallerError as error:
+        return error
+
+
 def check(case: Case, end: str) -> None:
     before = {path: text.replace("\n", end).encode() for path, text in case.before.items()}
-    try:
-        files = landed(case, before)
-    except CallerError as error:
-        assert error.code in case.codes, f"{error.code}: {error.message}"
-    else:
-        assert case.after is not None, f"landed, but should be refused: {files}"
-        ends = {path: end for path, text in case.before.items() if text}
-        expected = {path: text.replace("\n", ends.get(path, "\n")) for path, text in case.expected().items()}
-        assert {path: data.decode() for path, data in files.items()} == expected
+    told = outcome(case, before)
+    if isinstance(told, CallerError):
+        assert told.code in case.codes, f"{told.code}: {told.message}"
+        return
+    assert case.after is not None, f"landed, but should be refused: {told}"
+    ends = {path: end for path, text in case.before.items() if text}
+    expected = {path: text.replace("\n", ends.get(path, "\n")) for path, text in case.expected().items()}
+    assert {path: data.decode() for path, data in told.items()} == expected
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
