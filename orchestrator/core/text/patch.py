@@ -56,7 +56,7 @@ def _check_apart(placed: Sequence[Placed], first: int) -> None:
 
 def _overlap(hunk: int, other: int, at: int) -> ChangesOverlap:
     return ChangesOverlap(
-        f"hunks {other + 1} and {hunk + 1} both change the place at line {at + 1}.",
+        f"hunks {min(hunk, other) + 1} and {max(hunk, other) + 1} both change the place at line {at + 1}.",
         hint="Join them into one hunk.",
         details={"hunk": hunk, "lines": [at + 1]},
     )
