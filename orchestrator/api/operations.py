@@ -100,8 +100,16 @@ OPERATIONS: tuple[Operation, ...] = (
         result=r.ChangeAnswer,
         writes=True,
         core=True,
-        summary="Apply a unified diff, of one file or several (all of it or none); creates, deletes and renames too.",
-        raises=(*CHANGES, e.FileNotFound, e.PatchInvalid, e.SearchNotFound, e.SearchAmbiguous, e.BaseRequired),
+        summary="Apply a patch in any usual form, of one file or several (all or none); creates, deletes, renames.",
+        raises=(
+            *CHANGES,
+            e.FileNotFound,
+            e.PatchInvalid,
+            e.PatchAmbiguous,
+            e.SearchNotFound,
+            e.SearchAmbiguous,
+            e.BaseRequired,
+        ),
     ),
     Operation(
         name="write_file",

@@ -153,8 +153,15 @@ class EditFile(ChangeParams, frozen=True, kw_only=True):
 
 
 class ApplyPatch(ChangeParams, frozen=True, kw_only=True):
-    patch: Annotated[str, Meta(description="A unified diff, also git's: '--- a/x', '+++ b/x', '@@ …'.", min_length=1)]
-    path: Annotated[str | None, Meta(description="The file, if the patch has no file header.")] = None
+    patch: Annotated[
+        str,
+        Meta(
+            description="A unified diff ('--- a/x', '+++ b/x', '@@ …'), a '*** Begin Patch', or blocks of "
+            "'<<<<<<< SEARCH', '=======', '>>>>>>> REPLACE' below the file's name. Copy the context exactly.",
+            min_length=1,
+        ),
+    ]
+    path: Annotated[str | None, Meta(description="The file, if the patch does not name it.")] = None
     base: BaseText = None
     supersedes: Supersedes = None
 

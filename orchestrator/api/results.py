@@ -74,6 +74,7 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     notices: tuple[Any, ...] = ()
     warnings: tuple[str, ...] = ()
     shown: str | None = None  # current lines of a conflict; over MCP a second text block
+    form: str | None = None  # of apply_patch's own answer: as what the patch was read
 
 
 class Entry(Result, frozen=True, kw_only=True, omit_defaults=True):

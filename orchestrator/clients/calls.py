@@ -163,7 +163,7 @@ class AgentCalls:
         base: str | int | None = None,
         supersedes: str | int | None = None,
     ) -> r.ChangeAnswer:
-        """Apply a unified diff, of one file or several (all of it or none); creates, deletes and renames too."""
+        """Apply a patch in any usual form, of one file or several (all or none); creates, deletes, renames."""
         return await self._call(
             r.ChangeAnswer,
             p.ApplyPatch(

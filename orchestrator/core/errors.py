@@ -433,10 +433,17 @@ class NothingToChange(CallerError):
 
 
 class PatchInvalid(CallerError):
-    """The patch cannot be read as a unified diff."""
+    """The patch cannot be read in any of its forms."""
 
     code = "patch_invalid"
-    hint = "Send a unified diff, of one file or several: '--- a/x', '+++ b/x', '@@ …'."
+    hint = "Send a unified diff ('--- a/x', '+++ b/x', '@@ …'), or use edit_file."
+
+
+class PatchAmbiguous(CallerError):
+    """The patch can be read in more than one way."""
+
+    code = "patch_ambiguous"
+    hint = "Send one form only, with nothing around it: a unified diff, or '*** Begin Patch', or search/replace blocks."
 
 
 class ChangesClash(CallerError):

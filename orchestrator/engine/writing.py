@@ -9,14 +9,15 @@ from orchestrator.api import results as r
 from orchestrator.core.decisions.commands import Command, Delete, Edit, Move, Patch, Wish, Write
 from orchestrator.core.decisions.decision import Apply, Part
 from orchestrator.core.decisions.several import DeleteTree, FilePart, MoveTree, PatchSeveral
-from orchestrator.core.errors import FileExists, ParameterInvalid
-from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.errors import FileExists, FileNotFound, ParameterInvalid
+from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
+from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.patch import FilePatch
-from orchestrator.core.text.unified import parse_patches
 from orchestrator.engine.answers import Answers, everything
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changing import Changer
+from orchestrator.engine.departures import Departures
 from orchestrator.engine.edits import change_of
 from orchestrator.engine.effects import Effects, Intent
 from orchestrator.engine.paths import Paths
@@ -32,6 +33,7 @@ class Writer:
         self._s, self._changer, self._effects = services, changer, effects
         self._answers, self._paths = answers, paths
         self._trees = Trees(services)
+        self._departures = Departures(services)
 
     async def edit_file(self, caller: Caller, call: Call, params: p.EditFile) -> r.ChangeAnswer:
         path = self._paths.file(params.path)
@@ -43,25 +45,50 @@ class Writer:
         )
 
     async def apply_patch(self, caller: Caller, call: Call, params: p.ApplyPatch) -> r.ChangeAnswer:
-        patches = parse_patches(params.patch)
-        if len(patches) > 1 or patches[0].renames or not patches[0].hunks:
-            return await self._patch_several(caller, call, params, patches)
+        parsed = parse(params.patch, params.path)
+        answer = await self._patch(caller, call, params, parsed.files)
+        return msgspec.structs.replace(answer, form=parsed.form)
+
+    async def _patch(
+        self, caller: Caller, call: Call, params: p.ApplyPatch, patches: tuple[FilePatch, ...]
+    ) -> r.ChangeAnswer:
         patch = patches[0]
-        named = patch.new_path or patch.old_path
-        if params.path is not None:
-            path = self._paths.file(params.path)
-            if named is not None and self._paths.file(named) != path:
-                raise ParameterInvalid("path", f"is {path}, but the patch is of {named}")
-        elif named is not None:
-            path = self._paths.file(named)
-        else:
-            raise ParameterInvalid("path", "is required, since the patch names no file")
-        creating = patch.headed and patch.old_path is None
-        if creating:
+        if len(patches) > 1 or patch.renames or not (patch.hunks or patch.whole is not None):
+            return await self._patch_several(caller, call, params, patches)
+        raw = self._named(params.path, patch)
+        if patch.whole is not None:
+            return await self._write(caller, call, params, raw, patch.whole, "truncate")
+        path = self._paths.file(raw)
+        if patch.headed and patch.old_path is None:
             path = self._paths.new(path)
+            self._changer.refuse_early(caller, Wish("create", path))
+            return await self._change(
+                caller, call, Patch(path=path, patch=patch), params, params.base, params.supersedes
+            )
         deleting = patch.headed and patch.new_path is None
-        self._changer.refuse_early(caller, Wish("delete" if deleting else "create" if creating else "write", path))
-        return await self._change(caller, call, Patch(path=path, patch=patch), params, params.base, params.supersedes)
+        self._changer.refuse_early(caller, Wish("delete" if deleting else "write", path))
+        followed = await self._departures.follow(caller, path, params.base)
+        base = params.base
+        if followed is not None:
+            path, base = followed.path, followed.base
+            self._changer.refuse_early(caller, Wish("delete" if deleting else "write", path))
+        answer = await self._change(caller, call, Patch(path=path, patch=patch), params, base, params.supersedes)
+        if followed is None:
+            return answer
+        warning = f"{raw} was moved to {path} at {show(followed.at)}; the patch is of that file now"
+        return msgspec.structs.replace(answer, warnings=(warning, *answer.warnings))
+
+    def _named(self, path: str | None, patch: FilePatch) -> str:
+        """The one file that a call and its patch name. Raises ParameterInvalid."""
+        named = patch.new_path or patch.old_path
+        if path is None and named is None:
+            raise ParameterInvalid("path", "is required, since the patch names no file")
+        if path is None or named is None:
+            return path or named or ""
+        may_create = patch.headed and (patch.old_path is None or patch.whole is not None)
+        if self._paths.file(named, may_create=may_create) != self._paths.file(path, may_create=may_create):
+            raise ParameterInvalid("path", f"is {path}, but the patch is of {named}")
+        return path
 
     async def _patch_several(
         self, caller: Caller, call: Call, params: p.ApplyPatch, patches: tuple[FilePatch, ...]
@@ -70,6 +97,14 @@ class Writer:
             raise ParameterInvalid("path", "is for a patch of one file; this one names its files")
         command = PatchSeveral(files=tuple(map(self._file_part, patches)))
         self._changer.refuse_early(caller, *command.wishes({}))
+        for path in command.based:
+            followed = await self._departures.follow(caller, path, params.base)
+            if followed is not None:
+                raise FileNotFound(
+                    path,
+                    f"it was moved to {followed.path} at {show(followed.at)}",
+                    hint=f"Send the patch again with {followed.path} in place of it. None of its files was changed.",
+                )
         return await self._change(caller, call, command, params, params.base, params.supersedes)
 
     def _file_part(self, patch: FilePatch) -> FilePart:
@@ -79,13 +114,18 @@ class Writer:
         return FilePart(path=source, target=target, patch=patch)
 
     async def write_file(self, caller: Caller, call: Call, params: p.WriteFile) -> r.ChangeAnswer:
-        path = self._paths.file(params.path, may_create=True)
+        return await self._write(caller, call, params, params.path, params.content, params.mode)
+
+    async def _write(
+        self, caller: Caller, call: Call, params: p.WriteFile | p.ApplyPatch, raw: str, content: str, mode: str
+    ) -> r.ChangeAnswer:
+        path = self._paths.file(raw, may_create=True)
         if self._s.state.registry.get(path) is None and self._s.workspace.stat(path) is None:
-            path = self._paths.new(params.path)
+            path = self._paths.new(raw)
             self._changer.refuse_early(caller, Wish("create", path))
         else:
             self._changer.refuse_early(caller, Wish("write", path))
-        command = Write(path=path, content=params.content, mode=params.mode)
+        command = Write(path=path, content=content, mode=mode)
         return await self._change(caller, call, command, params, params.base, params.supersedes)
 
     async def move_file(self, caller: Caller, call: Call, params: p.MoveFile) -> r.ChangeAnswer:

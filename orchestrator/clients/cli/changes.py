@@ -40,7 +40,7 @@ base = click.option("--base", help="The version, @N or sha256:…, that the chan
 @changing
 @click.pass_obj
 def patch(settings: Settings, *, file: str, path: str | None, base: str | None, preview: bool, reason: str) -> int:
-    """Apply a unified diff, of one file or several: all of it or none."""
+    """Apply a patch in any usual form, of one file or several: all of it or none."""
     params = p.ApplyPatch(
         patch=text_of(file),
         path=None if path is None else settings.path(path),

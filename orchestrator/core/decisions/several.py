@@ -43,7 +43,7 @@ class FilePart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
-    """A unified diff of several files, or one that renames."""
+    """A patch of several files, or one that renames, removes without hunks, or makes an empty file."""
 
     files: tuple[FilePart, ...]
     base_rule: Rule = "seen"
@@ -201,7 +201,7 @@ def _decide(item: FilePart, facts: AllFacts) -> Outcome:
         return only_bits(item.patch, here)
     if here.held is None:
         raise FileNotFound(item.path, "there is no such file")
-    if here.held.data:
+    if here.held.data and not item.patch.drops:
         raise ChangesClash(f"the patch removes {item.path} as an empty file, but it holds {len(here.held.data)} bytes")
     return Delete(path=item.path).decide(facts)
 

@@ -1,22 +1,31 @@
-"""Unified diffs, git's among them, as they are sent."""
+"""Unified diffs, git's among them, and those that models write from memory."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+
+import msgspec
 
 from orchestrator.core.errors import PatchInvalid
-from orchestrator.core.text.patch import FilePatch, PatchHunk, Tag
+from orchestrator.core.text.forms.bodies import header_of, read_hunk
+from orchestrator.core.text.forms.rows import Rows, closes, fence_of, only_prose, plain_fence
+from orchestrator.core.text.hunks import FilePatch, PatchHunk
 
-_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?: .*)?\Z")
-_PREAMBLE = re.compile(r"(?:index |old mode |(?:dis)?similarity index )")
+_PREAMBLE = re.compile(r"(?:index [0-9a-f]+\.\.|index \d|old mode |(?:dis)?similarity index |Index: |={20,}\Z)")
 _MODE = re.compile(r"new (?:file )?mode (\d+)\Z")
 _MODES = {"100644": False, "100755": True}
-_OTHER = re.compile(r"(?:copy |GIT binary patch|Binary files )")
+_OTHER = re.compile(r"(?:copy (?:from|to) |GIT binary patch|Binary files .* differ)")
 _HEAD = re.compile(r'diff --git (?:a/(.+) b/\1|"a/(.+)" "b/\2")\Z')
 _RENAME = {"rename from ": "old", "rename to ": "new"}
+_STAMP = re.compile(
+    r"(?:\t.*| +\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*| +\((?:original|modified|revised|old|new|before|after)\))\Z"
+)
+_LABEL = re.compile(r"(?:original|modified|old|new|before|after|a|b|file|current|updated|revised)\Z", re.IGNORECASE)
+_SIGNED = re.compile(r"-- ?\Z")
 _ESCAPE = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
 _UNESCAPED = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
+
+Names = tuple[str | None, str | None]
 
 
 def parse_unified(text: str) -> FilePatch:
@@ -28,75 +37,141 @@ def parse_unified(text: str) -> FilePatch:
 
 
 def parse_patches(text: str) -> tuple[FilePatch, ...]:
-    r"""Read a unified diff of one file or of several.
+    """As `parse_rows`, of a text."""
+    return parse_rows(Rows(text))
+
+
+def parse_rows(rows: Rows, *, named: bool = False) -> tuple[FilePatch, ...]:
+    r"""Read a unified diff of one file or of several; a file may come more than once.
 
     Lines may end with `\r\n`; git's preamble (`diff --git`, `index`, modes) and the `---` and `+++`
-    lines may be missing, and blank lines may follow. The prefixes `a/` and `b/` are dropped where
-    both are there; a quoted path is unquoted, a time stamp after a tab is dropped. An empty line
-    within a hunk is an empty context line, as in GNU diff. Git's renames are read, its patches that
-    make or remove an empty file, and whether a file becomes executable. All else raises PatchInvalid,
-    whose message names the line: no hunk, counts that do not fit, a file named twice, copies, binary
-    patches, links and submodules.
+    lines may be missing, and blank lines and prose may stand around. The prefixes `a/` and `b/` are dropped
+    where both are there; a quoted path is unquoted, a time stamp is dropped. An empty line within a hunk is
+    an empty context line, as in GNU diff. Counts that do not fit are left out of account, and so are headers
+    without numbers. Git's renames are read, its patches that make or remove an empty file, and whether a file
+    becomes executable. `named`: the call names the file, so headers like `--- original` name none.
+    All else raises PatchInvalid, whose message names the line: no hunk, a hunk without lines, changed lines
+    outside of hunks, copies, binary patches, links and submodules.
     """
-    reader = _Reader(text.replace("\r\n", "\n").split("\n"))
+    reader = _Reader(rows, named=named)
     patches = [reader.read()]
     while reader.more():
         patches.append(reader.read())
-    named = [path for patch in patches for path in {patch.old_path, patch.new_path} if path is not None]
-    twice = next((path for path in named if named.count(path) > 1), None)
-    if twice is not None:
-        raise PatchInvalid(f"{twice} is patched twice", hint="Join its hunks under one header.")
-    if len(patches) > 1 and not all(patch.headed for patch in patches):
-        raise PatchInvalid(
-            "several patches, but one of them names no file", hint="Give each its '---' and '+++' lines."
-        )
+    if named and not any(patch.headed for patch in patches):  # pieces of one, with prose between
+        return (msgspec.structs.replace(patches[0], hunks=tuple(hunk for one in patches for hunk in one.hunks)),)
     return tuple(patches)
 
 
-class _Reader:
-    """One pass over the lines of a patch; `at` is the next."""
+def begins(rows: Rows, at: int) -> bool:
+    """Whether a unified diff, or the next file's part of one, begins at a row."""
+    row = rows.rows[at]
+    if row.startswith("--- "):
+        return at + 1 < len(rows) and rows.rows[at + 1].startswith(("+++ ", "@@"))
+    return row.startswith(("@@", "diff --git ", "diff -", "Index: ")) or _OTHER.match(row) is not None
 
-    def __init__(self, rows: Sequence[str]) -> None:
-        self.rows = rows
-        self.at = 0
+
+def announces(row: str) -> bool:
+    """Whether a row is one of those that stand before a file's hunks."""
+    return row.startswith(("diff ", "--- ", "+++ ", *_RENAME)) or any(p.match(row) for p in (_PREAMBLE, _MODE))
+
+
+class _Reader:
+    """One pass over the rows of a patch."""
+
+    def __init__(self, rows: Rows, *, named: bool) -> None:
+        self.rows, self.named = rows, named
+        self.fenced = any(map(plain_fence, rows.rows))
+        self._skip()
 
     def more(self) -> bool:
         """Whether another file's patch follows."""
-        return any(row.strip() for row in self.rows[self.at :])
+        self._skip()
+        return self.rows.at < len(self.rows)
 
     def read(self) -> FilePatch:
         """The patch of the next file."""
-        git, executable = self._preamble()
-        top = self.at
-        names = self._names() or git
+        top = self.rows.at
+        head, git, executable = self._preamble()
+        start = self.rows.at
+        names = self._names() or git or ((head, head) if head is not None and self.rows.row.startswith("@@") else None)
         if git is not None and names != git:  # git's header says all of its file; these lines are the next one's
-            self.at = top
+            self.rows.at = start
             return FilePatch(git[0], git[1], (), executable=executable)
         hunks: list[PatchHunk] = []
-        while self.at < len(self.rows):
-            row = self.rows[self.at]
-            if row.startswith("@@"):
-                hunks.append(self._hunk())
-            elif (not row.strip() and not self.more()) or (row.startswith(("diff ", "--- ")) and (hunks or git)):
-                break
-            elif hunks and row[:1] in {" ", "+", "-", ""}:
-                raise self._refused("the hunk before has more lines than its header counts")
+        anchors: tuple[str, ...] = ()
+        self._skip_blank()
+        while self.rows.row.startswith("@@"):
+            header = header_of(self.rows.row)
+            self.rows.at += 1
+            hunk = read_hunk(self.rows, header, self._ends)
+            if hunk is not None:
+                hunks.append(msgspec.structs.replace(hunk, anchors=(*anchors, *hunk.anchors)))
+                anchors = ()
+            elif header.heading and self.rows.row.startswith("@@"):
+                anchors = (*anchors, header.heading)
             else:
-                raise self._refused(f"{row[:60]!r} is not a hunk header")
+                raise self.rows.refused("the hunk is empty")
+            self._skip_blank()
         if not hunks and git is None:
-            raise self._refused("there is no hunk ('@@ -1,3 +1,4 @@') in the patch")
+            if self.rows.at == top and self.rows.row.strip():
+                raise self.rows.refused(f"{self.rows.row[:60]!r} is not a hunk header")
+            raise self.rows.refused("there is no hunk ('@@ -1,3 +1,4 @@') in the patch")
         old, new = names or (None, None)
         return FilePatch(old, new, tuple(hunks), headed=names is not None, executable=executable)
 
-    def _preamble(self) -> tuple[tuple[str | None, str | None] | None, bool | None]:
-        """Git's lines before the hunks: the two names, where they say all that there is to do; the new mode."""
+    def _skip_blank(self) -> None:
+        """To the next hunk of the same file, over blank rows and fences alone."""
+        at = self.rows.at
+        while at < len(self.rows) and (not self.rows.rows[at].strip() or plain_fence(self.rows.rows[at])):
+            at += 1
+        if at < len(self.rows) and self.rows.rows[at].startswith("@@"):
+            self.rows.at = at
+
+    def _skip(self) -> None:
+        """To where the next file's part begins, or to the end. Raises PatchInvalid for changed lines on the way."""
+        first = self.rows.at == 0
+        while self.rows.at < len(self.rows) and not begins(self.rows, self.rows.at):
+            row = self.rows.row
+            if not first and _SIGNED.match(row):
+                self.rows.at = len(self.rows)
+                return
+            if (first and announces(row) and not row.startswith(("+++ ", "diff "))) or _MODE.match(row):
+                return
+            if not first and not only_prose((row,)):
+                raise self.rows.refused("the line belongs to no hunk")
+            self.rows.at += 1
+
+    def _ends(self, at: int) -> bool:
+        rows = self.rows.rows
+        row = rows[at]
+        if row.startswith(("@@", "diff --git ", "Index: ", "*** End Patch")):
+            return True
+        if row.startswith("--- "):
+            return at + 2 < len(rows) and rows[at + 1].startswith("+++ ") and rows[at + 2].startswith("@@")
+        if _SIGNED.match(row):
+            return only_prose(rows[at + 1 :]) and len([one for one in rows[at + 1 :] if one.strip()]) <= 1
+        return self.fenced and self._closing(at)
+
+    def _closing(self, at: int) -> bool:
+        """Whether the fence that is open here closes."""
+        marks = ""
+        for row in filter(plain_fence, self.rows.rows[:at]):
+            if not marks:
+                marks = (fence_of(row) or ("", ""))[0]
+            elif closes(row, marks):
+                marks = ""
+        row = self.rows.rows[at]
+        return bool(marks) and plain_fence(row) and closes(row, marks)
+
+    def _preamble(self) -> tuple[str | None, Names | None, bool | None]:
+        """Git's lines before the hunks: its file; the two names, where they say all there is to do; the new mode."""
         heads = 0
         head: str | None = None
         renamed: dict[str, str] = {}
         empty = ""
         executable: bool | None = None
-        while self.at < len(self.rows):
-            row = self.rows[self.at]
+        while self.rows.at < len(self.rows):
+            row = self.rows.row
             if row.startswith("diff "):
                 heads += 1
                 if heads > 1:
@@ -104,106 +179,49 @@ class _Reader:
                 found = _HEAD.match(row)
                 head = (found[1] or _unquoted(found[2])) if found else None
             elif _OTHER.match(row):
-                raise self._refused("copies and binary patches are not supported; use write_file")
+                raise self.rows.refused("copies and binary patches are not supported; use write_file")
             elif (start := next((key for key in _RENAME if row.startswith(key)), None)) is not None:
                 renamed[_RENAME[start]] = _plain(row[len(start) :])
             elif (mode := _MODE.match(row)) is not None:
                 if mode[1] not in _MODES:
-                    raise self._refused(f"mode {mode[1]} is of a link or a submodule; only files can be patched")
+                    raise self.rows.refused(f"mode {mode[1]} is of a link or a submodule; only files can be patched")
                 executable = _MODES[mode[1]]
                 empty = "new" if row.startswith("new file") else empty or "mode"
             elif row.startswith("deleted file mode "):
                 empty = "deleted"
             elif row.strip() and not _PREAMBLE.match(row):
                 break
-            self.at += 1
+            self.rows.at += 1
         if len(renamed) == 2:
-            return (renamed["old"], renamed["new"]), executable
+            return head, (renamed["old"], renamed["new"]), executable
         if empty and head is not None:
-            return (None if empty == "new" else head, None if empty == "deleted" else head), executable
-        return None, executable
+            return head, (None if empty == "new" else head, None if empty == "deleted" else head), executable
+        return head, None, executable
 
-    def _names(self) -> tuple[str | None, str | None] | None:
-        if self.at >= len(self.rows) or not self.rows[self.at].startswith("--- "):
+    def _names(self) -> Names | None:
+        if not self.rows.row.startswith("--- "):
             return None
         old = self._name()
-        self.at += 1
-        if self.at >= len(self.rows) or not self.rows[self.at].startswith("+++ "):
-            raise self._refused("a '+++' line must follow the '---' line")
+        self.rows.at += 1
+        if not self.rows.row.startswith("+++ "):
+            raise self.rows.refused("a '+++' line must follow the '---' line")
         new = self._name()
-        self.at += 1
-        if (old is None or old.startswith("a/")) and (new is None or new.startswith("b/")):
-            old, new = old and old[2:], new and new[2:]
+        self.rows.at += 1
+        if self.named and all(name is not None and _LABEL.match(name) for name in (old, new)):
+            return None
+        prefixed = (old is None or old.startswith("a/"), new is None or new.startswith("b/"))
+        if all(prefixed) or (old and new and ((prefixed[0] and old[2:] == new) or (prefixed[1] and new[2:] == old))):
+            old = old[2:] if old and prefixed[0] else old
+            new = new[2:] if new and prefixed[1] else new
         if old is None and new is None:
-            raise self._refused("both sides are /dev/null")
+            raise self.rows.refused("both sides are /dev/null")
         return old, new
 
     def _name(self) -> str | None:
-        raw = _plain(self.rows[self.at][4:].split("\t")[0].rstrip())
+        raw = _plain(_STAMP.sub("", self.rows.row[4:]).strip())
         if not raw:
-            raise self._refused("the path is missing")
+            raise self.rows.refused("the path is missing")
         return None if raw == "/dev/null" else raw
-
-    def _hunk(self) -> PatchHunk:
-        header = _HUNK.match(self.rows[self.at])
-        if header is None:
-            raise self._refused("the hunk header is not of the form '@@ -1,3 +1,4 @@'")
-        top = self.at
-        old_start = int(header[1])
-        old_left, new_left = (int(n) if n is not None else 1 for n in (header[2], header[4]))
-        if old_left:
-            old_start -= 1  # an empty span is named by the line before it
-        if old_start < 0:
-            raise self._refused("lines are counted from 1")
-        self.at += 1
-        lines: list[tuple[Tag, str]] = []
-        unended = {"-": False, "+": False}
-        while old_left or new_left or self._marked():
-            if self.at >= len(self.rows):
-                raise self._refused(f"the patch ends within the hunk of line {top + 1}")
-            row = self.rows[self.at]
-            if self._marked():
-                self._unend(lines, unended)
-            else:
-                tag = self._tag(row, top)
-                old_left, new_left = old_left - (tag != "+"), new_left - (tag != "-")
-                if old_left < 0 or new_left < 0 or (unended["-"] and tag != "+") or (unended["+"] and tag != "-"):
-                    raise self._refused(f"the counts in the hunk header of line {top + 1} do not fit its lines")
-                lines.append((tag, row[1:]))
-            self.at += 1
-        if not lines:
-            raise self._refused("the hunk is empty")
-        return PatchHunk(old_start, tuple(lines), unended["-"], unended["+"])
-
-    def _marked(self) -> bool:
-        return self.at < len(self.rows) and self.rows[self.at].startswith("\\ ")
-
-    def _unend(self, lines: Sequence[tuple[Tag, str]], unended: dict[str, bool]) -> None:
-        if not lines:
-            raise self._refused("the mark of a missing newline must follow a line")
-        for side in ("-", "+") if lines[-1][0] == " " else (lines[-1][0],):
-            unended[side] = True
-
-    def _tag(self, row: str, top: int) -> Tag:
-        if not row and self.at == len(self.rows) - 1:
-            raise self._refused(f"the patch ends within the hunk of line {top + 1}")
-        match row[:1]:
-            case " " | "":
-                return " "
-            case "-":
-                return "-"
-            case "+":
-                return "+"
-            case _:
-                raise self._refused(f"a line of the hunk of line {top + 1} begins with none of ' ', '-', '+'")
-
-    def _refused(self, why: str) -> PatchInvalid:
-        line = min(self.at, len(self.rows) - 1) + 1
-        return PatchInvalid(
-            f"line {line} of the patch: {why}.",
-            hint="Send a unified diff whose hunk headers count their lines, or use edit_file.",
-            details={"line": line},
-        )
 
 
 def _plain(raw: str) -> str:

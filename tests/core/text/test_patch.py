@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from orchestrator.core.errors import ChangesOverlap, NothingToChange, PatchInvalid, SearchAmbiguous, SearchNotFound
 from orchestrator.core.text.diff import unified
 from orchestrator.core.text.encoding import Document, decode, encode, new_document, replace_text, splice
+from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.patch import FilePatch, PatchHunk, Tag, locate_patch
 from orchestrator.core.text.unified import parse_patches, parse_unified
 from tests.core.text.strategies import lf_text, quick
@@ -47,7 +48,7 @@ LINES: tuple[tuple[Tag, str], ...] = ((" ", "a"), ("-", "b"), ("+", "B"))
     pytest.param(f"--- a/x\n+++ a/x\n{HUNK}", FilePatch("a/x", "a/x", (PatchHunk(0, LINES),)), id="no prefixes"),
     pytest.param(
         "@@ -3 +3 @@ def f():\n-a\n\\ No newline at end of file\n+a\n",
-        FilePatch(None, None, (PatchHunk(2, (("-", "a"), ("+", "a")), True, False),), False),
+        FilePatch(None, None, (PatchHunk(2, (("-", "a"), ("+", "a")), True, False, ("def f():",)),), False),
         id="only the newline, with a section name",
     ),
     pytest.param(
@@ -55,6 +56,41 @@ LINES: tuple[tuple[Tag, str], ...] = ((" ", "a"), ("-", "b"), ("+", "B"))
         FilePatch(None, None, (PatchHunk(0, ((" ", "a"), (" ", ""), ("+", "b"))),), False),
         id="an empty context line without its blank",
     ),
+    pytest.param(
+        "@@ -1,3 +1,2 @@\n a\n-b\n+B\n",
+        FilePatch(None, None, (PatchHunk(0, LINES, counted=False),), False),
+        id="counts too many",
+    ),
+    pytest.param(
+        "@@ -1 +1 @@\n a\n-b\n+B\n", FilePatch(None, None, (PatchHunk(0, LINES, counted=False),), False), id="too few"
+    ),
+    pytest.param("@@ @@\n a\n-b\n+B\n", FilePatch(None, None, (PatchHunk(None, LINES),), False), id="no numbers"),
+    pytest.param("@@ ... @@\n a\n-b\n+B\n", FilePatch(None, None, (PatchHunk(None, LINES),), False), id="dots"),
+    pytest.param(
+        "@@ class X @@\n@@ def f\n a\n-b\n+B\n",
+        FilePatch(None, None, (PatchHunk(None, LINES, anchors=("class X", "def f")),), False),
+        id="headings, one below the other",
+    ),
+    pytest.param(
+        "@@ -1,2 +1,2\na\n-b\n+B\n",
+        FilePatch(None, None, (PatchHunk(0, LINES, bare=frozenset({0})),), False),
+        id="half a header, context without its blank",
+    ),
+    pytest.param(
+        "@@ -0,2 +0,2 @@\n a\n-b\n+B\n", FilePatch(None, None, (PatchHunk(None, LINES),), False), id="counted from 0"
+    ),
+    pytest.param(
+        f"Here it is:\n```diff\n--- a/x\n+++ b/x\n{HUNK}```\n- done\n",
+        FilePatch("x", "x", (PatchHunk(0, LINES),)),
+        id="fenced, with prose around",
+    ),
+    pytest.param(
+        f"--- x (original)\n+++ x 2026-01-02 03:04:05\n{HUNK}",
+        FilePatch("x", "x", (PatchHunk(0, LINES),)),
+        id="remarks behind the paths",
+    ),
+    pytest.param(f"{HUNK}\nThat is all.\n", FilePatch(None, None, (PatchHunk(0, LINES),), False), id="prose after it"),
+    pytest.param(f"{HUNK}-- \n2.43.0\n", FilePatch(None, None, (PatchHunk(0, LINES),), False), id="signed by git"),
 ])  # fmt: skip
 def test_parse(text: str, patch: FilePatch) -> None:
     assert parse_unified(text) == patch
@@ -62,20 +98,16 @@ def test_parse(text: str, patch: FilePatch) -> None:
 
 @pytest.mark.parametrize(("text", "line", "why"), [
     pytest.param("", 1, "no hunk", id="empty"),
+    pytest.param(f"```\n{HUNK}```\nso\n+c\n", 8, "belongs to no hunk", id="a changed line outside"),
+    pytest.param("@@ -1 +1 @@\n-a\n+# ... existing code ...\n", 2, "left out", id="lines left out"),
+    pytest.param("@@ -1 +1 @@\n-a\rb\n+c\n", 2, "carriage return", id="a lone carriage return"),
     pytest.param("--- a/x\n+++ b/x\n", 3, "no hunk", id="paths only"),
-    pytest.param("hello\n", 1, "not a hunk header", id="prose"),
+    pytest.param("hello\n", 2, "no hunk", id="prose"),
     pytest.param("--- a/x\n@@ -1 +1 @@\n-a\n+b\n", 2, r"'\+\+\+'", id="half the paths"),
-    pytest.param("@@ -1,3 +1,2 @@\n a\n-b\n+B\n", 5, "ends within", id="counts too many"),
-    pytest.param("@@ -1 +1 @@\n-a\n-b\n+B\n", 3, "do not fit", id="counts too few"),
-    pytest.param("@@ -1 +1 @@\n-a\n+b\n c\n", 4, "more lines", id="lines left over"),
-    pytest.param("@@ -1,2 +1,2 @@\n a\n*b\n", 3, "begins with none", id="an unknown tag"),
-    pytest.param("@@ -1 +1\n-a\n+b\n", 1, "not of the form", id="half a header"),
-    pytest.param("@@ -0 +1 @@\n-a\n+b\n", 1, "from 1", id="line 0"),
     pytest.param(f"{HUNK}diff --git a/y b/y\n", 6, "no hunk", id="a second file without hunks"),
     pytest.param("diff --git a/x b/y\nrename from x\n", 3, "no hunk", id="half a rename"),
     pytest.param("diff --git a/x b/y\ncopy from x\ncopy to y\n", 2, "copies", id="a copy"),
     pytest.param("@@ -1 +1 @@\n\\ No newline at end of file\n-a\n+b\n", 2, "must follow", id="a mark without line"),
-    pytest.param("@@ -1,2 +1 @@\n-a\n\\ No newline at end of file\n-b\n+c\n", 4, "do not fit", id="a mark too early"),
     pytest.param("@@ -0,0 +0,0 @@\n", 2, "empty", id="an empty hunk"),
 ])  # fmt: skip
 def test_parse_refuses(text: str, line: int, why: str) -> None:
@@ -153,13 +185,13 @@ def test_links_and_submodules_are_refused(mode: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "why"), [
-    pytest.param(f"--- a/x\n+++ b/x\n{HUNK}--- a/x\n+++ b/x\n{HUNK}", "twice", id="one file twice"),
+    pytest.param(f"--- /dev/null\n+++ b/x\n{HUNK}--- a/x\n+++ b/x\n{HUNK}", "twice", id="made, then changed"),
     pytest.param(f"--- a/x\n+++ b/y\n{HUNK}--- a/y\n+++ b/y\n{HUNK}", "twice", id="renamed onto another"),
     pytest.param(f"{HUNK}--- a/y\n+++ b/y\n{HUNK}", "names no file", id="one without a name"),
 ])  # fmt: skip
 def test_parse_refuses_several(text: str, why: str) -> None:
     with pytest.raises(PatchInvalid, match=why):
-        parse_patches(text)
+        parse(text)
 
 
 def test_one_file_is_wanted() -> None:
@@ -177,6 +209,15 @@ def test_one_file_is_wanted() -> None:
     pytest.param("a", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n", "a\n", id="the newline comes"),
     pytest.param("a\n", "@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n", "a", id="the newline goes"),
     pytest.param("a\nb\nc\n", "@@ -1 +1 @@\n-a\n+A\n@@ -3 +3 @@\n-c\n+C\n", "A\nb\nC\n", id="two hunks"),
+    pytest.param("a\n", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n", "b\n", id="a mark too many"),
+    pytest.param("a\nb\n", "@@ -2 +2 @@\n-b\n+B\n@@ -1 +1 @@\n-a\n+A\n", "A\nB\n", id="out of order"),
+    pytest.param("a\nb\nc\n", "@@ @@\n-a\n+A\n b\n@@ @@\n b\n-c\n+C\n", "A\nb\nC\n", id="shared context"),
+    pytest.param("a\nb\n", "@@ -1,2 +1,2 @@\n 1\ta\n-2\tb\n+2\tB\n", "a\nB\n", id="with the line numbers of a read"),
+    pytest.param("  a\n  b\n", "@@ @@\n  a\n-  b\n+  B\n", "  a\n  B\n", id="context without its leading blank"),
+    pytest.param(
+        "def f():\n    x\n    y\n\ndef g():\n    x\n    y\n", "@@ def g\n     x\n-    y\n+    z\n",
+        "def f():\n    x\n    y\n\ndef g():\n    x\n    z\n", id="below a heading",
+    ),
 ])  # fmt: skip
 def test_locate(base: str, patch: str, after: str) -> None:
     doc = new_document(base)
@@ -186,9 +227,17 @@ def test_locate(base: str, patch: str, after: str) -> None:
 @pytest.mark.parametrize(("base", "patch", "error", "lines"), [
     pytest.param("x\n", HUNK, SearchNotFound, None, id="nowhere"),
     pytest.param("x\na\nb\na\nb\n", HUNK, SearchAmbiguous, [2, 4], id="twice"),
-    pytest.param("a\n", "@@ -9,0 +9 @@\n+x\n", SearchNotFound, None, id="inserted beyond the end"),
-    pytest.param("a\n", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n", SearchNotFound, None, id="a wrong mark"),
-    pytest.param("a\nb\n", "@@ -2 +2 @@\n-b\n+B\n@@ -1 +1 @@\n-a\n+A\n", ChangesOverlap, [1, 2], id="order"),
+    pytest.param("a\n", "@@ -9,0 +9 @@\n+x\n", SearchAmbiguous, [], id="inserted beyond the end"),
+    pytest.param("a\nb\n", "@@ -1,0 +2 @@\n+x\n", SearchAmbiguous, [], id="a line alone says where"),
+    pytest.param("a\nb\n", "@@ @@\n-a\n+A\n@@ @@\n-a\n b\n", ChangesOverlap, [1], id="removed twice"),
+    pytest.param("a\nb\n", "@@ @@\n a\n+A\n b\n@@ @@\n a\n+B\n b\n", ChangesOverlap, [2], id="one gap, two added"),
+    pytest.param(
+        "a\nb\nq\na\nb\n", "@@ -4,3 +4,2 @@\n a\n-b\n+B\n", SearchAmbiguous, [1, 4], id="a miscounting header"
+    ),
+    pytest.param(
+        "a\nb\nq\nz\na\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n+B\n@@ -3 +3 @@\n-z\n+Z\n", SearchAmbiguous, [1, 5],
+        id="nor is a right one beside a wrong one",
+    ),
     pytest.param("a\n", "@@ -1 +1 @@\n a\n", NothingToChange, None, id="context only"),
 ])  # fmt: skip
 def test_locate_refuses(base: str, patch: str, error: type[Exception], lines: list[int] | None) -> None:

@@ -1,0 +1,117 @@
+"""The `*** Begin Patch` form: files added, updated, moved and deleted; hunks by context and heading."""
+
+from __future__ import annotations
+
+import msgspec
+
+from orchestrator.core.text.forms.bodies import Header, header_of, read_hunk
+from orchestrator.core.text.forms.rows import Rows, left_out, only_prose, plain_fence
+from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
+
+BEGIN, END = "*** Begin Patch", "*** End Patch"
+ADD, UPDATE, DELETE = "*** Add File:", "*** Update File:", "*** Delete File:"
+MOVE, LAST = "*** Move to:", "*** End of File"
+HEADS = (ADD, UPDATE, DELETE)
+
+
+def begins(row: str) -> bool:
+    """Whether a row belongs to this form and to no other."""
+    return row.strip() == BEGIN or row.startswith(HEADS)
+
+
+def parse_begin_patch(rows: Rows) -> tuple[FilePatch, ...]:
+    """Read every file's part. `*** End Patch` may be missing. Raises PatchInvalid."""
+    files: list[FilePatch] = []
+    while rows.at < len(rows):
+        row = rows.row
+        if row.startswith(ADD):
+            files.append(_added(rows))
+        elif row.startswith(DELETE):
+            files.append(FilePatch(_path(rows, DELETE), None, (), drops=True))
+        elif row.startswith(UPDATE):
+            files.append(_updated(rows))
+        elif files and (row[:1] in {"+", "@"} or (row.startswith("*** ") and row.strip() not in {BEGIN, END, LAST})):
+            raise rows.refused(f"{row[:60]!r} belongs to no file", hint="Begin each file with '*** Update File: path'.")
+        else:
+            rows.at += 1  # the frame, and what is written around it
+    if not files:
+        raise rows.refused("no file is named", hint="Begin each file with '*** Update File: path'.")
+    return tuple(files)
+
+
+def _path(rows: Rows, head: str) -> str:
+    path = rows.row[len(head) :].strip()
+    if not path:
+        raise rows.refused("the path is missing")
+    rows.at += 1
+    return path
+
+
+def _ends(rows: Rows, at: int) -> bool:
+    row = rows.rows[at]
+    return row.startswith(("*** ", "@@")) or row.strip() in {BEGIN, END} or _closing(rows, at)
+
+
+def _closing(rows: Rows, at: int) -> bool:
+    """Whether a fence stands here behind which nothing more of the patch comes, or a shell's end mark."""
+    row = rows.rows[at]
+    if row == "EOF" and any("<<" in before for before in rows.rows[:at]):
+        return True
+    return plain_fence(row) and only_prose(rows.rows[at + 1 :])
+
+
+def _added(rows: Rows) -> FilePatch:
+    top = rows.at
+    path = _path(rows, ADD)
+    lines: list[str] = []
+    while rows.at < len(rows) and not _ends(rows, rows.at):
+        row = rows.row
+        if row and not row.startswith("+"):
+            raise rows.refused("a line of an added file must begin with '+'")
+        if left_out(row[1:]):
+            raise rows.refused(f"{row[1:].strip()[:60]!r} stands for lines that were left out")
+        lines.append(row[1:] if row else "\n")
+        rows.at += 1
+    while lines and lines[-1] == "\n":  # blank rows without a sign, before what comes next
+        lines.pop()
+    if rows.row.strip() == LAST:
+        rows.at += 1
+    if not lines:
+        return FilePatch(None, path, ())
+    added: tuple[tuple[Tag, str], ...] = tuple(("+", "" if line == "\n" else line) for line in lines)
+    if rows.row.startswith("@@"):
+        raise rows.refused("an added file has no hunks", top)
+    return FilePatch(None, path, (PatchHunk(0, added),))
+
+
+def _updated(rows: Rows) -> FilePatch:
+    top = rows.at
+    path = _path(rows, UPDATE)
+    target = _path(rows, MOVE) if rows.row.startswith(MOVE) else path
+    hunks: list[PatchHunk] = []
+    anchors: tuple[str, ...] = ()
+    opened = False
+    while rows.at < len(rows):
+        header = Header()
+        if rows.row.startswith("@@"):
+            header = header_of(rows.row)
+            rows.at += 1
+            opened = True
+        elif opened or hunks or _ends(rows, rows.at):
+            if rows.row.strip() == LAST and hunks:
+                hunks[-1] = msgspec.structs.replace(hunks[-1], at_end=True)
+                rows.at += 1
+                continue
+            break
+        hunk = read_hunk(rows, header, lambda at: _ends(rows, at))
+        opened = hunk is None
+        if hunk is None:
+            anchors = (*anchors, header.heading) if header.heading else anchors
+            continue
+        hunks.append(msgspec.structs.replace(hunk, anchors=(*anchors, *hunk.anchors)))
+        anchors = ()
+    if opened or anchors:
+        raise rows.refused("the hunk is empty", rows.at - 1)
+    if not hunks and target == path:
+        raise rows.refused(f"nothing is changed in {path}", top)
+    return FilePatch(path, target, tuple(hunks))

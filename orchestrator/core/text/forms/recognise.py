@@ -1,0 +1,114 @@
+"""The one front of all forms of patches: which form it is, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from orchestrator.core.errors import PatchInvalid
+from orchestrator.core.text import unified
+from orchestrator.core.text.forms import begin_patch, search_replace
+from orchestrator.core.text.forms.parsed import Form, ParsedPatch
+from orchestrator.core.text.forms.rows import Rows, fence_of, path_in
+from orchestrator.core.text.forms.whole_file import parse_whole_file
+from orchestrator.core.text.hunks import FilePatch
+
+_SHAPES = (
+    "Send a unified diff ('--- a/x', '+++ b/x', '@@ …'), '*** Begin Patch', search/replace blocks, "
+    "or a whole file in a fence below its path."
+)
+
+
+def parse(patch: str, path: str | None = None) -> ParsedPatch:
+    """Recognise a patch's form by the first row that only one form has, and read it. `path` is what the call names.
+
+    Raises PatchInvalid, whose message names the line, and PatchAmbiguous where two readings are possible.
+    """
+    rows = Rows(patch)
+    if not patch.strip():
+        raise PatchInvalid("the patch is empty.", hint=_SHAPES)
+    form, at = recognise(rows)
+    if form != "whole_file" and _within_a_file(rows, at):
+        raise rows.ambiguous(
+            "a patch begins in the middle of a fenced block, which may be a patch or a whole file",
+            at,
+            hint="Begin the fence with the patch, or use write_file for a whole file.",
+        )
+    match form:
+        case "whole_file":
+            whole = parse_whole_file(rows, path)
+            if whole is None:
+                raise rows.refused("it is not a patch in any form", 0, hint=_SHAPES)
+            files: tuple[FilePatch, ...] = (whole,)
+        case "begin_patch":
+            files = begin_patch.parse_begin_patch(rows)
+        case "search_replace":
+            files = search_replace.parse_search_replace(rows, path)
+        case "unified":
+            files = unified.parse_rows(rows, named=path is not None)
+    return ParsedPatch(form, joined(files))
+
+
+def recognise(rows: Rows) -> tuple[Form, int]:
+    """The form, and the row that shows it. Raises PatchInvalid for a conflict that a merge left."""
+    for at, row in enumerate(rows.rows):
+        if begin_patch.begins(row):
+            return "begin_patch", at
+        if search_replace.begins(row):
+            return "search_replace", at
+        if unified.begins(rows, at):
+            return "unified", at
+        if row.startswith("<<<<<<< "):
+            raise rows.refused("this is a merge's conflict, not a patch", at, hint=_SHAPES)
+    return "whole_file", 0
+
+
+def _within_a_file(rows: Rows, at: int) -> bool:
+    """Whether other text of a fenced block stands before the row at which the patch is said to begin."""
+    opened: int | None = None
+    marks = ""
+    for i, row in enumerate(rows.rows[:at]):
+        fence = fence_of(row)
+        if fence is None:
+            continue
+        if opened is None:
+            opened, marks = i, fence[0]
+        elif not fence[1] and fence[0].startswith(marks):
+            opened = None
+    if opened is None:
+        return False
+    before = [row for row in rows.rows[opened + 1 : at] if row.strip()]
+    named = len(before) == 1 and path_in(before[0]) is not None
+    shell = len(before) == 1 and "<<" in before[0]
+    return bool(before) and not named and not shell and not all(map(unified.announces, before))
+
+
+def joined(files: Sequence[FilePatch]) -> tuple[FilePatch, ...]:
+    """A file that is patched again is patched in turn, as git does it; all else names each file once.
+
+    Raises PatchInvalid where a file that is made, removed or renamed is named again.
+    """
+    if len(files) > 1 and not all(file.headed for file in files):
+        raise PatchInvalid(
+            "several patches, but one of them names no file", hint="Give each its '---' and '+++' lines."
+        )
+    plain: dict[str, FilePatch] = {}
+    kept: list[FilePatch | str] = []
+    taken: list[str] = []
+    for file in files:
+        path = file.new_path
+        edits = path is not None and file.old_path == path and file.executable is None and bool(file.hunks)
+        if edits and path in plain:
+            plain[path] = msgspec.structs.replace(plain[path], then=(*plain[path].then, file.hunks))
+            continue
+        if edits and path is not None:
+            plain[path] = file
+            kept.append(path)
+        else:
+            kept.append(file)
+        taken += {one for one in (file.old_path, file.new_path) if one is not None}
+    twice = next((path for path in taken if taken.count(path) > 1), None)
+    if twice is not None:
+        raise PatchInvalid(f"{twice} is patched twice", hint="Join its hunks under one header.")
+    return tuple(plain[one] if isinstance(one, str) else one for one in kept)

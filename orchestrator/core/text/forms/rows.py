@@ -1,0 +1,95 @@
+"""The rows of a patch as it was sent, fences and all, and the refusals that point into them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from orchestrator.core.errors import PatchAmbiguous, PatchInvalid
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`]*)\Z")
+_DECORATED = re.compile(r"\A(?:#{1,6} +|[-*] +|//+ *|# *)?(?:(?:file|path|filename)\s*[:=] *)?", re.IGNORECASE)
+_PATH = re.compile(r"[\w.@+~\-/\\()\[\]]+\Z")
+_NAMES = re.compile(r"(?:Makefile|Dockerfile|LICENSE|README|Gemfile|Rakefile|Procfile|Justfile|CHANGELOG)\Z")
+_OF_A_PATCH = re.compile(
+    r"\+(?! \S)|-(?! \S|--? *\Z)|@@|\*\*\* (?:Add|Update|Delete|Move|End)|diff --git |<{5,9} ?SEARCH"
+)
+_LEFT_OUT = re.compile(
+    r"\s*(?:#|//|--|/\*|<!--|;|%|\{/\*)?\s*(?:\.\.\.|…)\s*\(?\s*"
+    r"(?:(?:the )?(?:existing|rest|remaining|remainder|unchanged|other|same|previous|keep|more|omitted|code)\b.*)",
+    re.IGNORECASE,
+)
+
+
+class Rows:
+    """The rows, and the next one to read; rows are numbered from 0 here and from 1 in refusals."""
+
+    def __init__(self, text: str) -> None:
+        """Raises PatchInvalid for a carriage return that ends no row."""
+        self.rows: Sequence[str] = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+        self.at = 0
+        for at, row in enumerate(self.rows):
+            if "\r" in row:
+                raise self.refused("a carriage return stands within the line", at)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def row(self) -> str:
+        return self.rows[self.at] if self.at < len(self.rows) else ""
+
+    @property
+    def more(self) -> bool:
+        """Whether a row that is not blank is left."""
+        return any(row.strip() for row in self.rows[self.at :])
+
+    def refused(self, why: str, at: int | None = None, *, hint: str | None = None) -> PatchInvalid:
+        """The refusal of a row: the next one, or that at `at`."""
+        line = min(self.at if at is None else at, len(self.rows) - 1) + 1
+        return PatchInvalid(
+            f"line {line} of the patch: {why}.",
+            hint=hint or "Mend it there, or use edit_file.",
+            details={"line": line},
+        )
+
+    def ambiguous(self, why: str, at: int, *, hint: str | None = None) -> PatchAmbiguous:
+        line = at + 1
+        return PatchAmbiguous(f"line {line} of the patch: {why}.", hint=hint, details={"line": line})
+
+
+def fence_of(row: str) -> tuple[str, str] | None:
+    """The marks of a Markdown fence, and what is written behind them."""
+    found = _FENCE.match(row)
+    return (found[1], found[2].strip()) if found else None
+
+
+def plain_fence(row: str) -> bool:
+    """Whether a row that begins with a fence is one, and not a line of a hunk: those begin with a sign or a blank."""
+    return row[:1] in {"`", "~"} and fence_of(row) is not None
+
+
+def closes(row: str, marks: str) -> bool:
+    """Whether a row closes the fence that these marks opened."""
+    fence = fence_of(row)
+    return fence is not None and not fence[1] and fence[0].startswith(marks)
+
+
+def path_in(row: str) -> str | None:
+    """The path that a row names and does nothing else: bare, or as a heading, in quotes, in bold, with a colon."""
+    text = _DECORATED.sub("", row.strip(), count=1).strip()
+    marked = text[:1] in "`*\"'" and text[:1] != ""
+    text = text.rstrip(":").strip("*").strip().rstrip(":").strip("`\"'")
+    if not _PATH.match(text) or text.endswith(".") or not any(c.isalnum() for c in text):
+        return None
+    return text if marked or "/" in text or "." in text or _NAMES.match(text) else None
+
+
+def left_out(text: str) -> bool:
+    """Whether a line stands for others that were left out ("# ... existing code ...")."""
+    return _LEFT_OUT.match(text) is not None
+
+
+def only_prose(rows: Sequence[str]) -> bool:
+    """Whether no row may be a changed line or a header of a patch; lists in Markdown ("- so") are prose."""
+    return not any(_OF_A_PATCH.match(row) for row in rows)

@@ -1,0 +1,373 @@
+"""Patches by hand: what no rule makes, and what must be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tests.corpus.case import AMBIGUOUS, INVALID, NOT_FOUND, NOTHING, OVERLAP, TWO_WAYS, Case
+
+A = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n"
+TWINS = "def f(x):\n    y = 1\n    return y\n\n\ndef g(x):\n    y = 1\n    return y\n"
+NESTED = "class A:\n    def f(self):\n        pass\n\nclass B:\n    def f(self):\n        pass\n"
+DOC = "# Patches\n\n```diff\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n```\n\nThat was one.\n"
+CONFLICT = "top\n<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> other\nend\n"
+HEAD = "--- a/a.txt\n+++ b/a.txt\n"
+BEGIN, END = "*** Begin Patch\n", "*** End Patch\n"
+TWO = "@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"
+DONE = A.replace("two", "TWO")
+
+
+def lands(
+    name: str,
+    before: str | Mapping[str, str],
+    patch: str,
+    after: str | Mapping[str, str | None],
+    path: str | None = None,
+    form: str | None = None,
+) -> Case:
+    old = {"a.txt": before} if isinstance(before, str) else before
+    new = {"a.txt": after} if isinstance(after, str) else after
+    return Case(name=name, before=old, patch=patch, after=new, path=path, form=form)
+
+
+def refused(name: str, before: str | Mapping[str, str], patch: str, *codes: str, path: str | None = None) -> Case:
+    old = {"a.txt": before} if isinstance(before, str) else before
+    return Case(name=name, before=old, patch=patch, codes=frozenset(codes), path=path)
+
+
+def cases() -> Iterator[Case]:
+    yield from _unified()
+    yield from _begin_patch()
+    yield from _blocks()
+    yield from _whole_files()
+    yield from _several()
+
+
+def _unified() -> Iterator[Case]:
+    yield lands(
+        "a mailed patch",
+        A,
+        f"From 1a2b Mon Sep 17\nSubject: two\n\n---\n a.txt | 2 +-\n\ndiff --git a/a.txt b/a.txt\nindex 1..2 100644\n{HEAD}{TWO}-- \n2.43.0\n\n",
+        DONE,
+    )
+    yield lands(
+        "subversion's header",
+        A,
+        f"Index: a.txt\n{'=' * 67}\n--- a.txt\t(revision 1)\n+++ a.txt\t(working copy)\n{TWO}",
+        DONE,
+    )
+    yield lands("a command above", A, f"$ git diff\n{HEAD}{TWO}", DONE)
+    yield lands("one prefix only", A, f"--- a/a.txt\n+++ a.txt\n{TWO}", DONE)
+    yield lands("a byte order mark", A, f"\ufeff{HEAD}{TWO}", DONE)
+    yield lands("no blank behind the last at-signs", A, f"{HEAD}@@ -1,3 +1,3 @@one\n one\n-two\n+TWO\n three\n", DONE)
+    yield lands("three at-signs", A, f"{HEAD}@@@ -1,3 +1,3 @@@\n one\n-two\n+TWO\n three\n", DONE)
+    yield lands("counted from 0", A, f"{HEAD}@@ -0,3 +0,3 @@\n one\n-two\n+TWO\n three\n", DONE)
+    yield lands("removed after added", A, f"{HEAD}@@ -1,3 +1,3 @@\n one\n+TWO\n-two\n three\n", DONE)
+    yield lands("signs with a tab", "one\n\ttwo\n", f"{HEAD}@@ -1,2 +1,2 @@\n one\n-\ttwo\n+\tTWO\n", "one\n\tTWO\n")
+    yield lands("a removed line that looks like a header", "-- a\nx\n", f"{HEAD}@@ -1,2 +1,1 @@\n--- a\n x\n", "x\n")
+    yield lands("an added line that looks like a header", "x\n", f"{HEAD}@@ -1,1 +1,2 @@\n x\n+++ y\n", "x\n++ y\n")
+    yield lands("a removed and an added one", "-- a\nx\n", f"{HEAD}@@ -1,2 +1,2 @@\n--- a\n+++ b\n x\n", "++ b\nx\n")
+    yield lands(
+        "a patch in a document is changed",
+        {"d.md": DOC},
+        "--- a/d.md\n+++ b/d.md\n@@ -6,3 +6,3 @@\n @@ -1 +1 @@\n--a\n+-z\n +b\n",
+        {"d.md": DOC.replace("\n-a\n", "\n-z\n")},
+    )
+    yield lands(
+        "a conflict is settled",
+        CONFLICT,
+        f"{HEAD}@@ -1,7 +1,3 @@\n top\n-<<<<<<< HEAD\n-ours\n-=======\n theirs\n->>>>>>> other\n end\n",
+        "top\ntheirs\nend\n",
+    )
+    yield lands(
+        "below a heading",
+        TWINS,
+        f"{HEAD}@@ def g(x):\n     y = 1\n-    return y\n+    return 2\n",
+        TWINS[: -len("return y\n")] + "return 2\n",
+    )
+    yield lands(
+        "below a part of one",
+        TWINS,
+        f"{HEAD}@@ def g\n     y = 1\n-    return y\n+    return 2\n",
+        TWINS[: -len("return y\n")] + "return 2\n",
+    )
+    yield lands(
+        "below two",
+        NESTED,
+        f"{HEAD}@@ class B:\n@@ def f(self):\n-        pass\n+        return 1\n",
+        NESTED[: -len("pass\n")] + "return 1\n",
+    )
+    yield lands(
+        "the heading is repeated as context",
+        TWINS,
+        f"{HEAD}@@ def g(x):\n def g(x):\n-    y = 1\n+    y = 2\n",
+        TWINS.replace("    y = 1", "    y = 2").replace("    y = 2", "    y = 1", 1),
+    )
+    yield lands(
+        "the right line among twins",
+        TWINS,
+        f"{HEAD}@@ -7,2 +7,2 @@\n     y = 1\n-    return y\n+    return 2\n",
+        TWINS[: -len("return y\n")] + "return 2\n",
+    )
+    yield lands(
+        "a mark narrows twins to the end",
+        "a\nb\na\nb",
+        f"{HEAD}@@ -8,2 +8,2 @@\n a\n-b\n\\ No newline at end of file\n+B\n\\ No newline at end of file\n",
+        "a\nb\na\nB",
+    )
+    yield lands(
+        "prose between two pieces of one file",
+        A,
+        "First:\n```\n@@ @@\n-two\n+TWO\n```\nthen:\n```\n@@ @@\n-six\n+SIX\n```\n",
+        DONE.replace("six", "SIX"),
+        "a.txt",
+    )
+    yield lands("an empty file is filled", "", f"{HEAD}@@ -0,0 +1,2 @@\n+a\n+b\n", "a\nb\n")
+    yield lands("a file is made", {}, "--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n", {"n.txt": "a\nb\n"})
+    yield lands(
+        "a file is made, counts wrong", {}, "--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1,9 @@\n+a\n+b\n", {"n.txt": "a\nb\n"}
+    )
+    yield lands("a file is removed", "a\n", "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", {"a.txt": None})
+    yield refused("a file is removed in part", A, "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", INVALID)
+    yield refused(
+        "the wrong twin's line", TWINS, f"{HEAD}@@ -4,2 +4,2 @@\n     y = 1\n-    return y\n+    return 2\n", AMBIGUOUS
+    )
+    yield refused("twins without numbers", TWINS, f"{HEAD}@@ @@\n     y = 1\n-    return y\n+    return 2\n", AMBIGUOUS)
+    yield refused(
+        "twins, a line by a header that miscounts",
+        TWINS,
+        f"{HEAD}@@ -7,9 +7,9 @@\n     y = 1\n-    return y\n+    return 2\n",
+        AMBIGUOUS,
+    )
+    yield refused(
+        "a heading that is nowhere", TWINS, f"{HEAD}@@ def h(x):\n     y = 1\n-    return y\n+    return 2\n", NOT_FOUND
+    )
+    yield refused(
+        "a heading of another block",
+        TWINS.replace("y = 1", "y = 3", 1),
+        f"{HEAD}@@ def f(x):\n     y = 1\n-    return y\n+    return 2\n",
+        NOT_FOUND,
+    )
+    yield refused(
+        "a heading that stands twice", NESTED, f"{HEAD}@@ def f(self):\n-        pass\n+        return 1\n", AMBIGUOUS
+    )
+    yield refused("added lines alone, by number", A, f"{HEAD}@@ -3,0 +4,1 @@\n+new\n", AMBIGUOUS)
+    yield refused("added lines alone, no number", A, f"{HEAD}@@ @@\n+new\n", AMBIGUOUS)
+    yield refused("two hunks on one line", A, f"{HEAD}@@ @@\n-two\n+TWO\n@@ @@\n-two\n+2\n", OVERLAP)
+    yield refused("the same hunk twice", A, f"{HEAD}{TWO}{TWO}", OVERLAP)
+    yield refused(
+        "one hunk removes another's context", A, f"{HEAD}@@ @@\n-two\n three\n@@ @@\n two\n-three\n+3\n", OVERLAP
+    )
+    yield refused("context only", A, f"{HEAD}@@ -1,2 +1,2 @@\n one\n two\n", NOTHING)
+    yield refused("nothing but blanks", A, " \n\n", INVALID, path="a.txt")
+    yield refused("prose", A, "Please change two to TWO.\n", INVALID, path="a.txt")
+    yield refused("ed's commands", A, "2c\nTWO\n.\n", INVALID, path="a.txt")
+    yield refused(
+        "a context diff",
+        A,
+        "*** a.txt\n--- a.txt\n***************\n*** 2 ****\n! two\n--- 2 ----\n! TWO\n",
+        INVALID,
+        path="a.txt",
+    )
+    yield refused("a header without hunks", A, HEAD, INVALID)
+    yield refused("an empty hunk", A, f"{HEAD}@@ -1,2 +1,2 @@\n", INVALID)
+    yield refused(
+        "a binary patch",
+        A,
+        "diff --git a/a.txt b/a.txt\nindex 1..2 100644\nGIT binary patch\nliteral 1\nIcmZ\n",
+        INVALID,
+    )
+    yield refused(
+        "a copy", A, "diff --git a/a.txt b/b.txt\nsimilarity index 100%\ncopy from a.txt\ncopy to b.txt\n", INVALID
+    )
+    yield refused(
+        "a link is made",
+        {},
+        "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+a.txt\n",
+        INVALID,
+    )
+    yield refused(
+        "escaped line ends", A, "--- a/a.txt\\n+++ b/a.txt\\n@@ -2 +2 @@\\n-two\\n+TWO\\n", INVALID, path="a.txt"
+    )
+    yield refused("a conflict is sent for a patch", A, CONFLICT, INVALID, path="a.txt")
+    yield refused("changed lines after the fence", A, f"```\n{HEAD}{TWO}```\nand\n+more\n", INVALID)
+    yield refused(
+        "a line stands for those left out",
+        A,
+        f"{HEAD}@@ -1,2 +1,3 @@\n one\n-two\n+TWO\n+// ... rest of the file\n",
+        INVALID,
+    )
+    yield refused("a carriage return in a line", A, f"{HEAD}@@ -2 +2 @@\n-two\n+TW\rO\n", INVALID)
+
+
+def _begin_patch() -> Iterator[Case]:
+    hunk = "@@\n one\n-two\n+TWO\n three\n"
+    yield lands(
+        "begin: all four acts",
+        {"a.txt": A, "b.txt": "b\n", "c.txt": "c\n"},
+        f"{BEGIN}*** Add File: n/new.txt\n+new\n+\n+lines\n*** Update File: a.txt\n{hunk}*** Delete File: b.txt\n*** Update File: c.txt\n*** Move to: d/c.txt\n@@\n-c\n+C\n{END}",
+        {"n/new.txt": "new\n\nlines\n", "a.txt": DONE, "b.txt": None, "c.txt": None, "d/c.txt": "C\n"},
+        form="begin_patch",
+    )
+    yield lands("begin: without the frame", A, f"*** Update File: a.txt\n{hunk}", DONE)
+    yield lands("begin: without at-signs", A, f"{BEGIN}*** Update File: a.txt\n one\n-two\n+TWO\n three\n{END}", DONE)
+    yield lands("begin: numbers", A, f"{BEGIN}*** Update File: a.txt\n{TWO}{END}", DONE)
+    yield lands(
+        "begin: at the end",
+        "a\nb\na\nb\n",
+        f"{BEGIN}*** Update File: a.txt\n@@\n a\n-b\n+B\n*** End of File\n{END}",
+        "a\nb\na\nB\n",
+    )
+    yield lands(
+        "begin: more at the end", A, f"{BEGIN}*** Update File: a.txt\n@@\n+nine\n*** End of File\n{END}", A + "nine\n"
+    )
+    yield lands(
+        "begin: stacked headings",
+        NESTED,
+        f"{BEGIN}*** Update File: a.txt\n@@ class B:\n@@     def f(self):\n-        pass\n+        return 1\n{END}",
+        NESTED[: -len("pass\n")] + "return 1\n",
+    )
+    yield lands(
+        "begin: moved only", A, f"{BEGIN}*** Update File: a.txt\n*** Move to: b.txt\n{END}", {"a.txt": None, "b.txt": A}
+    )
+    yield lands(
+        "begin: blank rows between files",
+        {"a.txt": A, "b.txt": "b\n"},
+        f"{BEGIN}\n*** Update File: a.txt\n{hunk}\n*** Update File: b.txt\n@@\n-b\n+B\n\n{END}",
+        {"a.txt": DONE, "b.txt": "B\n"},
+    )
+    yield lands(
+        "begin: a blank row in an added file", {}, f"{BEGIN}*** Add File: n.txt\n+a\n\n+b\n{END}", {"n.txt": "a\n\nb\n"}
+    )
+    yield lands(
+        "begin: a patch is added as a file",
+        {},
+        f"{BEGIN}*** Add File: n.txt\n+*** Begin Patch\n+@@\n+<<<<<<< SEARCH\n{END}",
+        {"n.txt": "*** Begin Patch\n@@\n<<<<<<< SEARCH\n"},
+    )
+    yield refused(
+        "begin: twins",
+        TWINS,
+        f"{BEGIN}*** Update File: a.txt\n@@\n     y = 1\n-    return y\n+    return 2\n{END}",
+        AMBIGUOUS,
+    )
+    yield refused("begin: a signless line in an added file", {}, f"{BEGIN}*** Add File: n.txt\n+a\nb\n{END}", INVALID)
+    yield refused("begin: nothing inside", A, f"{BEGIN}{END}", INVALID)
+    yield refused("begin: a file without hunks", A, f"{BEGIN}*** Update File: a.txt\n{END}", INVALID)
+    yield refused("begin: a hunk without lines", A, f"{BEGIN}*** Update File: a.txt\n@@ one\n{END}", INVALID)
+    yield refused("begin: no path", A, f"{BEGIN}*** Update File:\n{hunk}{END}", INVALID)
+    yield refused(
+        "begin: an unknown act", A, f"{BEGIN}*** Update File: a.txt\n{hunk}*** Rename File: a.txt\n{END}", INVALID
+    )
+    yield refused("begin: added over a file", A, f"{BEGIN}*** Add File: a.txt\n+a\n{END}", "already_exists")
+    yield refused("begin: an absent file is deleted", {}, f"{BEGIN}*** Delete File: a.txt\n{END}", "not_found")
+    yield refused(
+        "begin: updated and deleted", A, f"{BEGIN}*** Update File: a.txt\n{hunk}*** Delete File: a.txt\n{END}", INVALID
+    )
+
+
+def _blocks() -> Iterator[Case]:
+    def block(search: str, replace: str, width: int = 7) -> str:
+        return f"{'<' * width} SEARCH\n{search}{'=' * width}\n{replace}{'>' * width} REPLACE\n"
+
+    two, six = block("two\n", "TWO\n"), block("five\nsix\n", "five\nSIX\n")
+    yield lands(
+        "block: several of one file", A, f"a.txt\n{two}\n{six}", DONE.replace("six", "SIX"), form="search_replace"
+    )
+    yield lands(
+        "block: several files",
+        {"a.txt": A, "b.txt": A},
+        f"a.txt\n{two}\nb.txt\n{six}",
+        {"a.txt": DONE, "b.txt": A.replace("six", "SIX")},
+    )
+    yield lands(
+        "block: several files, fenced",
+        {"a.txt": A, "b.txt": A},
+        f"a.txt\n```\n{two}```\n\nThen `b.txt`:\n\nb.txt\n```\n{six}```\n",
+        {"a.txt": DONE, "b.txt": A.replace("six", "SIX")},
+    )
+    yield lands("block: the path behind the fence's marks", A, f"```text:a.txt\n{two}```\n", DONE)
+    yield lands("block: a heading names the file", A, f"### a.txt\n\n{two}", DONE)
+    yield lands("block: removed", A, "a.txt\n" + block("two\n", ""), A.replace("two\n", ""))
+    yield lands("block: a file is made", {}, "n.txt\n" + block("", "a\nb\n"), {"n.txt": "a\nb\n"})
+    yield lands("block: other widths", A, "a.txt\n" + block("two\n", "TWO\n", 5), DONE)
+    yield lands(
+        "block: a line of another width inside",
+        "T\n=====\n",
+        "a.txt\n" + block("T\n=====\n", "Tt\n=====\n"),
+        "Tt\n=====\n",
+    )
+    yield lands(
+        "block: a diff inside",
+        {"d.md": DOC},
+        "d.md\n" + block("@@ -1 +1 @@\n-a\n", "@@ -1 +1 @@\n-z\n"),
+        {"d.md": DOC.replace("\n-a\n", "\n-z\n")},
+    )
+    yield refused("block: twins", TWINS, "a.txt\n" + block("    return y\n", "    return 2\n"), AMBIGUOUS)
+    yield refused("block: absent", A, "a.txt\n" + block("nine\n", "NINE\n"), NOT_FOUND)
+    yield refused("block: the same on both sides", A, "a.txt\n" + block("two\n", "two\n"), NOTHING)
+    yield refused("block: not ended", A, f"a.txt\n{two.replace('>>>>>>> REPLACE', '')}", INVALID)
+    yield refused("block: a second begins inside", A, f"a.txt\n<<<<<<< SEARCH\n{two}", INVALID)
+    yield refused("block: divided twice", CONFLICT, "a.txt\n" + block("ours\n=======\ntheirs\n", "ours\n"), TWO_WAYS)
+    yield refused("block: two over one line", A, "a.txt\n" + two + block("one\ntwo\n", "one\n2\n"), OVERLAP)
+    yield refused("block: lines left out", A, "a.txt\n" + block("two\n", "TWO\n# ... rest of code ...\n"), INVALID)
+    yield refused("block: dots for lines", A, "a.txt\n" + block("one\n...\nthree\n", "one\n...\n3\n"), NOT_FOUND)
+    yield refused("block: made over a file", A, "a.txt\n" + block("", "a\n"), "already_exists")
+
+
+def _whole_files() -> Iterator[Case]:
+    yield lands(
+        "whole: a new file",
+        {},
+        "Here:\n\n**src/n.py**\n```python\nx = 1\n```\n",
+        {"src/n.py": "x = 1\n"},
+        form="whole_file",
+    )
+    yield lands("whole: the path behind the marks", A, "```txt a.txt\nx\n```\n", "x\n")
+    yield lands("whole: fences inside longer ones", A, "a.txt\n````\n```\nx\n```\n````\n", "```\nx\n```\n")
+    yield refused("whole: no path", A, "```\nx\n```\n", INVALID)
+    yield refused("whole: the fence is open", A, "a.txt\n```\nx\n", INVALID)
+    yield refused("whole: two fences", A, "a.txt\n```\nx\n```\nb.txt\n```\ny\n```\n", TWO_WAYS)
+    yield refused("whole: fences inside", A, "a.txt\n```\nx\n```sh\ny\n```\nz\n```\n", TWO_WAYS)
+    yield refused("whole: lines left out", A, "a.txt\n```\none\n# ... existing code ...\n```\n", INVALID)
+    yield refused("whole: with a patch inside", {"d.md": DOC}, f"d.md\n````\n{DOC}````\n", TWO_WAYS)
+    yield refused("whole: without a fence", A, "one\n2\nthree\n", INVALID, path="a.txt")
+
+
+def _several() -> Iterator[Case]:
+    other = "--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-b\n+B\n"
+    both = {"a.txt": A, "b.txt": "b\n"}
+    yield lands("several: two files", both, f"{HEAD}{TWO}{other}", {"a.txt": DONE, "b.txt": "B\n"})
+    yield lands(
+        "several: two fences",
+        both,
+        f"```diff\n{HEAD}{TWO}```\nand\n```diff\n{other}```\n",
+        {"a.txt": DONE, "b.txt": "B\n"},
+    )
+    yield lands(
+        "several: counts wrong before the next header",
+        both,
+        f"{HEAD}{TWO.replace('3 @@', '9 @@')}{other}",
+        {"a.txt": DONE, "b.txt": "B\n"},
+    )
+    yield lands(
+        "several: renamed with changes",
+        A,
+        f"diff --git a/a.txt b/b.txt\nsimilarity index 90%\nrename from a.txt\nrename to b.txt\n--- a/a.txt\n+++ b/b.txt\n{TWO}",
+        {"a.txt": None, "b.txt": DONE},
+    )
+    yield lands("several: one file in turn", A, f"{HEAD}{TWO}{HEAD}@@ -2 +2 @@\n-TWO\n+2\n", A.replace("two", "2"))
+    yield refused(
+        "several: in turn, made ambiguous",
+        A,
+        f"{HEAD}@@ -2 +2 @@\n-two\n+six\n{HEAD}@@ -6 +6 @@\n-six\n+6\n",
+        AMBIGUOUS,
+    )
+    yield refused("several: one does not fit", both, f"{HEAD}{TWO}{other.replace('-b', '-x')}", NOT_FOUND)
+    yield refused(
+        "several: made, then changed",
+        {},
+        "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+a\n--- a/n\n+++ b/n\n@@ -1 +1 @@\n-a\n+b\n",
+        INVALID,
+    )
+    yield refused("several: one without a name", both, f"@@ -1 +1 @@\n-b\n+B\n{HEAD}{TWO}", INVALID)

@@ -1,0 +1,97 @@
+"""Patches as models write them: each lands exactly as meant, or is refused as it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+
+import pytest
+
+from orchestrator.core.content import digest_of
+from orchestrator.core.decisions import patching
+from orchestrator.core.decisions.decision import Apply, Base, Facts, Held
+from orchestrator.core.decisions.several import FilePart, PatchSeveral
+from orchestrator.core.errors import CallerError
+from orchestrator.core.ids import Seq, WorkspacePath
+from orchestrator.core.text.forms.recognise import parse
+from tests.corpus import generated, handmade
+from tests.corpus.case import Case
+
+CASES = tuple(chain(generated.cases(), handmade.cases()))
+
+
+def facts(before: Mapping[str, bytes], path: str) -> Facts:
+    """The file as its author saw it."""
+    data = before.get(path)
+    if data is None:
+        return Facts(WorkspacePath(path), None, None)
+    held = Held(data, digest_of(data), 0o644)
+    return Facts(WorkspacePath(path), held, Seq(3), Base(Seq(3), held.digest, True, True))
+
+
+def landed(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
+    """What the files hold then. Raises CallerError."""
+    parsed = parse(case.patch, case.path)
+    if case.form is not None:
+        assert parsed.form == case.form
+    first = parsed.files[0]
+    if first.whole is not None:
+        path = first.new_path or ""
+        outcome = patching.truncate(first.whole, facts(before, path))
+    else:
+        parts = []
+        for file in parsed.files:
+            source = WorkspacePath(file.old_path or file.new_path or case.path or "")
+            target = WorkspacePath(file.new_path or source) if file.renames else source
+            parts.append(FilePart(path=source, target=target, patch=file))
+        command = PatchSeveral(files=tuple(parts))
+        outcome = command.decide({path: facts(before, path) for path in command.paths})
+    assert isinstance(outcome, Apply)
+    files = dict(before)
+    for part in outcome.parts:
+        if part.after is None:
+            del files[part.path]
+        else:
+            files[part.path] = part.data if part.data is not None else before[part.moved_from or part.path]
+    return files
+
+
+def outcome(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes] | CallerError:
+    try:
+        return landed(case, before)
+    except CallerError as error:
+        return error
+
+
+def check(case: Case, end: str) -> None:
+    before = {path: text.replace("\n", end).encode() for path, text in case.before.items()}
+    told = outcome(case, before)
+    if isinstance(told, CallerError):
+        assert told.code in case.codes, f"{told.code}: {told.message}"
+        return
+    assert case.after is not None, f"landed, but should be refused: {told}"
+    ends = {path: end for path, text in case.before.items() if text}
+    expected = {path: text.replace("\n", ends.get(path, "\n")) for path, text in case.expected().items()}
+    assert {path: data.decode() for path, data in told.items()} == expected
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
+def test_it_lands_as_meant_or_is_refused(case: Case) -> None:
+    check(case, "\n")
+
+
+@pytest.mark.parametrize("case", [
+    pytest.param(case, id=case.name) for case in CASES if case.form != "whole_file" and not any(
+        one is not None and path not in case.before for path, one in (case.after or {}).items()
+    )
+])  # fmt: skip
+def test_so_it_does_in_a_file_with_other_line_ends(case: Case) -> None:
+    check(case, "\r\n")
+
+
+def test_the_corpus_is_as_large_as_it_should_be() -> None:
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
+    assert len(names) > 900
+    assert len(list(handmade.cases())) >= 60
+    assert sum(case.after is not None and not case.codes for case in CASES) > 700
