@@ -43,10 +43,10 @@ class Caller:
         """The answer's body. `secret` is struck out of every message. Raises ReviewFailure; cancelled from outside."""
         data = msgspec.json.encode(body)
         sent = {"content-type": "application/json", "accept": "application/json", "accept-encoding": "identity"}
-        # No proxy or certificate settings of the environment, no redirects: it goes where the operator said, or nowhere.
+        # No proxy of the environment, no redirects: it goes where the operator said, or nowhere.
         async with httpx2.AsyncClient(timeout=None, follow_redirects=False, trust_env=False) as client:
             for tries in range(self._retries + 1):
-                wait_s, failure = FIRST_WAIT_S * 2**tries, None
+                wait_s, failure = FIRST_WAIT_S * 2**tries, ReviewFailure("")
                 try:
                     status, answered, got = await _exchange(client, url, {**sent, **headers}, data)
                 except httpx2.TransportError as error:

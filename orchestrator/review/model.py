@@ -13,6 +13,8 @@ from orchestrator.core.policy.reviewers import ReviewerSettings
 from orchestrator.ports.machine import Clock, Entropy
 from orchestrator.ports.reviewing import (
     ReplyInvalid,
+    ReviewerBusy,
+    ReviewerRefused,
     ReviewerTooSlow,
     ReviewReply,
     ReviewRequest,
@@ -88,16 +90,19 @@ class ModelReviewer:
         body = form.body(prompt, settings.model, settings.max_tokens, turns)
         asked = prompt.tokens + sum(Prompt("", turn.said + turn.wrong, "").tokens for turn in turns)
         with self._purse.call(asked, spent) as slip:
-            data = await self._caller.post(form.url(settings.url), form.headers(key), body, secret=key)
+            try:
+                data = await self._caller.post(form.url(settings.url), form.headers(key), body, secret=key)
+            except (ReviewerBusy, ReviewerRefused):
+                slip.settle(0, 0)  # it says itself that it did nothing
+                raise
             said = form.said(data)
-            slip.settle(
-                said.input_tokens + said.output_tokens, cost_microusd(settings, said.input_tokens, said.output_tokens)
-            )
-        return said
+            tokens_in, tokens_out = max(0, said.input_tokens), max(0, said.output_tokens)
+            slip.settle(tokens_in + tokens_out, cost_microusd(settings, tokens_in, tokens_out))
+        return msgspec.structs.replace(said, input_tokens=tokens_in, output_tokens=tokens_out)
 
     def _counted(self, usage: ReviewUsage, said: Said, began: int) -> ReviewUsage:
-        """With one more call on the bill. The service's counts are taken as they come, but never below zero."""
-        tokens_in, tokens_out = max(0, said.input_tokens), max(0, said.output_tokens)
+        """With one more call on the bill."""
+        tokens_in, tokens_out = said.input_tokens, said.output_tokens
         return ReviewUsage(
             model=said.model[:200] or usage.model,
             prompt_hash=usage.prompt_hash,
