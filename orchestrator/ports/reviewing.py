@@ -75,7 +75,7 @@ class ReviewFailure(OrchestratorError):
 
 
 class ReviewerUnusable(ReviewFailure):
-    """The operator's settings do not let it be asked: no key, a key file open to others, a program that is not there."""
+    """The operator's settings do not let it be asked: no key, or one open to others; no such program."""
 
     code = "reviewer_unusable"
     hint = "Mend its [[reviewer]] table in policy.toml, or what that points to."
