@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 import msgspec
@@ -124,12 +125,10 @@ class Veil:
         hidden = list(lines)
         for _ in range(_MOST_PASSES):
             found = secrets(hidden)
-            for secret in reversed(found):
-                line = hidden[secret.line]
-                marker = self._marker(line[secret.start : secret.end], secret.kind)
-                hidden[secret.line] = line[: secret.start] + marker + line[secret.end :]
             if not found:
                 return tuple(hidden)
+            for number, standing in groupby(found, key=lambda secret: secret.line):
+                hidden[number] = self._hidden(hidden[number], standing)
         for number in {secret.line for secret in secrets(hidden)}:
             hidden[number] = self._marker(hidden[number], "key-lines")
         return tuple(hidden)
@@ -146,6 +145,13 @@ class Veil:
     def kinds(self) -> tuple[str, ...]:
         """What was hidden, sorted."""
         return tuple(sorted({match[1] for marker in self._secrets if (match := MARKER.fullmatch(marker))}))
+
+    def _hidden(self, line: str, found: Iterable[Secret]) -> str:
+        pieces, at = [], 0
+        for secret in found:
+            pieces += [line[at : secret.start], self._marker(line[secret.start : secret.end], secret.kind)]
+            at = secret.end
+        return "".join((*pieces, line[at:]))
 
     def _restored(self, line: str, given: set[str]) -> str:
         for match in MARKER.finditer(line):
