@@ -160,43 +160,43 @@ def form_of(form: Form) -> HttpForm:
     return AnthropicForm() if form == "anthropic" else OpenAiForm()
 
 
-class _Usage(msgspec.Struct):
+class _Usage(msgspec.Struct, frozen=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cache_creation_input_tokens: int = 0
     cache_read_input_tokens: int = 0
 
 
-class _Block(msgspec.Struct):
+class _Block(msgspec.Struct, frozen=True):
     type: str
     text: str = ""
     name: str = ""
     input: Any = None
 
 
-class _Message(msgspec.Struct):
+class _Message(msgspec.Struct, frozen=True):
     content: list[_Block]
     model: str = ""
     stop_reason: str | None = None
     usage: _Usage = _Usage()
 
 
-class _Spoken(msgspec.Struct):
+class _Spoken(msgspec.Struct, frozen=True):
     content: str | None = None
     refusal: str | None = None
 
 
-class _Choice(msgspec.Struct):
+class _Choice(msgspec.Struct, frozen=True):
     message: _Spoken
     finish_reason: str | None = None
 
 
-class _CompletionUsage(msgspec.Struct):
+class _CompletionUsage(msgspec.Struct, frozen=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
 
-class _Completion(msgspec.Struct):
+class _Completion(msgspec.Struct, frozen=True):
     choices: list[_Choice]
     model: str = ""
     usage: _CompletionUsage | None = None

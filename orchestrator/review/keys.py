@@ -35,25 +35,32 @@ def _read(settings: ReviewerSettings, workspace: Path) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError as error:
         raise ReviewerUnusable(f"{shown} can't be read: {error.strerror}") from error
-    with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor has no path
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise ReviewerUnusable(f"{shown} is no plain file")
-        if found.st_uid != os.getuid() or found.st_mode & 0o077:
-            raise ReviewerUnusable(
-                f"{shown} is open to others (mode {found.st_mode & 0o777:o})",
-                hint="It must be the daemon's user's own, for nobody else: chmod 600",
-            )
-        # By identity of its folder, so that no link leads the key into what agents can write.
-        real = Path(os.path.realpath(f"/proc/self/fd/{descriptor}"))
-        if real.is_relative_to(workspace.resolve()) or found.st_nlink > 1:
-            raise ReviewerUnusable(
-                f"{shown} stands in the workspace, or has a second name", hint="Move it to where agents can't write."
-            )
-        data = file.read(MOST_BYTES + 1)
+    try:
+        _check(descriptor, shown, workspace)
+        data = os.read(descriptor, MOST_BYTES + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > MOST_BYTES:
         raise ReviewerUnusable(f"{shown} is larger than a key")
     return data.decode("utf-8", "replace")
+
+
+def _check(descriptor: int, shown: str, workspace: Path) -> None:
+    """That only the operator can have written the file, and nobody else reads it."""
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        raise ReviewerUnusable(f"{shown} is no plain file")
+    if found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise ReviewerUnusable(
+            f"{shown} is open to others (mode {found.st_mode & 0o777:o})",
+            hint="It must be the daemon's user's own, for nobody else: chmod 600",
+        )
+    # By what was opened, so that no link leads to what agents can write.
+    real = Path(f"/proc/self/fd/{descriptor}").resolve()
+    if real.is_relative_to(workspace.resolve()) or found.st_nlink > 1:
+        raise ReviewerUnusable(
+            f"{shown} stands in the workspace, or has a second name", hint="Move it to where agents can't write."
+        )
 
 
 def _checked(key: str, settings: ReviewerSettings, place: str) -> str:
