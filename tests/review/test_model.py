@@ -302,7 +302,7 @@ async def test_secrets_stay_here_and_come_back_into_their_place(form: Form) -> N
     ],
 )
 async def test_a_marker_that_was_changed_or_moved_is_never_written(form: Form, answer: Any) -> None:
-    with serving(message(form, answer)) as service, pytest.raises(ReplyInvalid, match="marker|redacted"):
+    with serving(message(form, answer)) as service, pytest.raises(ReplyInvalid, match=r"marker|redacted"):
         await reviewer(service, form).review(conflict(secret=True))
 
 
