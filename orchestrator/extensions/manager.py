@@ -75,8 +75,12 @@ class Extensions:
 
     def _register(self, name: str, point: EntryPoint) -> bool:
         plugin = point.load()
-        self._manager.register(plugin() if isinstance(plugin, type) else plugin, name)
-        self._manager.check_pending()
+        try:
+            self._manager.register(plugin() if isinstance(plugin, type) else plugin, name)
+            self._manager.check_pending()
+        except pluggy.PluginValidationError:
+            self._manager.unregister(name=name)  # or its hooks would fail the check of the next
+            raise
         return True
 
     def states(self) -> tuple[PluginState, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import sys
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ async def test_its_environment_is_the_least_and_what_is_named(tmp_path: Path) ->
         pytest.param("print('hello')", "no JSON", id="rubbish"),
         pytest.param("pass", "empty", id="nothing"),
         pytest.param("sys.stdout.buffer.write(b'{\\xff}')", "UTF-8", id="no UTF-8"),
-        pytest.param('print(\'{"verdict": "edi\')', "", id="truncated"),
+        pytest.param('print(\'{"verdict": "edi\')', "JSON", id="truncated"),
         pytest.param(saying(edited((1, []), (9, []))), "no region 9", id="wrong region"),
         pytest.param(saying({**GOOD, "path": "other"}), "other", id="another path"),
         pytest.param(saying({**GOOD, "usage": "much"}), "usage", id="usage"),
@@ -109,27 +110,32 @@ async def test_what_can_t_be_started() -> None:
 
 
 async def test_too_late_ends_it_and_all_that_it_started(tmp_path: Path) -> None:
-    """The child holds a pipe open for writing: when that ends, so did the child."""
+    """The grandchild holds a pipe open for writing: when that hangs up, it has ended."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    stubborn = tmp_path / "stubborn.py"
+    stubborn.write_text(
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "os.write(os.open(sys.argv[1], os.O_WRONLY), b'up')\n"
+        "while True: signal.pause()\n",
+        encoding="utf-8",
+    )
     script = (
         "import signal, subprocess\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "stubborn = 'import signal, time; signal.signal(15, signal.SIG_IGN); "
-        f'f = open({str(pipe)!r}, "w"); f.write("up"); f.flush(); time.sleep(600)\'\n'
-        "subprocess.Popen([sys.executable, '-I', '-c', stubborn]).wait()"
+        f"subprocess.Popen([sys.executable, '-I', {str(stubborn)!r}, {str(pipe)!r}]).wait()"
     )
-    heard: list[str] = []
-
-    async def listen() -> None:
-        heard.append(await anyio.Path(pipe).read_text())
-
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(listen)
-            with pytest.raises(ReviewerTooSlow, match="3 s"):
-                await program(script, timeout_s=3.0).review(conflict())
-    assert heard == ["up"]
+    try:
+        with pytest.raises(ReviewerTooSlow, match="5 s"):
+            await program(script, timeout_s=5.0).review(conflict())
+        assert os.read(reading, 10) == b"up"
+        ended = select.poll()
+        ended.register(reading, 0)  # hang-up alone
+        assert ended.poll(30_000) == [(reading, select.POLLHUP)]
+    finally:
+        os.close(reading)
 
 
 async def test_a_program_that_reads_nothing_may_answer() -> None:
