@@ -119,7 +119,9 @@ class Engine:
         self._watching = Watching(services, observer, absorber, watcher)
         self._granter = Granter(services, observer, effects, answers, gate)
         proposals, briefer = Proposals(services, changer, checker, parser), Briefer(services)
-        self.reviewing = Reviewing(services, Rebaser(services, observer), proposals, briefer, reviewers or {})
+        self.reviewing = Reviewing(
+            services, Rebaser(services, observer), proposals, briefer, {} if reviewers is None else reviewers
+        )
         self._leaser = Leaser(services, paths)
         self._stacks = Stacks(services, answers)
         self._sealer = Sealer(services, signer)

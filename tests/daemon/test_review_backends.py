@@ -116,8 +116,8 @@ async def test_a_secret_in_the_conflict_never_leaves_and_is_kept(base: Path) -> 
             async with daemon.client("alice") as alice, daemon.client("bob") as bob:
                 await alice.write_file("a.txt", f"one\ntwo = '{SECRET}'\nthree\n", mode="create")
                 await bob.read_file("a.txt")
-                await alice.write_file("a.txt", f"one\ntwo = '{SECRET}' # alice\nthree\n")
-                late = await bob.write_file("a.txt", f"one\ntwo = '{SECRET}' # bob\nthree\n")
+                await alice.write_file("a.txt", f"one\ntwo = '{SECRET}' # alice\nthree\n", mode="truncate")
+                late = await bob.write_file("a.txt", f"one\ntwo = '{SECRET}' # bob\nthree\n", mode="truncate")
                 assert late.conflict is not None, late
                 assert (await final(bob, late.conflict)).status == "applied"
                 assert (daemon.workspace / "a.txt").read_text() == f"one\ntwo = '{SECRET}' # both\nthree\n"
@@ -151,8 +151,8 @@ async def test_the_shipped_plugins_settle_additions_and_log_changes(base: Path) 
             assert "plugin broken: failed, ValueError: not today" in notes
             await alice.write_file("a.txt", "one\n", mode="create")
             await bob.read_file("a.txt")
-            await alice.write_file("a.txt", "one\nalice\n", reason="mine")
-            late = await bob.write_file("a.txt", "one\nbob\n")
+            await alice.write_file("a.txt", "one\nalice\n", mode="truncate", reason="mine")
+            late = await bob.write_file("a.txt", "one\nbob\n", mode="truncate")
             assert late.conflict is not None, late
             assert (await final(bob, late.conflict)).status == "applied"
             assert (daemon.workspace / "a.txt").read_text() == "one\nalice\nbob\n"
