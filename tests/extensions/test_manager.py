@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterator
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,12 @@ CHANGE = AppliedChange(seq=Seq(9), at=1, agent="a", session="s", operation="edit
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
     before = set(sys.modules)
-    yield folder  # type: ignore[misc]  # pytest takes generators
+    yield folder
     for name in set(sys.modules) - before:
         del sys.modules[name]
 

@@ -95,6 +95,8 @@ def serving(*script: Act) -> Iterator[Service]:
 def message(form: Form, answer: object, *, cut: bool = False, refused: bool = False) -> Act:
     """A well-formed message with this answer in it; a text goes in as it is."""
     text = answer if isinstance(answer, str) else json.dumps(answer)
+    body: dict[str, Any]
+    said: dict[str, Any]
     if form == "anthropic":
         block = (
             {"type": "text", "text": text}

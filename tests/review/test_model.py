@@ -396,7 +396,7 @@ async def test_a_key_that_is_not_set(form: Form) -> None:
 
 # --- money -----------------------------------------------------------------------------
 
-PRICES = {"usd_per_mtok_input": 3, "usd_per_mtok_output": 15, "max_tokens": 1000}
+PRICES: dict[str, Any] = {"usd_per_mtok_input": 3, "usd_per_mtok_output": 15, "max_tokens": 1000}
 
 
 @pytest.mark.parametrize(
