@@ -31,6 +31,8 @@ from orchestrator.engine.engine import Engine
 from orchestrator.engine.people import DaemonFacts
 from orchestrator.engine.restoring import restored
 from orchestrator.engine.services import Services
+from orchestrator.engine.telling import ChangeTeller
+from orchestrator.extensions.manager import Extensions
 from orchestrator.journal.ballast import BALLAST_BYTES
 from orchestrator.journal.keeping import SqliteKeeper
 from orchestrator.journal.signing import KeyFile
@@ -41,6 +43,7 @@ from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Step
 from orchestrator.ports.reviewing import Reviewer
 from orchestrator.ports.watching import Watcher
+from orchestrator.review.backends import Backends
 from orchestrator.servers.auth import Doorkeeper
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind
@@ -75,6 +78,10 @@ class Daemon:
         async with AsyncExitStack() as stack:
             self._hold(stack)
             services = await self._services(stack)
+            self._extensions = Extensions(services.policy.plugins)
+            await self._extensions.load()
+            ChangeTeller(services.journal, self._extensions)
+            self._backends = self._backends_of(services)
             engine = await stack.enter_async_context(self._engine(services, self._watcher).running())
             listener = await bind(self._config.socket)
             doorkeeper = Doorkeeper(services, uid=os.getuid())
@@ -83,6 +90,7 @@ class Daemon:
             async with anyio.create_task_group() as tasks:
                 await tasks.start(self._watch_signals)
                 tasks.start_soon(server.serve, listener)
+                tasks.start_soon(self._extensions.run)
                 self._publish("running")
                 _spare_the_collector()
                 self._tell_ready()
@@ -185,6 +193,7 @@ class Daemon:
             workspace_id=config.workspace_id,
             state_dir=config.state_dir,
             notes=self._notes,
+            plugins=self._extensions.notes,
         )
         roots = (config.workspace,)
         return Engine(
@@ -202,7 +211,17 @@ class Daemon:
 
     def _reviewers(self) -> Mapping[str, Reviewer]:
         """Those that the policy's routes can name."""
-        return {}
+        return self._backends
+
+    def _backends_of(self, services: Services) -> Backends:
+        return Backends(
+            lambda: services.policy,
+            clock=services.clock,
+            entropy=services.entropy,
+            environment=os.environ,
+            workspace=Path(self._config.workspace),
+            extensions=self._extensions,
+        )
 
     # --- the outside --------------------------------------------------------------------
 

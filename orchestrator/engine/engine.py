@@ -81,7 +81,6 @@ from orchestrator.logs import logger
 from orchestrator.ports.checking import Checker
 from orchestrator.ports.keeping import JournalKeeper
 from orchestrator.ports.machine import Signer
-from orchestrator.ports.parsing import Parser
 from orchestrator.ports.reviewing import Reviewer
 from orchestrator.ports.watching import Watcher
 
@@ -107,7 +106,6 @@ class Engine:
         watcher: Watcher | None = None,
         reviewers: Mapping[str, Reviewer] | None = None,
         checker: Checker | None = None,
-        parser: Parser | None = None,
     ) -> None:
         self._s = services
         observer, effects = Observer(services, services.holder_of), Effects(services)
@@ -119,8 +117,10 @@ class Engine:
         self.baseline = Baseline(services, observer, absorber)
         self._watching = Watching(services, observer, absorber, watcher)
         self._granter = Granter(services, observer, effects, answers, gate)
-        proposals, briefer = Proposals(services, changer, checker, parser), Briefer(services)
-        self.reviewing = Reviewing(services, Rebaser(services, observer), proposals, briefer, reviewers or {})
+        proposals, briefer = Proposals(services, changer, checker), Briefer(services)
+        self.reviewing = Reviewing(
+            services, Rebaser(services, observer), proposals, briefer, {} if reviewers is None else reviewers
+        )
         self._leaser = Leaser(services, paths)
         self._stacks = Stacks(services, answers)
         self._sealer = Sealer(services, signer)

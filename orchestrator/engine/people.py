@@ -39,6 +39,7 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
     workspace_id: str
     state_dir: str
     notes: tuple[str, ...] = ()
+    plugins: Callable[[], tuple[str, ...]] = tuple  # what there is to say of them now
 
 
 class People:
@@ -68,7 +69,7 @@ class People:
 
     async def status(self, caller: Caller, call: Call, params: p.Status) -> r.StatusInfo:
         pending = self._s.state.pending
-        notes = list(self._facts.notes)
+        notes = [*self._facts.notes, *self._facts.plugins()]
         if not self._gate.is_set:
             notes.append("no approver code yet, so approvals wait: run `orchestrator up`")
         stopped = self._effects.stopped or self._s.journal.trouble

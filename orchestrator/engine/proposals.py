@@ -33,7 +33,6 @@ from orchestrator.engine.sides import sides_of, text
 from orchestrator.engine.wanted import Wanted
 from orchestrator.ports.checking import Checker
 from orchestrator.ports.journal import EventFilter
-from orchestrator.ports.parsing import Parser
 from orchestrator.ports.reviewing import ReviewReply
 
 _MARKER = re.compile(r"(<{7}|\|{7}|>{7})( |\Z)")
@@ -50,8 +49,8 @@ class ProposalUnfit(OrchestratorError):
 class Proposals:
     """Weighs what reviewers propose, and carries out what is accepted."""
 
-    def __init__(self, services: Services, changer: Changer, checker: Checker | None, parser: Parser | None) -> None:
-        self._s, self._changer, self._checker, self._parser = services, changer, checker, parser
+    def __init__(self, services: Services, changer: Changer, checker: Checker | None) -> None:
+        self._s, self._changer, self._checker = services, changer, checker
 
     async def assembled(self, conflict: Conflict, reply: ReviewReply) -> bytes | None:
         """The whole file as a reply would have it; None for one that rejects. Raises ProposalUnfit."""
@@ -103,10 +102,10 @@ class Proposals:
         """No new errors of syntax. Raises ProposalUnfit."""
         found = conflict.found
         held = await self._s.contents.get(found.current) if found.current is not None else None
-        if self._parser is None or held is None or found.current is None:
+        if held is None or found.current is None:
             return
-        before = await self._parser.outline(found.path, found.current, held)
-        after = await self._parser.outline(found.path, digest_of(data), data)
+        before = await self._s.parser.outline(found.path, found.current, held)
+        after = await self._s.parser.outline(found.path, digest_of(data), data)
         if before is None or after is None or not (before.parsed and after.parsed):
             return
         if after.errors > before.errors:

@@ -74,6 +74,55 @@ class ReviewFailure(OrchestratorError):
     code = "review_failed"
 
 
+class ReviewerUnusable(ReviewFailure):
+    """The operator's settings do not let it be asked: no key, or one open to others; no such program."""
+
+    code = "reviewer_unusable"
+    hint = "Mend its [[reviewer]] table in policy.toml, or what that points to."
+
+
+class ReviewerUnreachable(ReviewFailure):
+    """Nobody listens, or the connection broke."""
+
+    code = "reviewer_unreachable"
+    hint = "Look whether the service runs, and at its url in policy.toml."
+
+
+class ReviewerBusy(ReviewFailure):
+    """It asks us to come back later than this review can wait."""
+
+    code = "reviewer_busy"
+    hint = "The next reviewer of the route is asked; give it more time with timeout_s."
+
+
+class ReviewerRefused(ReviewFailure):
+    """It answers that it will not: a bad key, an unknown model, a request it cannot take, a program that failed."""
+
+    code = "reviewer_refused"
+    hint = "The message says why; mend its [[reviewer]] table in policy.toml."
+
+
+class ReviewerTooSlow(ReviewFailure):
+    """It was given up on."""
+
+    code = "too_late"
+    hint = "Raise its timeout_s, or take a faster one."
+
+
+class OverBudget(ReviewFailure):
+    """It would cost more than policy allows it."""
+
+    code = "over_budget"
+    hint = "The caps stand in its [[reviewer]] table in policy.toml."
+
+
+class ReplyInvalid(ReviewFailure):
+    """What it said is no answer to this conflict."""
+
+    code = "reply_invalid"
+    hint = "The next reviewer of the route is asked."
+
+
 class Reviewer(Protocol):
     """One reviewer that the policy can name."""
 

@@ -61,7 +61,7 @@ class RunningDaemon:
                     *more,
                 ],
                 pass_fds=(write,),
-                env={**self.env, "PYTHONPATH": os.getcwd()},
+                env={"PYTHONPATH": os.getcwd(), **self.env},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -17,7 +17,8 @@ from orchestrator.core.errors import PolicyInvalid, escaped
 from orchestrator.core.ids import Digest
 from orchestrator.core.policy.match import Pattern, fold_pattern
 from orchestrator.core.policy.positions import Positions
-from orchestrator.core.policy.routes import ACCEPTS, SCOPES, WHEN_IT_FITS, Checks, Conflicts, Route
+from orchestrator.core.policy.reviewers import Plugins, ReviewerSettings, read_plugins, read_reviewer
+from orchestrator.core.policy.routes import ACCEPTS, PERSON, SCOPES, WHEN_IT_FITS, Checks, Conflicts, Route
 from orchestrator.core.policy.rules import (
     ACTIONS,
     AGENT_CLASSES,
@@ -53,7 +54,20 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.\-]{0,63}\Z")
 _CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*?(?:\[|--|&&|\|\||~~)")
 _RULE_KEYS = ("name", "agents", "actions", "paths", "verdict", "reason", "work")
 _ROUTE_KEYS = Route.__struct_fields__
-_KEYS = ("name", "default", "limits", "leases", "outside", "edits", "rule", "route", "conflicts", "checks")
+_KEYS = (
+    "name",
+    "default",
+    "limits",
+    "leases",
+    "outside",
+    "edits",
+    "rule",
+    "route",
+    "conflicts",
+    "checks",
+    "reviewer",
+    "plugins",
+)
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -122,6 +136,8 @@ class _Reader:
             routes=self._routes(table.get("route", [])),
             conflicts=self._conflicts(table.get("conflicts", {})),
             checks=self._checks(table.get("checks", {})),
+            reviewers=self._reviewers(table.get("reviewer", [])),
+            plugins=self._plugins(table.get("plugins", {})),
             digest=Digest("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()),
             source=self._source,
         )
@@ -266,6 +282,34 @@ class _Reader:
             timeout_s=self._seconds(table, "timeout_s", CHECK_S, usual, "checks"),
             scope=self._one_of(table, "scope", SCOPES, "checks") or usual.scope,
         )
+
+    def _reviewers(self, tables: object) -> tuple[ReviewerSettings, ...]:
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            self._wrong("reviewers are written as [[reviewer]] tables", "reviewer")
+            return ()
+        known: dict[str, ReviewerSettings] = {}
+        for at, table in enumerate(tables, 1):
+            settings, troubles = read_reviewer(table)
+            for key, message in troubles:
+                self._wrong(message, "reviewer", at, key)
+            if settings is None:
+                continue
+            problem = _reviewer_problem(settings.name)
+            if problem or settings.name == PERSON:
+                self._wrong(problem or f"{PERSON!r} is kept for people", "reviewer", at, "name")
+            elif settings.name in known:
+                self._wrong(f"{settings.name!r} is the name of an earlier reviewer too", "reviewer", at, "name")
+            known[settings.name] = settings
+        return tuple(known.values())
+
+    def _plugins(self, table: object) -> Plugins:
+        if not isinstance(table, dict):
+            self._wrong("is a table: [plugins]", "plugins")
+            return Plugins()
+        plugins, troubles = read_plugins(table)
+        for key, message in troubles:
+            self._wrong(message, "plugins", key)
+        return plugins
 
     def _same_names(self, rules: tuple[Rule, ...]) -> None:
         seen: dict[str, int] = {}

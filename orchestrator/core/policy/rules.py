@@ -9,6 +9,7 @@ import msgspec
 
 from orchestrator.core.content import Rung
 from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.policy.reviewers import Plugins, ReviewerSettings
 from orchestrator.core.policy.routes import Checks, Conflicts, Route
 from orchestrator.core.settling import SETTLE_RULES, SettleRule
 
@@ -123,6 +124,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     routes: tuple[Route, ...] = ()  # in the file's order; the first that matches decides
     conflicts: Conflicts = Conflicts()
     checks: Checks = Checks()
+    reviewers: tuple[ReviewerSettings, ...] = ()
+    plugins: Plugins = Plugins()
     digest: Digest  # of the text it was read from
     source: str  # the file, as messages name it
     own_state: tuple[WorkspacePath, ...] = ()  # the daemon's own files, where the workspace holds them

@@ -1,0 +1,196 @@
+"""Which reviewers there are, how each is reached, and what it may cost; and which plugins are let in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+Kind = Literal["model", "program", "human", "plugin"]
+Form = Literal["anthropic", "openai"]
+
+KINDS: Final[tuple[Kind, ...]] = ("model", "program", "human", "plugin")
+FORMS: Final[tuple[Form, ...]] = ("anthropic", "openai")
+
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+"""Where plain http may go."""
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
+_PLUGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}\Z")
+_OWN = "ORCHESTRATOR_"
+_MOST_USD = 1000.0
+
+
+class ReviewerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One `[[reviewer]]` table. Keys that its kind has no use for are refused."""
+
+    name: str
+    kind: Kind
+    # model
+    url: str = ""  # the service's root; the form adds its own path
+    form: Form = "anthropic"
+    model: str = ""
+    api_key_env: str = ""  # the daemon's environment holds it under this name
+    api_key_file: str = ""  # absolute, outside the workspace, for its owner only
+    max_tokens: int = 4096  # of one answer
+    max_input_tokens: int = 32_000  # of one question, estimated
+    usd_per_mtok_input: float = 0.0  # prices, in USD for a million tokens; 0: nothing is counted
+    usd_per_mtok_output: float = 0.0
+    max_cost_usd: float = 0.0  # of one review; 0: no cap
+    max_cost_usd_per_hour: float = 0.0
+    max_tokens_per_hour: int = 0
+    max_retries: int = 2  # where it is busy
+    # program
+    argv: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()  # names of the daemon's environment that the program is given
+    # plugin
+    plugin: str = ""
+    # all that are called
+    timeout_s: float = 120.0  # for one review, its tries and its repair included
+    max_concurrent: int = 2
+
+
+class Plugins(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The plugins that the operator named; no other is even imported."""
+
+    enabled: tuple[str, ...] = ()
+    timeout_s: float = 5.0  # for one call of one hook, and for its import
+
+
+_CALLED = frozenset({"name", "kind", "timeout_s", "max_concurrent"})
+_USES: Final[Mapping[Kind, frozenset[str]]] = {
+    "model": _CALLED
+    | {
+        *("url", "form", "model", "api_key_env", "api_key_file", "max_tokens", "max_input_tokens", "max_retries"),
+        *("usd_per_mtok_input", "usd_per_mtok_output", "max_cost_usd", "max_cost_usd_per_hour", "max_tokens_per_hour"),
+    },
+    "program": _CALLED | {"argv", "env"},
+    "human": frozenset({"name", "kind"}),
+    "plugin": _CALLED | {"plugin"},
+}
+_WHOLE: Final = {
+    "max_tokens": range(1, 1_000_001),
+    "max_input_tokens": range(100, 10_000_001),
+    "max_tokens_per_hour": range(1_000_000_001),
+    "max_retries": range(11),
+    "max_concurrent": range(1, 65),
+}
+_USD: Final = ("usd_per_mtok_input", "usd_per_mtok_output", "max_cost_usd", "max_cost_usd_per_hour")
+_TEXTS: Final = ("name", "url", "model", "api_key_env", "api_key_file", "plugin")
+
+Trouble = tuple[str, str]
+"""The key that is wrong, and why."""
+
+
+def read_reviewer(table: Mapping[str, Any]) -> tuple[ReviewerSettings | None, list[Trouble]]:
+    """One `[[reviewer]]` table; None with all that is wrong with it."""
+    kind = table.get("kind")
+    if kind not in KINDS:
+        return None, [("kind", f"is one of {' | '.join(KINDS)}")]
+    troubles = [
+        (key, f"is nothing that a {kind} has; it has {', '.join(sorted(_USES[kind]))}")
+        for key in table
+        if key not in _USES[kind]
+    ]
+    troubles += [*_forms(table), *_values(table), *_missing(kind, table)]
+    if troubles:
+        return None, troubles
+    return msgspec.convert(dict(table), ReviewerSettings, strict=False), []
+
+
+def read_plugins(table: Mapping[str, Any]) -> tuple[Plugins, list[Trouble]]:
+    """The `[plugins]` table, and all that is wrong with it."""
+    troubles = [
+        (key, "unknown key; known: enabled, timeout_s") for key in table if key not in Plugins.__struct_fields__
+    ]
+    enabled = table.get("enabled", [])
+    if not isinstance(enabled, list) or not all(isinstance(name, str) and _PLUGIN.match(name) for name in enabled):
+        troubles.append(("enabled", "is a list of plugins' names: letters, digits, '_', '-' and '.'"))
+    elif len(set(enabled)) < len(enabled):
+        troubles.append(("enabled", "names a plugin twice"))
+    troubles += _timeout(table)
+    return (Plugins() if troubles else msgspec.convert(dict(table), Plugins, strict=False)), troubles
+
+
+def _forms(table: Mapping[str, Any]) -> Iterator[Trouble]:
+    for key in _TEXTS:
+        value = table.get(key)
+        if value is not None and (not isinstance(value, str) or not value.strip() or not value.isprintable()):
+            yield key, "is one line of text in quotes"
+    for key, least in (("argv", 1), ("env", 0)):
+        value = table.get(key, ["-"])
+        if not isinstance(value, list) or len(value) < least or not all(_argument(item) for item in value):
+            yield key, "is a list of texts, none empty" + (", at least one" if least else "")
+    for key, known in _WHOLE.items():
+        value = table.get(key, known[-1])
+        if type(value) is not int or value not in known:
+            yield key, f"a whole number, {known[0]} to {known[-1]}"
+    for key in _USD:
+        value = table.get(key, 0)
+        if type(value) not in (int, float) or not 0 <= value <= _MOST_USD:
+            yield key, f"an amount in USD, 0 to {_MOST_USD:g}"
+    yield from _timeout(table)
+
+
+def _timeout(table: Mapping[str, Any]) -> list[Trouble]:
+    value = table.get("timeout_s", 1)
+    good = type(value) in (int, float) and 0 < value <= 3600
+    return [] if good else [("timeout_s", "seconds, more than 0 and at most 3600")]
+
+
+def _argument(item: object) -> bool:
+    return isinstance(item, str) and bool(item) and "\0" not in item
+
+
+def _values(table: Mapping[str, Any]) -> Iterator[Trouble]:
+    if (form := table.get("form", FORMS[0])) not in FORMS:
+        yield "form", f"{form!r} is none of {' | '.join(FORMS)}"
+    if isinstance(url := table.get("url"), str) and (problem := url_problem(url)):
+        yield "url", problem
+    key_file = table.get("api_key_file")
+    if isinstance(key_file, str) and not key_file.startswith("/"):
+        yield "api_key_file", "is an absolute path"
+    if key_file and table.get("api_key_env"):
+        yield "api_key_file", "stands beside api_key_env; keep one of them"
+    names = [("api_key_env", table.get("api_key_env"))]
+    if isinstance(env := table.get("env"), list):
+        names += [("env", name) for name in env]
+    for key, name in names:
+        if isinstance(name, str) and not _VARIABLE.match(name):
+            yield key, "is the name of a variable, not its value"
+        elif isinstance(name, str) and name.startswith(_OWN):
+            yield key, f"{_OWN}… variables are the orchestrator's own and are handed to nobody"
+    capped = table.get("max_cost_usd") or table.get("max_cost_usd_per_hour")
+    if capped and not (table.get("usd_per_mtok_input") or table.get("usd_per_mtok_output")):
+        yield (
+            "max_cost_usd" if table.get("max_cost_usd") else "max_cost_usd_per_hour",
+            ("needs prices: usd_per_mtok_input and usd_per_mtok_output"),
+        )
+
+
+def _missing(kind: Kind, table: Mapping[str, Any]) -> Iterator[Trouble]:
+    needed = {"model": ("url", "model"), "program": ("argv",), "human": (), "plugin": ("plugin",)}
+    for key in ("name", *needed[kind]):
+        if key not in table:
+            yield key, "is missing"
+
+
+def url_problem(url: str) -> str | None:
+    """Why a service can't be reached by this address."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        return f"is no URL: {error}"
+    if parts.scheme not in ("http", "https") or not host:
+        return "is an https URL (or http on this machine)"
+    if parts.username is not None or parts.password is not None:
+        return "holds a name or password; keys go into api_key_env or api_key_file"
+    if parts.query or parts.fragment:
+        return "ends with its path: no '?', no '#'"
+    if parts.scheme == "http" and host not in LOOPBACK:
+        return f"plain http is for this machine alone ({', '.join(LOOPBACK)}); use https"
+    return None

@@ -1,0 +1,1 @@
+"""Reviewers that the daemon can ask: a model over HTTP, a program, a person."""

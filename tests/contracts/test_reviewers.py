@@ -1,0 +1,140 @@
+"""What every reviewer keeps, however it is reached: answers for the regions it was asked about, or a ReviewFailure."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import pytest
+
+from orchestrator.core.policy.reviewers import Form, Plugins, ReviewerSettings
+from orchestrator.extensions.manager import Extensions
+from orchestrator.machine import SystemClock, SystemEntropy
+from orchestrator.ports.reviewing import RegionText, Reviewer, ReviewFailure
+from orchestrator.review.fencing import FencedReviewer
+from orchestrator.review.model import ModelReviewer
+from orchestrator.review.program import ProgramReviewer
+from tests.review.conflicts import conflict
+from tests.review.service import edited, message, serving
+
+pytestmark = pytest.mark.anyio
+
+KINDS = ("anthropic", "openai", "program", "plugin")
+PLUGIN = """
+import json
+from orchestrator.extensions.hookspecs import hook
+from orchestrator.ports.reviewing import RegionText, ReviewReply
+
+class R:
+    async def review(self, request):
+        answer = json.loads({answer!r})
+        regions = tuple(RegionText(r["region"], tuple(r["lines"])) for r in answer["regions"])
+        verdict = "content" if answer["verdict"] == "edited" else answer["verdict"]
+        return ReviewReply(verdict=verdict, regions=regions, reason=answer["reason"])
+
+class Plugin:
+    @hook
+    def orchestrator_reviewer(self):
+        return R
+"""
+
+
+@contextmanager
+def answering(kind: str, answer: dict[str, Any], site: Path, patch: pytest.MonkeyPatch) -> Iterator[Reviewer]:
+    """A reviewer of this kind, behind which something always says this."""
+    said = json.dumps(answer)
+    clock = SystemClock()
+    if kind == "program":
+        argv = (sys.executable, "-I", "-c", f"import sys; sys.stdin.read(); print({said!r})")
+        settings = ReviewerSettings(name="p", kind="program", argv=argv)
+        yield ProgramReviewer(settings, clock=clock, environment=os.environ)
+    elif kind == "plugin":
+        (site / "always.py").write_text(PLUGIN.replace("{answer!r}", repr(said)), encoding="utf-8")
+        patch.syspath_prepend(str(site))
+        patch.delitem(sys.modules, "always", raising=False)
+        found = [EntryPoint("always", "always:Plugin", "orchestrator")]
+        extensions = Extensions(Plugins(enabled=("always",), timeout_s=20.0), found=lambda: found)
+        settings = ReviewerSettings(name="g", kind="plugin", plugin="always")
+        yield _Loading(extensions, FencedReviewer(settings, extensions))
+    else:
+        form = cast(Form, kind)
+        with serving(message(form, answer)) as service:
+            settings = ReviewerSettings(name="m", kind="model", url=service.url, form=form, model="m")
+            yield ModelReviewer(
+                settings, clock=clock, entropy=SystemEntropy(), environment={}, workspace=Path("/nowhere")
+            )
+
+
+class _Loading:
+    """Loads the plugin before it is asked first."""
+
+    def __init__(self, extensions: Extensions, reviewer: Reviewer) -> None:
+        self._extensions, self._reviewer = extensions, reviewer
+
+    async def review(self, request: Any) -> Any:
+        if not self._extensions.states():
+            await self._extensions.load()
+        return await self._reviewer.review(request)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.parametrize("side", ["current", "proposed", "reject"])
+async def test_a_side_or_a_rejection(kind: str, side: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = {"verdict": side, "regions": [], "reason": "because"}
+    with answering(kind, answer, tmp_path, monkeypatch) as reviewer:
+        reply = await reviewer.review(conflict())
+    assert (reply.verdict, reply.regions, reply.reason) == (side, (), "because")
+
+
+async def test_lines_for_each_region(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(kind, edited((1, ["é"]), (2, [])), tmp_path, monkeypatch) as reviewer:
+        reply = await reviewer.review(conflict())
+    assert (reply.verdict, reply.regions) == ("content", (RegionText(1, ("é",)), RegionText(2, ())))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(edited((1, ["a"]), (2, []), (3, ["evil"])), id="a region that is none"),
+        pytest.param(edited((0, ["a"]), (1, []), (2, [])), id="before the first"),
+        pytest.param(edited((1, ["a"])), id="not all"),
+        pytest.param(edited((1, ["a"]), (1, ["b"]), (2, [])), id="twice"),
+        pytest.param(edited((1, ["a\nb"]), (2, [])), id="a line end"),
+        pytest.param({"verdict": "all of it", "regions": [], "reason": ""}, id="no verdict"),
+        pytest.param({"verdict": "current", "regions": [{"region": 1, "lines": []}], "reason": ""}, id="both"),
+    ],
+)
+async def test_anything_else_is_reply_invalid(
+    kind: str, answer: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(kind, answer, tmp_path, monkeypatch) as reviewer, pytest.raises(ReviewFailure) as caught:
+        await reviewer.review(conflict())
+    assert caught.value.code == "reply_invalid"
+
+
+async def test_it_may_be_asked_several_times_at_once(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verdicts = []
+
+    async def ask(reviewer: Reviewer) -> None:
+        verdicts.append((await reviewer.review(conflict())).verdict)
+
+    answer = {"verdict": "proposed", "regions": [], "reason": ""}
+    with answering(kind, answer, tmp_path, monkeypatch) as reviewer:
+        await ask(reviewer)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(4):
+                tasks.start_soon(ask, reviewer)
+    assert verdicts == ["proposed"] * 5

@@ -1,0 +1,176 @@
+"""Conflicts that real reviewers settle, through the real daemon: models over HTTP, programs, plugins."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from orchestrator.core.policy.reviewers import FORMS, Form
+from tests.daemon.running import RunningDaemon
+from tests.daemon.test_reviews import BOTH, OPEN, PATIENCE_S, SETTLED, clash, final, follow, route
+from tests.extensions.packages import put, put_shipped
+from tests.review.conflicts import SECRET
+from tests.review.service import Act, edited, message, serving
+
+pytestmark = pytest.mark.anyio
+
+KEY = "key-0123456789-of-the-operator"
+LINES = BOTH["lines"]["1"]  # type: ignore[index]
+
+
+class Backed(RunningDaemon):
+    """A daemon with a key in its environment, and a folder of plugins on its path."""
+
+    @property
+    def env(self) -> dict[str, str]:
+        paths = os.pathsep.join((os.getcwd(), str(self.base / "site")))
+        log = str(self.base / "changes.jsonl")
+        return {**super().env, "REVIEW_KEY": KEY, "PYTHONPATH": paths, "ORCHESTRATOR_CHANGE_LOG": log}
+
+
+@contextmanager
+def backed(base: Path, policy: str) -> Iterator[Backed]:
+    daemon = Backed(base)
+    (daemon.state_dir / "policy.toml").write_text(OPEN + policy, encoding="utf-8")
+    assert daemon.start().get("ok") is True
+    try:
+        yield daemon
+    finally:
+        assert daemon.stop() == 0, daemon.log[-4000:]
+        assert '"level": "error"' not in daemon.log, daemon.log[-4000:]
+
+
+def model(name: str, url: str, form: Form, more: str = "") -> str:
+    return (
+        f'[[reviewer]]\nname = "{name}"\nkind = "model"\nurl = "{url}"\nform = "{form}"\nmodel = "m"\n'
+        f'api_key_env = "REVIEW_KEY"\n{more}\n'
+    )
+
+
+def kept(daemon: Backed) -> bytes:
+    """All that the daemon wrote of itself: its log, and its state directory."""
+    files = [daemon.base / "daemon.log", *daemon.state_dir.rglob("*")]
+    return b"".join(path.read_bytes() for path in files if path.is_file())
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_model_settles_a_conflict(base: Path, form: Form) -> None:
+    with serving(message(form, edited((1, LINES)))) as service:
+        prices = "usd_per_mtok_input = 3\nusd_per_mtok_output = 15\nmax_cost_usd = 1.0"
+        with backed(base, route("quick") + model("quick", service.url, form, prices)) as daemon:
+            async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+                number = await clash(alice, bob)
+                assert (await final(bob, number)).status == "applied"
+                assert (daemon.workspace / "a.txt").read_text() == SETTLED
+                (said,) = await follow(person, "review_answered")
+                assert (said["model"], said["usage"]["cost_microusd"]) == ("scripted-large-1", 3750)
+                assert len(said["prompt_hash"]) == 64
+                assert (await person.journal_rebuild()).ok  # a replay asks nobody
+        assert len(service.asked) == 1
+        assert KEY.encode() not in kept(daemon)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        pytest.param("rubbish", "reply_invalid", id="rubbish"),
+        pytest.param("wrong region", "reply_invalid", id="wrong region"),
+        pytest.param("another path", "reply_invalid", id="another path"),
+        pytest.param("refuses", "reviewer_refused", id="refuses"),
+        pytest.param("hangs", "too_late", id="too late"),
+    ],
+)
+async def test_a_model_that_fails_hands_on_to_the_next(base: Path, form: Form, script: str, code: str) -> None:
+    acts = {
+        "rubbish": message(form, "no idea"),
+        "wrong region": message(form, edited((1, LINES), (2, ["import evil"]))),
+        "another path": message(form, {**edited((1, LINES)), "path": "b.txt"}),
+        "refuses": Act(KEY.encode(), status=401),
+        "hangs": Act(hangs=True),
+    }
+    with serving(acts[script]) as bad, serving(message(form, edited((1, LINES)))) as good:
+        reviewers = model("quick", bad.url, form, "timeout_s = 1" if script == "hangs" else "")
+        with backed(base, route("quick", "careful") + reviewers + model("careful", good.url, form)) as daemon:
+            async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+                number = await clash(alice, bob)
+                assert (await final(bob, number)).status == "applied"
+                (failed,) = await follow(person, "review_failed")
+                assert failed["code"] == code
+                assert (daemon.workspace / "a.txt").read_text() == SETTLED
+                assert sorted(path.name for path in daemon.workspace.iterdir()) == ["a.txt"]
+        assert KEY.encode() not in kept(daemon)
+
+
+async def test_a_secret_in_the_conflict_never_leaves_and_is_kept(base: Path) -> None:
+    answer = edited((1, ["two = '[redacted:github-token#1]' # both"]))
+    with serving(message("openai", answer)) as service:
+        with backed(base, route("quick") + model("quick", service.url, "openai")) as daemon:
+            async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+                await alice.write_file("a.txt", f"one\ntwo = '{SECRET}'\nthree\n", mode="create")
+                await bob.read_file("a.txt")
+                await alice.write_file("a.txt", f"one\ntwo = '{SECRET}' # alice\nthree\n", mode="truncate")
+                late = await bob.write_file("a.txt", f"one\ntwo = '{SECRET}' # bob\nthree\n", mode="truncate")
+                assert late.conflict is not None, late
+                assert (await final(bob, late.conflict)).status == "applied"
+                assert (daemon.workspace / "a.txt").read_text() == f"one\ntwo = '{SECRET}' # both\nthree\n"
+    assert SECRET not in service.asked[0].text
+
+
+async def test_a_program_settles_a_conflict(base: Path) -> None:
+    answer = json.dumps(edited((1, LINES)))
+    argv = json.dumps([sys.executable, "-I", "-c", f"import sys; sys.stdin.read(); print({answer!r})"])
+    policy = route("script") + f'[[reviewer]]\nname = "script"\nkind = "program"\nargv = {argv}\n'
+    with backed(base, policy) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+            assert (await final(bob, await clash(alice, bob))).status == "applied"
+            assert (daemon.workspace / "a.txt").read_text() == SETTLED
+
+
+async def test_the_shipped_plugins_settle_additions_and_log_changes(base: Path) -> None:
+    put_shipped(base / "site", "union_reviewer")
+    put_shipped(base / "site", "change_log")
+    put(base / "site", "broken", "raise ValueError('not today')")
+    policy = (
+        route("union")
+        + '[[reviewer]]\nname = "union"\nkind = "plugin"\nplugin = "union_reviewer"\n'
+        + '[plugins]\nenabled = ["union_reviewer", "change_log", "broken"]\n'
+    )
+    with backed(base, policy) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            notes = "\n".join((await person.status()).health.notes)
+            assert "plugin union_reviewer: loaded" in notes
+            assert "plugin change_log: loaded" in notes
+            assert "plugin broken: failed, ValueError: not today" in notes
+            await alice.write_file("a.txt", "one\n", mode="create")
+            await bob.read_file("a.txt")
+            await alice.write_file("a.txt", "one\nalice\n", mode="truncate", reason="mine")
+            late = await bob.write_file("a.txt", "one\nbob\n", mode="truncate")
+            assert late.conflict is not None, late
+            assert (await final(bob, late.conflict)).status == "applied"
+            assert (daemon.workspace / "a.txt").read_text() == "one\nalice\nbob\n"
+            log = base / "changes.jsonl"
+            with anyio.fail_after(PATIENCE_S):
+                while not log.exists() or len(log.read_bytes().splitlines()) < 3:
+                    await anyio.lowlevel.checkpoint()
+            lines = [json.loads(line) for line in log.read_bytes().splitlines()]
+            assert [(line["agent"], line["reason"]) for line in lines[:2]] == [("alice", ""), ("alice", "mine")]
+            assert lines[2]["agent"] == "reviewer:union"
+            assert (log.stat().st_mode & 0o777) == 0o600
+
+
+async def test_a_reloaded_policy_brings_its_reviewers(base: Path) -> None:
+    with serving(message("openai", edited((1, LINES)))) as service, backed(base, "") as daemon:
+        code = await daemon.make_approver()
+        policy = OPEN + route("quick") + model("quick", service.url, "openai")
+        (daemon.state_dir / "policy.toml").write_text(policy, encoding="utf-8")
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            await person.policy_reload(approver=code)
+            assert (await final(bob, await clash(alice, bob))).status == "applied"

@@ -1,0 +1,64 @@
+"""What the shipped plugins do, by themselves."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.ports.reviewing import ReviewRegion
+from tests.extensions.packages import PLUGINS
+
+
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, PLUGINS / name / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+UNION = module("union_reviewer")
+
+
+def union(base: str, current: str, proposed: str) -> str | None:
+    lines = UNION.union(ReviewRegion(number=1, base=tuple(base), current=tuple(current), proposed=tuple(proposed)))
+    return None if lines is None else "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("base", "current", "proposed", "both"),
+    [
+        pytest.param("", "a", "b", "ab", id="one line each"),
+        pytest.param("", "xay", "xby", "xaby", id="what both begin and end with stands once"),
+        pytest.param("", "a", "a", "a", id="the same"),
+        pytest.param("", "a", "ab", "ab", id="one more"),
+        pytest.param("m", "am", "bm", "abm", id="before a line"),
+        pytest.param("m", "am", "mb", "amb", id="on either side of a line"),
+        pytest.param("m", "n", "mb", None, id="one changed a line"),
+        pytest.param("m", "am", "", None, id="one removed a line"),
+    ],
+)
+def test_union(base: str, current: str, proposed: str, both: str | None) -> None:
+    assert union(base, current, proposed) == both
+
+
+@given(st.text("ab", max_size=4), st.text("cd", max_size=4), st.text("ef", max_size=4))
+def test_union_loses_nothing_that_either_added(base: str, ours: str, theirs: str) -> None:
+    both = union(base, ours + base, base + theirs)
+    assert both is not None
+    for kept in (base, ours, theirs):
+        letters = iter(both)
+        assert all(letter in letters for letter in kept)
+
+
+@pytest.mark.parametrize("name", ["union_reviewer", "change_log"])
+def test_each_says_what_to_put_into_the_policy(name: str) -> None:
+    readme = (PLUGINS / name / "README.md").read_text(encoding="utf-8")
+    assert re.search(rf'enabled = \["{name}"\]', readme)
+    assert f"pip install ./plugins/{name}" in readme

@@ -1,0 +1,155 @@
+"""Program reviewers: real processes that answer well, badly, too much, and not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from orchestrator.core.policy.reviewers import ReviewerSettings
+from orchestrator.ports.reviewing import (
+    ReplyInvalid,
+    ReviewerRefused,
+    ReviewerTooSlow,
+    ReviewerUnusable,
+    ReviewReply,
+)
+from orchestrator.review.human import HumanReviewer
+from orchestrator.review.program import ProgramReviewer
+from tests.review.conflicts import SECRET, conflict
+from tests.review.service import edited
+from tests.review.test_model import FixedClock
+
+pytestmark = pytest.mark.anyio
+
+GOOD = edited((1, ["limit = 3"]), (2, ["    a()", "    b()"]))
+ENVIRONMENT = {"PATH": os.environ["PATH"], "ORCHESTRATOR_TOKEN": "t0ken", "NAMED": "yes", "OTHER": "no"}
+
+
+def program(script: str, **settings: Any) -> ProgramReviewer:
+    argv = (sys.executable, "-I", "-c", f"import json, os, sys\n{script}")
+    given = {"argv": argv, "timeout_s": 30.0, **settings}
+    return ProgramReviewer(
+        ReviewerSettings(name="p", kind="program", **given), clock=FixedClock(), environment=ENVIRONMENT
+    )
+
+
+def saying(answer: object) -> str:
+    return f"sys.stdin.read(); print({json.dumps(answer)!r})"
+
+
+async def test_the_request_goes_in_and_the_answer_comes_out(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    script = f"open({str(seen)!r}, 'w').write(sys.stdin.read()); print({json.dumps(GOOD)!r})"
+    reply = await program(script).review(conflict(secret=True))
+    assert reply.regions[1].lines == ("    a()", "    b()")
+    asked = json.loads(seen.read_text(encoding="utf-8"))
+    assert (asked["conflict"], asked["path"]) == ("@7", "src/app.py")
+    assert asked["regions"][0]["proposed"] == ["limit = 3"]
+    assert asked["answer_schema"]["properties"]["verdict"]
+    assert SECRET not in seen.read_text(encoding="utf-8")
+
+
+async def test_it_may_say_what_its_model_took() -> None:
+    usage = {"model": "big", "input_tokens": 9, "output_tokens": 3, "cost_microusd": 70, "took_ms": 5}
+    reply = await program(saying({**GOOD, "usage": usage})).review(conflict())
+    assert (reply.usage.model, reply.usage.input_tokens, reply.usage.cost_microusd) == ("big", 9, 70)
+
+
+async def test_a_hidden_secret_comes_back() -> None:
+    answer = edited((1, ["t = '[redacted:github-token#1]'"]), (2, []))
+    assert (await program(saying(answer)).review(conflict(secret=True))).regions[0].lines == (f"t = '{SECRET}'",)
+
+
+async def test_its_environment_is_the_least_and_what_is_named(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    script = f"open({str(seen)!r}, 'w').write(json.dumps([dict(os.environ), os.getcwd()])); " + saying(GOOD)
+    await program(script, env=("NAMED",)).review(conflict())
+    environment, cwd = json.loads(seen.read_text(encoding="utf-8"))
+    assert {"NAMED", "PATH"} <= set(environment)
+    assert not {"ORCHESTRATOR_TOKEN", "OTHER"} & set(environment)
+    assert cwd == "/"
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        pytest.param("print('hello')", "no JSON", id="rubbish"),
+        pytest.param("pass", "empty", id="nothing"),
+        pytest.param("sys.stdout.buffer.write(b'{\\xff}')", "UTF-8", id="no UTF-8"),
+        pytest.param('print(\'{"verdict": "edi\')', "JSON", id="truncated"),
+        pytest.param(saying(edited((1, []), (9, []))), "no region 9", id="wrong region"),
+        pytest.param(saying({**GOOD, "path": "other"}), "other", id="another path"),
+        pytest.param(saying({**GOOD, "usage": "much"}), "usage", id="usage"),
+        pytest.param("\nwhile True: sys.stdout.write('x' * 65536)", "4 MB", id="endless"),
+    ],
+)
+async def test_a_bad_answer_is_none(script: str, says: str) -> None:
+    with pytest.raises(ReplyInvalid, match=says):
+        await program(script).review(conflict())
+
+
+async def test_an_exit_code_is_a_failure_and_its_last_words_are_told_without_secrets() -> None:
+    script = f"sys.stderr.write('x' * 5000 + ' quota {SECRET} gone'); sys.exit(3)"
+    with pytest.raises(ReviewerRefused, match="exit code 3") as caught:
+        await program(script).review(conflict())
+    assert caught.value.message.endswith("gone")
+    assert SECRET not in caught.value.message
+    assert len(caught.value.message) < 2500
+
+
+async def test_what_can_t_be_started() -> None:
+    with pytest.raises(ReviewerUnusable, match="/no/such"):
+        await program("", argv=("/no/such/program",)).review(conflict())
+
+
+async def test_too_late_ends_it_and_all_that_it_started(tmp_path: Path) -> None:
+    """The grandchild holds a pipe open for writing: when that hangs up, it has ended."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    stubborn = tmp_path / "stubborn.py"
+    stubborn.write_text(
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "os.write(os.open(sys.argv[1], os.O_WRONLY), b'up')\n"
+        "while True: signal.pause()\n",
+        encoding="utf-8",
+    )
+    script = (
+        "import signal, subprocess\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        f"subprocess.Popen([sys.executable, '-I', {str(stubborn)!r}, {str(pipe)!r}]).wait()"
+    )
+    try:
+        with pytest.raises(ReviewerTooSlow, match="5 s"):
+            await program(script, timeout_s=5.0).review(conflict())
+        assert os.read(reading, 10) == b"up"
+        ended = select.poll()
+        ended.register(reading, 0)  # hang-up alone
+        assert ended.poll(30_000) == [(reading, select.POLLHUP)]
+    finally:
+        os.close(reading)
+
+
+async def test_a_program_that_reads_nothing_may_answer() -> None:
+    assert (await program(f"print({json.dumps(GOOD)!r})").review(conflict())).verdict == "content"
+
+
+async def test_a_person_is_waited_for() -> None:
+    replies: list[ReviewReply] = []
+
+    async def ask() -> None:
+        replies.append(await HumanReviewer().review(conflict()))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+    assert replies == []
