@@ -259,7 +259,7 @@ class NoProposal(CallerError):
     """There is no reviewer's proposal to accept."""
 
     code = "no_proposal"
-    hint = "`orchestrator conflicts show` says how far the review is; choose a side, or give the content."
+    hint = "`orchestrator conflicts show @N` says how far the review is; choose a side, or give the content."
 
 
 class ProposalRefused(CallerError):

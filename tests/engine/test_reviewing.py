@@ -88,7 +88,7 @@ class Queue:
         )
         observer, answers = Observer(self.services), Answers(self.services)
         changer = Changer(self.services, observer, Effects(self.services), answers)
-        proposals, briefer = Proposals(self.services, changer, None, None), Briefer(self.services)
+        proposals, briefer = Proposals(self.services, changer, None), Briefer(self.services)
         rebaser = Standing(self.services, observer)
         self.duty = Reviewing(self.services, rebaser, proposals, briefer, {"silent": Silent(), "other": Silent()})
 
