@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from demo import checks, past, story
+from demo import checks, past, reviewed, story
 from demo.agents import agents
 from demo.play import Play
 from demo.props import shared_file
@@ -46,6 +46,7 @@ def play(made: Stage, teller: Teller, source: Path) -> bool:
         seen = story.same_time(acts)[1]
         aside = story.stale(acts, seen)
         story.overlap(acts, seen)
+        reviewed.settled_by_a_model(acts)
         story.protected(acts)
         story.undo(acts, aside)
         past.outsider(acts)
