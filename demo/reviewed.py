@@ -1,4 +1,4 @@
-"""A scene about a conflict that a model settles: a server on loopback speaks a model's HTTP form, and gives one answer."""
+"""A scene about a conflict that a model settles: a server on loopback speaks a model's form, and gives one answer."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ deadline_s = 30
 def settled_by_a_model(play: Play) -> None:
     """Both want the same line again; this time the policy routes the conflict to a model, whose answer is checked."""
     teller = play.teller
-    teller.chapter(
-        f"Both change the same line of {FILE}: the policy sends the conflict to a model, and nobody is asked"
-    )
+    teller.chapter(f"Both change the same line of {FILE}: the policy asks a model, and no person")
     with _model() as (url, asked):
         _route(play, url)
         play.alice.call("write_file", path=FILE, content=BEFORE, mode="create")
