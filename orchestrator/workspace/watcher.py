@@ -57,6 +57,7 @@ class InotifyWatcher:
         self._folders: dict[int, str] = {}  # watch → folder; "" is the root
         self._watches: dict[str, int] = {}  # and back
         self._followed: set[str] = set()  # though ignored
+        self._left: set[WorkspacePath] = set()  # found under another name before the kernel told that they went
         self._unnamed: dict[str, set[str]] = {}  # folder → names in it that break the name rule, come after the start
         self._started = False
         self._trouble = ""
@@ -153,6 +154,8 @@ class InotifyWatcher:
             if rescan is not None:
                 self._ignore.refresh()
                 self._enter([""])
+            folders |= self._left
+            self._left.clear()
         return Hints(frozenset(paths), frozenset(folders), rescan)
 
     def _of_itself(self, told: Told, folder: str) -> None:
@@ -206,8 +209,8 @@ class InotifyWatcher:
             with self._at.directory(WorkspacePath(folder or ".")) as handle:
                 watch = kernel.add(handle, WATCHED if folder else WATCHED_ROOT)
                 known = self._folders.get(watch)
-                if known is not None and known != folder and self._watches.get(known) == watch:
-                    del self._watches[known]  # it was moved here
+                if known is not None and known != folder:
+                    self._moved_on(watch, known, folder)
                 self._folders[watch], self._watches[folder] = folder, watch
                 if self._started and known is None:  # what it held before the watch is told by nobody
                     self._unnamed[folder] = {name for name in self._at.disk.names(handle) if not valid_name(name)}
@@ -218,6 +221,17 @@ class InotifyWatcher:
             return ()
         except OrchestratorError:
             return ()  # gone, a link, another file system, closed to us, or the daemon's own
+
+    def _moved_on(self, watch: int, known: str, folder: str) -> None:
+        """A directory was found under another name, before the kernel told that it went from the one we knew.
+
+        When that is told its old name is nobody's any more, so it is hinted at here, together with the new one.
+        """
+        self._left.add(WorkspacePath(known))
+        if self._watches.get(known) == watch:
+            del self._watches[known]
+            if unnamed := self._unnamed.pop(known, None):
+                self._unnamed[folder] = unnamed
 
     def _leave(self, folder: str) -> None:
         """What was moved away is watched where it turns up, if it does."""
