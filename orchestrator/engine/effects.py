@@ -98,6 +98,8 @@ class Effects:
                 await self._aborted(plan, intent, number, landings, error)
             raise  # after a sync that failed in `land`, what stands on disk is for recovery to find out
         self._s.step("landed")
+        if plan.emptied:  # before the outcome: what a crash leaves of it is recovery's as long as the intent is open
+            await self._s.fenced(partial(self._empty, landings, number, plan.emptied))
         applied = ChangeApplied(
             change=number,
             paths=tuple(_changed(p, stats.get(p.path), self._s.state.registry.get(p.path)) for p in plan.parts),
@@ -115,9 +117,7 @@ class Effects:
         for p in plan.parts:
             if p.after is not None and p.data is not None:
                 self._s.contents.put(p.after, p.data, p.document)
-        if plan.emptied:
-            await self._s.fenced(partial(self._empty, landings, number, plan.emptied))
-        else:
+        if not plan.emptied:
             self._s.in_background(partial(self._finish, landings, number))
         return Applied(number, recorded, applied, intended, (*plan.warnings, *landings.warnings))
 
@@ -219,7 +219,7 @@ class Effects:
         return ((read.digest, read.data),)
 
     async def _empty(self, landings: Landings, number: Seq, emptied: tuple[WorkspacePath, ...]) -> None:
-        """Finish, and remove the directories that the change left empty. The change itself is done by now."""
+        """Finish, and remove the directories that the change left empty. Its files are done by now."""
         await self._finish(landings, number)
         try:
             for path in emptied:
@@ -276,6 +276,7 @@ class Effects:
             reason=intent.reason,
             warnings=plan.warnings,
             leases=intent.leases,
+            emptied=plan.emptied,
         )
 
     def _disk_change(self, part: Part) -> DiskChange:

@@ -10,7 +10,7 @@ from anyio import to_thread
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange, digest_of
 from orchestrator.core.decisions.patching import EMPTY, line_hunks
 from orchestrator.core.decisions.recovering import RollForward, SwapBack, Undo, Verdict, judge
-from orchestrator.core.errors import FileBusy, FileNotFound, PathError
+from orchestrator.core.errors import FileBusy, FileNotFound, NotADirectory, PathError
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.files import (
     ChangeAborted,
@@ -21,6 +21,7 @@ from orchestrator.core.events.files import (
     StrayKept,
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.paths import ancestors
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.engine.landings import Apart, Landings
 from orchestrator.engine.observing import Observer
@@ -80,15 +81,15 @@ class Recovery:
         if len(found) > 1:
             for item in found:
                 await self._sweep(item.temp, recorded.seq)
-            await self._remove_made(intent)
+            await self._remove(intent.parents[::-1])
             await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause="crash"))
             return
         await self._close_one(recorded, intent, found[0])
 
-    async def _remove_made(self, intent: ChangeIntended) -> None:
-        """The directories that were made for a change that did not happen, where nothing came into them."""
-        for parent in reversed(intent.parents):
-            await to_thread.run_sync(self._s.workspace.remove_empty, parent)
+    async def _remove(self, directories: tuple[WorkspacePath, ...]) -> None:
+        """Those that a change made and that did not happen, or that it emptied, where nothing is in them."""
+        for directory in directories:
+            await to_thread.run_sync(self._s.workspace.remove_empty, directory)
 
     async def _find(self, item: IntendedPath, temps: dict[str, TempFile]) -> Found:
         temp = temps.pop(item.temp, None) if item.temp else None
@@ -106,11 +107,12 @@ class Recovery:
             case RollForward():
                 await self._settle(main)
                 await self._sweep(temp, recorded.seq)
+                await self._remove(intent.emptied)
                 stats = {main.path: stands.stat}
                 await self._outcome(recorded, await self._applied(recorded.seq, intent, intent.paths, stats))
             case Undo(cause=cause):
                 await self._sweep(temp, recorded.seq)
-                await self._remove_made(intent)
+                await self._remove(intent.parents[::-1])
                 await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=cause))
             case _:
                 diverged, kept = await self._diverged(found)
@@ -147,6 +149,7 @@ class Recovery:
             apart, bytes_met = await self._diverged(msgspec.structs.replace(item, stands=stands))
             diverged.append(apart)
             kept += bytes_met
+        await self._remove(intent.emptied)
         gone = {item.moved_from: item.path for item in intent.paths if item.moved_from is not None}
         landed_paths = tuple(item for item in intent.paths if gone.get(item.path, item.path) in stats)
         events: list[Event] = [ChangeDiverged(change=recorded.seq, paths=tuple(diverged))] if diverged else []
@@ -188,9 +191,17 @@ class Recovery:
 
     async def _settle(self, item: IntendedPath) -> None:
         """What a change did to the names of a path is on the platter."""
-        await to_thread.run_sync(partial(self._s.workspace.sync_directory, item.path))
+        await self._sync_above(item.path)
         if item.moved_from is not None:
-            await to_thread.run_sync(partial(self._s.workspace.sync_directory, item.moved_from))
+            await self._sync_above(item.moved_from)
+
+    async def _sync_above(self, path: WorkspacePath) -> None:
+        """The directory that holds it; where that is gone too, the one that it went from."""
+        for name in (path, *reversed(ancestors(path))):
+            try:
+                return await to_thread.run_sync(self._s.workspace.sync_directory, name)
+            except (FileNotFound, NotADirectory):
+                continue
 
     async def _judged(self, main: IntendedPath, stands: Stands, temp: TempFile | None) -> Verdict:
         if main.directory:

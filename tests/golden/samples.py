@@ -159,7 +159,7 @@ SAMPLES: tuple[Event, ...] = (
 )
 
 GROWN: tuple[Event, ...] = (
-    f.ChangeIntended(operation="edit_file", paths=(INTENDED,), leases=(Seq(36),)),
+    f.ChangeIntended(operation="edit_file", paths=(INTENDED,), leases=(Seq(36),), emptied=(WorkspacePath("src"),)),
     w.OutsideGroupClosed(group=Seq(34), changes=12, also=(Seq(33),)),
     f.FileChangedOutside(
         path=PATH, before=A, after=C, signature=SIGNATURE, mode=0o644, kept=True, by=AGENT, lease=Seq(36)

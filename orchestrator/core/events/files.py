@@ -115,6 +115,7 @@ class ChangeIntended(Event, frozen=True, kw_only=True, tag="change_intended"):
     reason: str = ""
     warnings: tuple[str, ...] = ()
     leases: tuple[Seq, ...] = ()  # of others who held its paths alone
+    emptied: tuple[WorkspacePath, ...] = ()  # directories that go after it, where nothing is left in them
 
 
 class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
