@@ -81,15 +81,22 @@ class Recovery:
         if len(found) > 1:
             for item in found:
                 await self._sweep(item.temp, recorded.seq)
-            await self._remove(intent.parents[::-1])
+            await self._remove_made(intent)
             await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause="crash"))
             return
         await self._close_one(recorded, intent, found[0])
 
-    async def _remove(self, directories: tuple[WorkspacePath, ...]) -> None:
-        """Those that a change made and that did not happen, or that it emptied, where nothing is in them."""
-        for directory in directories:
+    async def _remove_made(self, intent: ChangeIntended) -> None:
+        """The directories that were made for a change that did not happen, where nothing came into them."""
+        for parent in reversed(intent.parents):
+            await to_thread.run_sync(self._s.workspace.remove_empty, parent)
+
+    async def _remove_emptied(self, intent: ChangeIntended) -> None:
+        """The directories that a change was to leave empty, where nothing is left in them."""
+        for directory in intent.emptied:
             await to_thread.run_sync(self._s.workspace.remove_empty, directory)
+        for directory in intent.unmade:
+            await to_thread.run_sync(partial(self._s.workspace.remove_empty, directory, below=False))
 
     async def _find(self, item: IntendedPath, temps: dict[str, TempFile]) -> Found:
         temp = temps.pop(item.temp, None) if item.temp else None
@@ -107,12 +114,12 @@ class Recovery:
             case RollForward():
                 await self._settle(main)
                 await self._sweep(temp, recorded.seq)
-                await self._remove(intent.emptied)
+                await self._remove_emptied(intent)
                 stats = {main.path: stands.stat}
                 await self._outcome(recorded, await self._applied(recorded.seq, intent, intent.paths, stats))
             case Undo(cause=cause):
                 await self._sweep(temp, recorded.seq)
-                await self._remove(intent.parents[::-1])
+                await self._remove_made(intent)
                 await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=cause))
             case _:
                 diverged, kept = await self._diverged(found)
@@ -149,7 +156,7 @@ class Recovery:
             apart, bytes_met = await self._diverged(msgspec.structs.replace(item, stands=stands))
             diverged.append(apart)
             kept += bytes_met
-        await self._remove(intent.emptied)
+        await self._remove_emptied(intent)
         gone = {item.moved_from: item.path for item in intent.paths if item.moved_from is not None}
         landed_paths = tuple(item for item in intent.paths if gone.get(item.path, item.path) in stats)
         events: list[Event] = [ChangeDiverged(change=recorded.seq, paths=tuple(diverged))] if diverged else []
@@ -199,9 +206,10 @@ class Recovery:
         """The directory that holds it; where that is gone too, the one that it went from."""
         for name in (path, *reversed(ancestors(path))):
             try:
-                return await to_thread.run_sync(self._s.workspace.sync_directory, name)
+                await to_thread.run_sync(self._s.workspace.sync_directory, name)
             except (FileNotFound, NotADirectory):
                 continue
+            return
 
     async def _judged(self, main: IntendedPath, stands: Stands, temp: TempFile | None) -> Verdict:
         if main.directory:

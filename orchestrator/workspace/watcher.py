@@ -126,6 +126,7 @@ class InotifyWatcher:
     def _gather(self, kernel: Inotify) -> Hints:
         paths: set[WorkspacePath] = set()
         folders: set[WorkspacePath] = set()
+        came: set[WorkspacePath] = set()
         rescan: OutsideTrigger | None = None
         with self._lock:
             for told in kernel.read():
@@ -149,6 +150,8 @@ class InotifyWatcher:
                 if told.mask & IN_ISDIR:
                     if self._of_folder(told, path):
                         folders.add(WorkspacePath(path))
+                        if told.mask & _CAME:
+                            came.add(WorkspacePath(path))
                 else:
                     paths.add(WorkspacePath(path))
             if rescan is not None:
@@ -156,7 +159,7 @@ class InotifyWatcher:
                 self._enter([""])
             folders |= self._left
             self._left.clear()
-        return Hints(frozenset(paths), frozenset(folders), rescan)
+        return Hints(frozenset(paths), frozenset(folders), rescan, frozenset(came))
 
     def _of_itself(self, told: Told, folder: str) -> None:
         """A watched directory's own end."""
