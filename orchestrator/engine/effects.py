@@ -118,7 +118,10 @@ class Effects:
         for p in plan.parts:
             if p.after is not None and p.data is not None:
                 self._s.contents.put(p.after, p.data, p.document)
-        if not emptying:
+        if len(landings.changes) > 1 and not emptying:
+            # Thousands of leftovers are seen by whoever lists the workspace next, and git is asked right after.
+            await self._s.fenced(partial(self._finish, landings, number))
+        elif not emptying:
             self._s.in_background(partial(self._finish, landings, number))
         return Applied(number, recorded, applied, intended, (*plan.warnings, *landings.warnings))
 

@@ -500,6 +500,24 @@ async def test_a_file_that_changed_under_a_patch_of_several_is_named(free: Runni
             assert tree(free.workspace) == without(b_txt={1: "bob"})
 
 
+async def test_no_temporary_file_is_left_when_a_rollback_of_several_files_is_answered(free: RunningDaemon) -> None:
+    for n in range(200):
+        (free.workspace / f"many{n}.txt").write_text("old\n")
+    with running(free.base):
+        async with free.client() as person:
+            while (await person.status()).health.baseline != "done":
+                pass  # each turn is an answered call
+            await seen(person, free.workspace)
+            head = (await person.status()).head
+            for n in range(200):
+                (free.workspace / f"many{n}.txt").write_text("changed\n")
+            await seen(person, free.workspace)
+            undone = await person.rollback(agent="outside", since=head, globs=["many*"])
+            left = [*free.workspace.rglob(".orchestrator-*")]
+            assert (undone.status, left) == ("applied", [])
+            assert (free.workspace / "many7.txt").read_text() == "old\n"
+
+
 async def test_folders_that_the_undone_work_made_go_where_nothing_is_left(free: RunningDaemon) -> None:
     (free.workspace / "was" / "there").mkdir(parents=True)
     with running(free.base):
@@ -530,6 +548,7 @@ async def test_folders_that_other_hands_made_go_with_the_undo_of_their_files(fre
             undone = await person.rollback(agent="outside", since=head, globs=["moved/**", "was/**"])
             assert undone.status == "applied"
             assert not (free.workspace / "moved").exists()
+            assert [*free.workspace.rglob(".orchestrator-*")] == []
             assert [*(free.workspace / "was").iterdir()] == []
             await agrees(free)
 
