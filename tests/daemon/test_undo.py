@@ -566,3 +566,14 @@ async def test_a_folder_whose_move_a_person_granted_goes_as_well(base: Path) -> 
             await person.approve(waiting.approval or "", approver=code)
             assert (daemon.workspace / "other" / "inner" / "a.txt").read_text() == TEXT
             assert not (daemon.workspace / "tree").exists()
+
+
+async def test_an_empty_folder_is_no_dead_end(free: RunningDaemon) -> None:
+    (free.workspace / "hollow" / "inner").mkdir(parents=True)
+    with running(free.base):
+        async with free.client("alice") as alice:
+            with pytest.raises(RemoteError) as refused:
+                await alice.delete_file("hollow")
+            assert "moved onto it" in (refused.value.hint or "")
+            assert (await alice.move_file("src", "hollow")).status == "applied"
+            assert (free.workspace / "hollow" / "c.txt").read_text() == TEXT
