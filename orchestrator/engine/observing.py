@@ -168,9 +168,23 @@ class Observer:
             )
         if self._is_new(path):
             return FileCreatedOutside(
-                path=path, after=digest, signature=signature, mode=mode, kept=keep, by=by, lease=lease
+                path=path,
+                after=digest,
+                signature=signature,
+                mode=mode,
+                kept=keep,
+                by=by,
+                lease=lease,
+                parents=self._came_with(path),
             )
         return FilesFound(entries=(FoundFile(path, signature, mode, digest, keep),))
+
+    def _came_with(self, path: WorkspacePath) -> tuple[WorkspacePath, ...]:
+        """The directories above it that came in the same burst, and those below them."""
+        came = self.group.came if self.group is not None else ()
+        above = ancestors(path)
+        first = next((number for number, folder in enumerate(above) if folder in came), len(above))
+        return above[first:]
 
     def _removed(self, path: WorkspacePath, entry: FileEntry) -> FileRemovedOutside:
         by, lease = self._held(path)

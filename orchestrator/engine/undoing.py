@@ -101,6 +101,7 @@ class Undoer:
                 chosen=chosen.keys,
                 others_work=others,
                 touched=touched,
+                folders=chosen.folders,
             )
             try:
                 return await self._changer.carry(command, wanted)
