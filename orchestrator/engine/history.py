@@ -22,7 +22,7 @@ from orchestrator.core.text.diff import counts, diff, unified
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.observing import Observer, required
+from orchestrator.engine.observing import UNNOTED, Observer, Present, notices, required
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.positions import position
 from orchestrator.engine.services import Services
@@ -48,7 +48,7 @@ class Historian:
         self._s.permit(caller, "list", path)
         before = int(parse_seq(params.cursor, parameter="cursor")) if params.cursor else None
         async with self._s.locks.shared(path):
-            present = await self._observer.look(path, content=False)
+            present = await self._observer.show(path, content=False)
         rows = await self._s.journal.versions(path, limit=params.limit + 1, before=before)
         if not rows and before is None:
             if present.stat is not None and present.stat.kind != "file":
@@ -62,6 +62,7 @@ class Historian:
             path=path,
             versions=tuple(versions),
             cursor=versions[-1].version_id if len(rows) > params.limit else None,
+            notices=notices(present),
         )
 
     async def _version(self, row: VersionRow, *, readable: bool) -> r.FileVersion:
@@ -99,8 +100,8 @@ class Historian:
         path = self._paths.file(params.path)
         self._s.permit(caller, "read", path)
         async with self._s.locks.shared(path):
-            present = await self._observer.look(path, content=True)
-            version = present.entry.version if present.entry else self._s.state.registry.removed_at(path)
+            present = await self._observer.show(path, content=True)
+            version = present.entry.version if present.entry else self._gone(path, present)
             now = Side(version or Seq(0), present.entry.digest if present.entry else None)
             if version is None:
                 required(present)
@@ -129,7 +130,7 @@ class Historian:
             path=path,
             from_version=left.version,
             to_version=right.version,
-            seen=seen if right.digest and hunks else None,
+            seen=seen if right.digest and hunks and right.version else None,
         )
         await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return r.Diff(
@@ -139,7 +140,14 @@ class Historian:
             diff=text,
             added=added,
             removed=removed,
+            notices=notices(present),
         )
+
+    def _gone(self, path: WorkspacePath, present: Present) -> Seq | None:
+        """The version of a file that does not stand there; None if the journal knows none."""
+        if present.unnoted is not None and self._s.state.registry.get(path) is not None:
+            return UNNOTED
+        return self._s.state.registry.removed_at(path)
 
     async def _side(self, path: WorkspacePath, raw: p.Version, now: Side, *, parameter: str) -> Side:
         if raw in ("current", "working"):
@@ -155,7 +163,8 @@ class Historian:
     async def _left(self, path: WorkspacePath, raw: p.Version, right: Side, now: Side) -> Side:
         if raw != "@previous":
             return await self._side(path, raw, now, parameter="from")
-        rows = await self._s.journal.versions(path, limit=1, before=int(right.version))
+        before = None if right is now and right.version == UNNOTED else int(right.version)
+        rows = await self._s.journal.versions(path, limit=1, before=before)
         if not rows:
             return Side(Seq(0), None)
         if rows[0].present and rows[0].digest is None:

@@ -15,6 +15,7 @@ from orchestrator.core.errors import (
     VersionNotKept,
     escaped,
 )
+from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import FileInspected, FileRead, SeenLines
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
@@ -25,7 +26,7 @@ from orchestrator.core.text import tokens
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.observing import Observer, Present, required
+from orchestrator.engine.observing import UNNOTED, Observer, Present, notices, required
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.positions import position
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
@@ -73,7 +74,7 @@ class Reader:
             readable = self._s.readable(caller, path)
             stat = self._s.workspace.stat(path)
             small = stat is not None and stat.kind == "file" and stat.signature.size <= MAX_FILE_BYTES
-            present = await self._observer.look(path, content=readable and small)
+            present = await self._observer.show(path, content=readable and small)
             facts = self._facts(caller, present, readable=readable)
             event = FileInspected(operation=call.operation.name, path=escaped(path))
             await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
@@ -104,7 +105,7 @@ class Reader:
             content_hash=digest if readable else None,
             tags=tags_of(path) if stat.kind == "file" else (),
             sensitivity=self.sensitivity(caller, path),
-            version_id=show(entry.version) if entry else None,
+            version_id=show(entry.version) if entry and entry.version != UNNOTED else None,
             last_change=show(entry.change) if entry and entry.change else None,
             reads=entry.reads if entry else 0,
         )
@@ -128,9 +129,14 @@ class Reader:
     ) -> r.FileText:
         path = self._paths.file(raw_path)
         verdict = self._s.permit(caller, "read", path)
+        told: tuple[str, ...] = ()
         async with self._s.locks.shared(path):
-            if at is None:
-                version, digest, data = await self._present(path)
+            if at is None and isinstance(verdict, NeedApproval):
+                version, digest, data = self._of(await self._observer.look(path, content=True))
+            elif at is None:
+                present = await self._observer.show(path, content=True)
+                version, digest, data = self._of(present)
+                told = notices(present)
             else:
                 version, digest, data = await self._past(caller, path, position(self._s, at, parameter="at", least=1))
             approval = None
@@ -152,10 +158,12 @@ class Reader:
                 max_tokens,
                 approval,
                 past=at is not None,
+                told=told,
             )
 
-    async def _present(self, path: WorkspacePath) -> tuple[Seq, Digest, bytes]:
-        entry, digest, data = required(await self._observer.look(path, content=True))
+    @staticmethod
+    def _of(present: Present) -> tuple[Seq, Digest, bytes]:
+        entry, digest, data = required(present)
         return entry.version, digest, data
 
     async def _past(self, caller: Caller, path: WorkspacePath, at: Seq) -> tuple[Seq, Digest, bytes]:
@@ -221,6 +229,7 @@ class Reader:
         approval: Seq | None,
         *,
         past: bool,
+        told: tuple[str, ...],
     ) -> r.FileText:
         total = document.line_count
         if end is not None and end < start:
@@ -240,13 +249,15 @@ class Reader:
             total_lines=total,
             cut=bool(cut),
         )
-        event = FileRead(
+        event: Event = FileRead(
             operation=call.operation.name,
             seen=seen,
             bytes=len(text),
             tokens=tokens.estimate(text),
             approval=approval,
         )
+        if version == UNNOTED:
+            event = FileInspected(operation=call.operation.name, path=escaped(path))  # no version has these lines
         note = self._s.note if approval is None else self._s.append  # what uses a grant up must be kept
         await note(caller.origin(call), (f"session:{caller.session}", event))
         follow = None
@@ -266,4 +277,5 @@ class Reader:
             content_hash=digest,
             truncated=truncated,
             next=follow,
+            notices=told,
         )
