@@ -20,6 +20,7 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.diff import counts, diff, unified
 from orchestrator.core.text.encoding import Document
+from orchestrator.engine.ancestry import Ancestry
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.observing import UNNOTED, Observer, Present, notices, required
@@ -41,6 +42,7 @@ class Historian:
 
     def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
         self._s, self._observer, self._paths = services, observer, paths
+        self._ancestry = Ancestry(services)
         self._trees = TreeDiffs(services, observer)
 
     async def file_history(self, caller: Caller, call: Call, params: p.FileHistory) -> r.History:
@@ -106,8 +108,8 @@ class Historian:
             if version is None:
                 required(present)
                 raise FileNotFound(path, "the journal knows no file of this name")
-            right = await self._side(path, params.to, now, parameter="to")
-            left = await self._left(path, params.from_, right, now)
+            right = await self._side(caller, path, params.to, now, parameter="to")
+            left = await self._left(caller, path, params.from_, right, now)
             old, new = await self._document(path, left), await self._document(path, right)
         text = unified(
             old.lines,
@@ -149,27 +151,30 @@ class Historian:
             return UNNOTED
         return self._s.state.registry.removed_at(path)
 
-    async def _side(self, path: WorkspacePath, raw: p.Version, now: Side, *, parameter: str) -> Side:
+    async def _side(self, caller: Caller, path: WorkspacePath, raw: p.Version, now: Side, *, parameter: str) -> Side:
         if raw in ("current", "working"):
             return now
         at = position(self._s, raw, parameter=parameter)
         row = await self._s.journal.version_at(path, at)
         if row is None:
             return Side(Seq(0), None)
-        if row.present and row.digest is None:
-            raise VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
-        return Side(row.seq, row.digest)
+        return await self._kept(caller, row)
 
-    async def _left(self, path: WorkspacePath, raw: p.Version, right: Side, now: Side) -> Side:
+    async def _left(self, caller: Caller, path: WorkspacePath, raw: p.Version, right: Side, now: Side) -> Side:
         if raw != "@previous":
-            return await self._side(path, raw, now, parameter="from")
+            return await self._side(caller, path, raw, now, parameter="from")
         before = None if right is now and right.version == UNNOTED else int(right.version)
         rows = await self._s.journal.versions(path, limit=1, before=before)
         if not rows:
             return Side(Seq(0), None)
-        if rows[0].present and rows[0].digest is None:
-            raise VersionNotKept(f"the content of {path} at {show(rows[0].seq)} was never hashed")
-        return Side(rows[0].seq, rows[0].digest)
+        return await self._kept(caller, rows[0])
+
+    async def _kept(self, caller: Caller, row: VersionRow) -> Side:
+        """One version that the caller may be shown."""
+        if row.present and row.digest is None:
+            raise VersionNotKept(f"the content of {row.path} at {show(row.seq)} was never hashed")
+        await self._ancestry.permit(caller, row)
+        return Side(row.seq, row.digest)
 
     async def _document(self, path: WorkspacePath, side: Side) -> Document:
         if side.digest is None:

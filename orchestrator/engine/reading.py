@@ -25,6 +25,7 @@ from orchestrator.core.projections.tags import tags_of
 from orchestrator.core.text import tokens
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.excerpt import fit, render
+from orchestrator.engine.ancestry import Ancestry
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.observing import UNNOTED, Observer, Present, notices, required
 from orchestrator.engine.paths import Paths
@@ -52,6 +53,7 @@ class Reader:
 
     def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
         self._s, self._observer, self._paths = services, observer, paths
+        self._ancestry = Ancestry(services)
 
     async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
         return await self._read(
@@ -172,6 +174,7 @@ class Reader:
             raise await self._absent(caller, path, at, row)
         if row.digest is None:
             raise VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
+        await self._ancestry.permit(caller, row)
         return row.seq, row.digest, await self._s.contents.need(row.digest, f"{path} at {show(at)}")
 
     async def _absent(self, caller: Caller, path: WorkspacePath, at: Seq, row: VersionRow | None) -> FileNotFound:

@@ -19,6 +19,7 @@ from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text import tokens
 from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
 from orchestrator.core.treediff import Difference, Tree, differences, gone_and_come
+from orchestrator.engine.ancestry import Ancestry
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.positions import position, settled, tree
@@ -57,6 +58,7 @@ class TreeDiffs:
 
     def __init__(self, services: Services, observer: Observer) -> None:
         self._s, self._observer = services, observer
+        self._ancestry = Ancestry(services)
 
     async def diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
         """One page. `current` and `working` are positions from the first page on."""
@@ -169,6 +171,9 @@ class TreeDiffs:
         """How a file changed; or only that it did, and why no more is said."""
         if not self._s.readable(caller, item.path):
             return _named(item, "policy")
+        for row in (item.old, item.new):
+            if row is not None and not await self._ancestry.readable(caller, row):
+                return _named(item, "policy")
         try:
             old, new = await self._state(item.old), await self._state(item.new)
         except VersionNotKept:
