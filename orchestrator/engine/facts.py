@@ -62,9 +62,10 @@ class FactFinder:
             raise ParameterInvalid("base", "must be '@N' for a change of several files")
         if wanted.base is not None:
             base = await self._named_base(wanted.base, path, readable=self._s.readable(wanted.caller, path))
-            row = await self._s.journal.version_at(path, base.version)
-            if row is not None:
-                await self._ancestry.permit(wanted.caller, row)
+            if present.entry is None or present.entry.version != base.version:
+                row = await self._s.journal.version_at(path, base.version)
+                if row is not None:
+                    await self._ancestry.permit(wanted.caller, row)
             return base
         session = self._s.state.sessions.get(wanted.caller.session)
         implied = implied_base(command.base_rule, session.seen.get(path) if session else None)
