@@ -61,8 +61,9 @@ class FactFinder:
         if wanted.base is not None and len(command.based) > 1 and not _is_version(wanted.base):
             raise ParameterInvalid("base", "must be '@N' for a change of several files")
         if wanted.base is not None:
-            base = await self._named_base(wanted.base, path, readable=self._s.readable(wanted.caller, path))
-            if present.entry is None or present.entry.version != base.version:
+            readable = self._s.readable(wanted.caller, path)  # else no outcome tells of the content anyway
+            base = await self._named_base(wanted.base, path, readable=readable)
+            if readable and (present.entry is None or present.entry.version != base.version):
                 row = await self._s.journal.version_at(path, base.version)
                 if row is not None:
                     await self._ancestry.permit(wanted.caller, row)
