@@ -237,7 +237,8 @@ class Recovery:
             stat = stats.get(item.path) if item.after is not None or item.directory else None
             entry = self._s.state.registry.get(item.path)
             before = next((other.before for other in items if other.path == item.renamed_from), item.before)
-            hunks, binary = ((), False) if item.path in moved else await self._hunks(before, item)
+            gone = item.path in moved and (item.after is None or item.moved_from is not None)
+            hunks, binary = ((), False) if gone else await self._hunks(before, item)
             paths.append(
                 PathChange(
                     path=item.path,

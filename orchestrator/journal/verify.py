@@ -206,7 +206,7 @@ class _Walk:
         """Contents that events speak of as kept, that are not there, and that nobody took out."""
         for digest, seq in self._named.items():
             if digest not in self._present:
-                self._note(f"the content {digest}, which event @{seq} names, is missing")
+                self._note(f"the content {digest}, which event @{seq} names, is missing; a backup may have it")
                 yield
 
     def _table_problems(self) -> Iterator[None]:

@@ -359,6 +359,58 @@ async def test_a_folder_is_moved_edited_and_moved_back(free: RunningDaemon) -> N
         await agrees(free)
 
 
+@pytest.mark.parametrize(
+    ("moves", "files"),
+    [
+        pytest.param(
+            (("src/c.txt", "d4/x/c.txt"), ("a.txt", "src/c.txt")),
+            {("a.txt", "moved", "src/c.txt"), ("src/c.txt", "moved", "d4/x/c.txt")},
+            id="a chain",
+        ),
+        pytest.param(
+            (("a.txt", "t.txt"), ("b.txt", "a.txt"), ("t.txt", "b.txt")),
+            {("a.txt", "moved", "b.txt"), ("b.txt", "moved", "a.txt")},
+            id="two that changed places",
+        ),
+    ],
+)
+async def test_files_that_took_each_others_places_go_back_and_forth(
+    free: RunningDaemon, moves: tuple[tuple[str, str], ...], files: set[tuple[str, str, str]]
+) -> None:
+    """Each stays the file that it was: by its lines' authors, by what is told, and when the undo is undone."""
+    names = ("a.txt", "b.txt", "src/c.txt")
+    for name in names:
+        (free.workspace / name).write_text(f"this is {name}\n" + TEXT)
+    start = tree(free.workspace)
+    with running(free.base):
+        async with free.client("alice") as alice, free.client("bob") as bob:
+            await edit(alice, "src/c.txt", 3, "alice")
+            given = tree(free.workspace)
+            for source, target in moves:
+                assert (await bob.move_file(source, target)).status == "applied"
+            moved = tree(free.workspace)
+        async with free.client() as person:
+            preview = await person.rollback(agent="bob", preview=True)
+            assert {(item.path, item.status, item.moved_from) for item in preview.files} == files
+            rolled = await person.rollback(agent="bob")
+            assert (rolled.status, rolled.conflicts) == ("applied", ())
+            assert tree(free.workspace) == given
+            for name in names:
+                lines = (await person.blame(name)).ranges
+                assert {(part.kind, part.agent) for part in lines} == (
+                    {("found", None), ("change", "alice")} if name == "src/c.txt" else {("found", None)}
+                )
+            back = await person.revert(rolled.change or "")
+            assert (back.status, back.conflict) == ("applied", None)
+            assert "overlap" not in back.message
+            assert tree(free.workspace) == moved
+            again = await person.revert(back.change or "")
+            assert again.status == "applied"
+            assert tree(free.workspace) == given
+        assert start != given
+        await agrees(free)
+
+
 async def test_one_protected_file_makes_a_whole_folder_ask(daemon: RunningDaemon) -> None:
     (daemon.workspace / "pkg").mkdir()
     (daemon.workspace / "pkg" / "a.txt").write_text("a\n")
