@@ -206,9 +206,6 @@ SELECT value FROM meta WHERE key = ?;
 -- name: set_mark
 INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
--- name: drop_mark
-DELETE FROM meta WHERE key = ? RETURNING value;
-
 -- name: add_snapshot
 INSERT OR REPLACE INTO snapshots (seq, hash, digest, version, data) VALUES (?, ?, ?, ?, ?);
 
@@ -231,6 +228,3 @@ SELECT hash, digest, version, data FROM snapshots WHERE seq = ? AND data IS NOT 
 
 -- name: last_snapshot
 SELECT max(seq) FROM snapshots WHERE data IS NOT NULL;
-
--- name: segment_from
-SELECT last, last_hash FROM segments WHERE first = ?;

@@ -1,4 +1,4 @@
-"""Snapshots in their table, and how far the journal was checked since it was last closed cleanly."""
+"""Snapshots in their table, and the check of the whole journal beside the service."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from orchestrator.journal.reading import Reading
 from orchestrator.journal.schema import open_reader, sql
 from orchestrator.journal.signing import KeyFile
 from orchestrator.journal.vouching import Vouching
-from orchestrator.journal.writer import VOUCHED
-from orchestrator.ports.journal import Snapshot
+from orchestrator.ports.journal import Checked, Snapshot
 
 KEPT = 3
 """Snapshots with their bytes; should the newest be damaged, an older one and a longer tail do."""
@@ -63,18 +62,15 @@ class Snapshots(Reading):
             raise JournalCorrupt(problem)
         return data
 
-    async def checks(self) -> AsyncGenerator[Seq, None]:
-        row = await self._one(self._points, sql("mark"), (VOUCHED,))
+    async def checks(self) -> AsyncGenerator[Checked, None]:
         reader = await to_thread.run_sync(open_reader, self._path)
         try:
-            vouching = Vouching(reader, after=int(row[0]) if row else None, until=self._head)
+            vouching = Vouching(reader, self._archive.folder, until=self._head)
             while await _step(vouching, reader):
-                yield vouching.at
+                yield Checked(vouching.at, tuple(vouching.unread))
         finally:
             reader.close()
-        if row is None or row[0] != str(vouching.at):
-            await self._on_writer("vouched", partial(_mark, str(vouching.at)))
-        yield vouching.at
+        yield Checked(vouching.at, tuple(vouching.unread))
 
 
 async def _step(vouching: Vouching, reader: sqlite3.Connection) -> bool:
@@ -87,7 +83,3 @@ async def _step(vouching: Vouching, reader: sqlite3.Connection) -> bool:
         with CancelScope(shield=True), suppress(JournalCorrupt):
             await slice_
         raise
-
-
-def _mark(value: str, connection: sqlite3.Connection) -> None:
-    connection.execute(sql("set_mark"), (VOUCHED, value))

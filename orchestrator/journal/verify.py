@@ -108,6 +108,7 @@ class _Walk:
             problems=tuple(self._problems),
             unchecked=tuple(self._unchecked()),
             proven=self._seals.proven(whole=not self._problems and not self._unread),
+            unread=max(0, self._end[0] - events) if self._absent else 0,
         )
 
     def _unchecked(self) -> Iterator[str]:
