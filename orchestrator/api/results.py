@@ -360,7 +360,8 @@ class Health(Result, frozen=True, kw_only=True):
     state: Literal["ok", "writes_stopped", "starting"]
     baseline: Literal["running", "done"]
     watching: str = "off"  # "live", "off", or "degraded: …" with the reason
-    verified: str = ""  # the journal: "running", "@N" when all up to there was checked, "failed: …"
+    checked: str = ""  # since this start, chain and pages of the journal: "running", "@N" when they held, "failed: …"
+    whole: str = ""  # what the last journal_verify since this start said of the whole journal; empty: there was none
     notes: tuple[str, ...] = ()
     recovered: int = 0  # changes closed by recovery at this start
     diverged: tuple[str, ...] = ()  # changes whose bytes did not land
@@ -425,6 +426,14 @@ class VerifyAnswer(Result, frozen=True, kw_only=True):
     problems: tuple[str, ...]
     unchecked: tuple[str, ...]
     proven: tuple[str, ...] = ()
+    unread: int = 0  # events that could not be read, since the files that hold them are not there
+
+    @property
+    def verdict(self) -> str:
+        """In words; `ok` alone only where all could be checked that this walk can check."""
+        if not self.ok:
+            return "not ok"
+        return f"ok as far as it could be checked: {self.unread} events not checked" if self.unread else "ok"
 
 
 class RebuildAnswer(Result, frozen=True, kw_only=True):
