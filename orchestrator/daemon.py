@@ -138,7 +138,8 @@ class Daemon:
         )
         stack.push_async_callback(journal.close)
         self._keeper = SqliteKeeper(journal, clock=clock)
-        state = await restored(journal)
+        doubts: list[str] = []
+        state = await restored(journal, doubts)
         disk = KernelDisk()
         workspace = LocalWorkspace(
             config.workspace,
@@ -147,7 +148,7 @@ class Daemon:
             is_own=self._is_own,
             step=self._step,
         )
-        self._notes = workspace.features
+        self._notes = (*workspace.features, *doubts)
         stack.callback(workspace.close)
         if config.watch:
             self._watcher = workspace.watcher()

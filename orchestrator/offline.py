@@ -116,23 +116,27 @@ async def _backup(state_dir: str, directory: str) -> k.BackupAnswer:
         await journal.close()
 
 
-def restore(workspace: str, state_dir: str, directory: str) -> k.RestoreAnswer:
+def restore(workspace: str, state_dir: str, directory: str, *, foreign: bool = False) -> k.RestoreAnswer:
     """Put a backup in the journal's place; the journal before it is moved aside.
 
-    Raises BackupInvalid, DiskFull, WorkspaceHeld; then nothing was changed.
+    `foreign`: one of another journal, too. Raises BackupInvalid, BackupForeign, DiskFull, WorkspaceHeld;
+    then nothing was changed.
     """
     Path(state_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
     with held(workspace, state_dir):
-        manifest, aside = restore_backup(Path(directory).resolve(), Path(state_dir), now_ms=SystemClock().now_ms())
-        mark = MarkFile(_mark(workspace)).read()
+        mark = MarkFile(_mark(workspace)).read_if_readable()
+        of = mark.journal if mark is not None and not foreign else None
+        backup = Path(directory).resolve()
+        manifest, aside = restore_backup(backup, Path(state_dir), now_ms=SystemClock().now_ms(), of=of)
     there = mark is not None and (mark.journal, mark.head, mark.head_hash) == (
         manifest.journal,
         manifest.head,
         manifest.head_hash,
     )
     following = "`orchestrator up` goes on with it" if there or mark is None else "run `orchestrator journal adopt`"
+    other = "; it is another journal than the workspace's" if mark and mark.journal != manifest.journal else ""
     return k.RestoreAnswer(
-        message=f"the journal is the backup's now, at {show(manifest.head)}; {following}",
+        message=f"the journal is the backup's now{other}, at {show(manifest.head)}; {following}",
         journal=manifest.journal,
         head=show(manifest.head),
         known_head=show(mark.head) if mark is not None else None,
@@ -179,8 +183,11 @@ async def _adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
     finally:
         await journal.close()
     file.write(reached)
+    other = ""
+    if known is not None and known.journal != reached.journal:
+        other = f" another journal ({reached.journal[:8]}…) than the workspace had ({known.journal[:8]}…),"
     return k.AdoptAnswer(
-        message=f"adopted at {show(head)}; {files} files that differ are recorded as changed from outside",
+        message=f"adopted{other} at {show(head)}; {files} files that differ are recorded as changed from outside",
         files=files,
         head=show(head),
         known_head=show(known.head) if known is not None else None,

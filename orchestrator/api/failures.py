@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
 from rapidfuzz import fuzz, process
 
 from orchestrator.api.framing import UNREADABLE, Refusal
+from orchestrator.api.odd_text import refused_text
 from orchestrator.api.operations import BY_NAME, PLANNED, Operation
 from orchestrator.api.parameters import EditFile, Params
 from orchestrator.core.errors import (
+    CallerError,
     NotAvailable,
     OrchestratorError,
     ParameterInvalid,
@@ -74,16 +77,22 @@ def parse_params(operation: Operation, raw: bytes | msgspec.Raw) -> Params:
     except msgspec.ValidationError:
         pass  # read it as plain data below, to say what is wrong with it
     except UNREADABLE as error:
-        raise _unreadable(error) from error
+        raise _unreadable(error, raw) from error
     try:
         given = msgspec.json.decode(raw)
     except UNREADABLE as error:
-        raise _unreadable(error) from error
+        raise _unreadable(error, raw) from error
     return params_from(operation, given)
 
 
-def _unreadable(error: Exception) -> ParameterInvalid:
-    return ParameterInvalid("params", f"not JSON: {error}", hint="Send a JSON object, encoded in UTF-8.")
+def _unreadable(error: Exception, raw: bytes | msgspec.Raw) -> CallerError:
+    """What is wrong with parameters that msgspec can't read; Python's own reader lets half a surrogate pair through."""
+    try:
+        given = json.loads(bytes(raw))
+    except (ValueError, RecursionError):
+        given = None
+    odd = refused_text(given) if isinstance(given, dict) else None
+    return odd or ParameterInvalid("params", f"not JSON: {error}", hint="Send a JSON object, encoded in UTF-8.")
 
 
 def params_from(operation: Operation, given: Any) -> Params:

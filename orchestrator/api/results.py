@@ -147,11 +147,12 @@ class SearchResult(Result, frozen=True, kw_only=True):
     partial: bool  # not every file could be searched (too large, changed meanwhile)
     cursor: str | None = None
     versions: dict[str, str] = {}  # path → version_id of each file with a hit
+    notices: tuple[str, ...] = ()
 
 
 class FileText(Result, frozen=True, kw_only=True):
     path: str
-    version_id: str
+    version_id: str  # `@0`: what stands there can't be noted now, and has none; `notices` says why
     start: int  # 1-based; 0 for an empty file
     end: int
     total_lines: int
@@ -163,7 +164,7 @@ class FileText(Result, frozen=True, kw_only=True):
     next: str | None = None  # the exact call that goes on
     redactions: tuple[str, ...] = ()
     unchanged_since: str | None = None
-    notices: tuple[Any, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 class FileVersion(Result, frozen=True, kw_only=True):
@@ -189,6 +190,7 @@ class History(Result, frozen=True, kw_only=True):
     path: str
     versions: tuple[FileVersion, ...]
     cursor: str | None = None
+    notices: tuple[str, ...] = ()
 
 
 FileStatus = Literal["added", "deleted", "modified", "renamed", "mode"]
@@ -227,6 +229,7 @@ class Diff(Result, frozen=True, kw_only=True):
     total_files: int | None = None  # of the tree: all that differ, on this page and others
     unlisted: int = 0  # of those: names that the caller may not see either
     cursor: str | None = None
+    notices: tuple[str, ...] = ()
 
 
 class RecentRead(Result, frozen=True, kw_only=True):
@@ -414,7 +417,8 @@ class Health(Result, frozen=True, kw_only=True):
     state: Literal["ok", "writes_stopped", "starting"]
     baseline: Literal["running", "done"]
     watching: str = "off"  # "live", "off", or "degraded: …" with the reason
-    verified: str = ""  # the journal: "running", "@N" when all up to there was checked, "failed: …"
+    checked: str = ""  # since this start, chain and pages of the journal: "running", "@N" when they held, "failed: …"
+    whole: str = ""  # what the last journal_verify since this start said of the whole journal; empty: there was none
     notes: tuple[str, ...] = ()
     recovered: int = 0  # changes closed by recovery at this start
     diverged: tuple[str, ...] = ()  # changes whose bytes did not land
@@ -479,6 +483,14 @@ class VerifyAnswer(Result, frozen=True, kw_only=True):
     problems: tuple[str, ...]
     unchecked: tuple[str, ...]
     proven: tuple[str, ...] = ()
+    unread: int = 0  # events that could not be read, since the files that hold them are not there
+
+    @property
+    def verdict(self) -> str:
+        """In words; `ok` alone only where all could be checked that this walk can check."""
+        if not self.ok:
+            return "not ok"
+        return f"ok as far as it could be checked: {self.unread} events not checked" if self.unread else "ok"
 
 
 class RebuildAnswer(Result, frozen=True, kw_only=True):

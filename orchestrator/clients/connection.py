@@ -14,6 +14,7 @@ import msgspec
 from orchestrator.api import locations
 from orchestrator.api.feed import METHODS, SUBSCRIBE, FeedEnded, FeedEvent, Subscribe, Subscribed
 from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome
+from orchestrator.api.odd_text import refused_text
 from orchestrator.api.operations import BY_NAME, Operation
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import Result
@@ -81,13 +82,24 @@ class Asked(NamedTuple):
 
 
 def asked(id: int, operation: str, params: Params | Mapping[str, Any]) -> Asked:
-    """Write a call down. Parameters at their defaults are left out; a write gets a `request_id`."""
+    """Write a call down. Parameters at their defaults are left out; a write gets a `request_id`.
+
+    Raises RemoteError, as the daemon would, for a text that no line can carry.
+    """
     known = METHODS.get(operation) or BY_NAME[operation]
     values = _given(params) if isinstance(params, Params) else dict(params)
     request_id = values.get("request_id")
     if request_id is None and known.writes and "request_id" in known.params.__struct_fields__:
         request_id = values["request_id"] = uuid.uuid4().hex
-    request = Request(method=operation, id=id, params=msgspec.Raw(msgspec.json.encode(values)))
+    try:
+        written = msgspec.json.encode(values)
+    except UnicodeEncodeError as error:
+        odd = refused_text(msgspec.to_builtins(values))
+        if odd is None:
+            raise
+        told = Refusal(code=odd.code, message=odd.message, hint=odd.hint, details=dict(odd.details))
+        raise RemoteError(told) from error
+    request = Request(method=operation, id=id, params=msgspec.Raw(written))
     return Asked(id, known, request_id, msgspec.json.encode(request) + b"\n")
 
 

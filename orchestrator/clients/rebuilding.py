@@ -19,10 +19,10 @@ NEW_MODE = 0o644
 
 
 class TargetRefused(CallerError):
-    """A tree is only rebuilt into an empty or new folder outside of the workspace."""
+    """A tree is only rebuilt into an empty or new folder outside of the workspace and of the state directory."""
 
     code = "target_refused"
-    hint = "Name a new folder, or an empty one, outside of the workspace."
+    hint = "Name a new folder, or an empty one, outside of the workspace and of the state directory."
 
 
 class NotWhole(Exception):
@@ -37,17 +37,17 @@ class Target:
 
     @classmethod
     @contextmanager
-    def opened(cls, into: Path, *, workspace: str) -> Iterator[Target]:
+    def opened(cls, into: Path, *, workspace: str, state_dir: str) -> Iterator[Target]:
         """Make the folder, or take an empty one. Raises TargetRefused."""
         into = Path(os.path.abspath(into))  # noqa: PTH100  # `resolve` would follow a link at the end
-        _check_outside(into, workspace)
+        _check_outside(into, workspace, state_dir)
         try:
             into.mkdir(parents=True, exist_ok=True)
             root = os.open(into, _DIRECTORY)
         except OSError as error:
             raise TargetRefused(f"{into} can't be used: {error.strerror}") from error
         try:
-            _check_outside(into, workspace)
+            _check_outside(into, workspace, state_dir)
             if os.listdir(root):
                 raise TargetRefused(f"{into} is not empty")
             yield cls(into, root)
@@ -104,9 +104,10 @@ def _written(handle: int, pieces: Iterable[bytes]) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def _check_outside(into: Path, workspace: str) -> None:
-    """By (device, inode) of every folder above, so that no other spelling or mount of the workspace passes."""
-    root = Path(workspace).stat()
+def _check_outside(into: Path, workspace: str, state_dir: str) -> None:
+    """By (device, inode) of every folder above, so that no other spelling or mount of either passes."""
+    kept = {_identity(Path(state_dir)): f"the state directory, {state_dir}"}
+    kept[_identity(Path(workspace))] = f"the workspace, {workspace}"
     real = into.resolve()
     for folder in (real, *real.parents):
         try:
@@ -115,5 +116,15 @@ def _check_outside(into: Path, workspace: str) -> None:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):
                 continue
             raise TargetRefused(f"{into} can't be used: {error.strerror}") from error
-        if (found.st_dev, found.st_ino) == (root.st_dev, root.st_ino):
-            raise TargetRefused(f"{into} is inside of the workspace, {workspace}")
+        inside = kept.get((found.st_dev, found.st_ino))
+        if inside is not None:
+            raise TargetRefused(f"{into} is inside of {inside}")
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """None: it is not there, so nothing is inside of it."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -142,7 +142,9 @@ def _record(result: r.Result) -> Iterator[str]:
             yield from _verdict(result.ok, f"{escaped(result.source)}: {result.rules} rules")
             yield from table((str(p.line), p.key, p.message) for p in result.problems)
         case r.VerifyAnswer():
-            yield from _verdict(result.ok, f"{result.events} events, {result.blobs} blobs, head {result.head}")
+            colour = ("yellow" if result.unread else "green") if result.ok else "red"
+            found = f"{result.events} events, {result.blobs} blobs, head {result.head}"
+            yield f"{click.style(result.verdict, fg=colour)}: {found}"
             yield from (f"  {escaped(problem)}" for problem in result.problems)
             yield from (f"  proven: {escaped(what)}" for what in result.proven)
             yield from (f"  not checked: {escaped(what)}" for what in result.unchecked)
@@ -215,7 +217,8 @@ def _status(info: r.StatusInfo) -> Iterator[str]:
         ("daemon", f"pid {info.pid}, version {info.version}"),
         ("socket", info.socket),
         ("state dir", info.state_dir),
-        ("journal", f"verified: {health.verified}" if health.verified else ""),
+        ("journal", _checked(health.checked)),
+        ("whole", f"`journal verify`: {health.whole}" if health.whole else "not verified since this start"),
         ("recovered", str(health.recovered) if health.recovered else ""),
         ("diverged", ", ".join(health.diverged)),
     )
@@ -245,6 +248,19 @@ def _session(info: r.SessionInfo) -> Iterator[str]:
         if rows:
             yield f"{title}:"
             yield from (f"  {line}" for line in table(rows))
+
+
+def _checked(checked: str) -> str:
+    """What this run knows of the journal, and no more."""
+    match checked:
+        case "":
+            return ""
+        case "running":
+            return "checked since this start: the last events; the check of the others is running"
+        case _ if checked.startswith("@"):
+            return f"checked since this start: chain up to {checked}, pages; not contents and tables (`journal verify`)"
+        case _:
+            return f"check {checked}"
 
 
 def _verdict(ok: bool, text: str) -> Iterator[str]:

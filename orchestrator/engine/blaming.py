@@ -22,7 +22,7 @@ from orchestrator.engine.approver import approver_of
 from orchestrator.engine.attributing import Attributions, Author
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.catching_up import not_beyond
-from orchestrator.engine.observing import Observer, required
+from orchestrator.engine.observing import Observer, notices, required
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import Services
 
@@ -45,9 +45,10 @@ class Blamer:
                 hint="Ask for its content with read_file; file_history tells who changed it.",
                 details={"path": path, "rule": verdict.rule},
             )
+        told: tuple[str, ...] = ()
         if params.at is None:
             async with self._s.locks.shared(path):
-                row = await self._present(path)
+                row, told = await self._present(path)
         else:
             row = await self._past(path, parse_seq(params.at, parameter="at"))
         await self._refuse_unreadable(row)
@@ -71,14 +72,18 @@ class Blamer:
             end=end,
             total_lines=total,
             ranges=ranges,
+            notices=told,
         )
 
-    async def _present(self, path: WorkspacePath) -> VersionRow:
-        entry, _, _ = required(await self._observer.look(path, content=True))
-        row = await self._s.journal.version_at(path, entry.version)
+    async def _present(self, path: WorkspacePath) -> tuple[VersionRow, tuple[str, ...]]:
+        """The present version; the last one that is known, and a word of it, where the present can't be noted."""
+        present = await self._observer.show(path, content=True)
+        entry, _, _ = required(present)
+        known = self._s.state.registry.get(path) if present.unnoted is not None else entry
+        row = await self._s.journal.version_at(path, known.version) if known is not None else None
         if row is None:
             raise FileNotFound(path, "the journal knows no file of this name")
-        return row
+        return row, notices(present)
 
     async def _past(self, path: WorkspacePath, at: Seq) -> VersionRow:
         row = await self._s.journal.version_at(path, not_beyond(at, self._s.journal.head))

@@ -226,6 +226,8 @@ def approval_request(
         on_seen_whole=plan.on_seen_whole,
         task=intent.task,
         reason=intent.reason,
+        emptied=plan.emptied,
+        unmade=plan.unmade,
     )
 
 

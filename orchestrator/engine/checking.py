@@ -22,8 +22,10 @@ class Checking:
     def __init__(self, services: Services, effects: Effects) -> None:
         self._s, self._effects = services, effects
         self._log = logger("engine")
-        self.verified = "running"
-        """For `status`: `running`, `@N` when everything up to there held, or `failed: …`."""
+        self.checked = "running"
+        """For `status`: `running`, `@N` when the chain up to there and the pages held, or `failed: …`."""
+        self.unread: tuple[str, ...] = ()
+        """Archived files that could not be checked, and why; what needs them fails, all else goes on."""
 
     async def run(self) -> None:
         """Check once. What does not hold stops the writes: nothing is built on a journal nobody can vouch for."""
@@ -31,14 +33,16 @@ class Checking:
         try:
             async with aclosing(self._s.journal.checks()) as slices:
                 async for at in slices:
-                    checked = at
+                    checked, self.unread = at.seq, at.unread
                     await anyio.sleep(PAUSE_S)
         except JournalCorrupt as error:
-            self.verified = f"failed: {error.message}"
+            self.checked = f"failed: {error.message}"
             self._effects.stop(f"the journal is damaged: {error.message}")
             self._log.error("the journal does not hold; writes are stopped", error=error.message, hint=error.hint)
         except OrchestratorError as error:
-            self.verified = f"failed: {error.message}"
+            self.checked = f"failed: {error.message}"
             self._log.error("the journal could not be checked", error=error.message)
         else:
-            self.verified = show(checked)
+            self.checked = show(checked)
+            if self.unread:
+                self._log.warning("archived events can't be read", files=len(self.unread), first=self.unread[0])

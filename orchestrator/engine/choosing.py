@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from orchestrator.core.decisions.lineage import Key
@@ -49,6 +51,7 @@ class Chosen(msgspec.Struct, frozen=True):
 
     keys: frozenset[Key]
     authors: dict[WorkspacePath, frozenset[str | None]]
+    folders: frozenset[WorkspacePath] = frozenset()  # directories that the changes made
 
 
 Made = tuple[WorkspacePath, Seq, str | None]
@@ -72,9 +75,9 @@ class Chooser:
         event = recorded.event
         if isinstance(event, OutsideGroupOpened | OutsideGroupClosed):
             group = event.group if isinstance(event, OutsideGroupClosed) else recorded.seq
-            return _chosen([made async for item in members(self._s.journal, group) for made in _made(item)])
+            return await self._whole([item async for item in members(self._s.journal, group)])
         if isinstance(event, FileChangedOutside | FileCreatedOutside | FileRemovedOutside):
-            return _chosen(list(_made(recorded)))
+            return await self._whole([recorded])
         if not isinstance(event, ChangeIntended | ChangeApplied | ChangeAborted | ChangeDiverged):
             raise RevertImpossible(
                 f"{show(recorded.seq)} changed no file, so there is nothing to revert",
@@ -83,23 +86,24 @@ class Chooser:
         outcome = await self._answers.outcome(recorded)
         if outcome is None or not isinstance(outcome.event, ChangeApplied):
             raise Aborted(f"{show(recorded.seq)} never took effect", hint="There is nothing to revert.")
-        made = list(_made(outcome))
-        if not made:
+        if not _made(outcome):
             raise RevertImpossible(
                 f"{show(recorded.seq)} only made a directory, which holds no content to bring back",
                 hint="Remove the directory yourself if it is not needed.",
             )
-        return _chosen(made)
+        return await self._whole([outcome])
 
     async def span(self, span: Span) -> Chosen:
         """All changes of a span that are still in effect. Raises NothingToChange if there are none."""
         globs = Globs(span.globs) if span.globs else None
         found: dict[Seq, list[Made]] = {}
+        folders: dict[Seq, frozenset[WorkspacePath]] = {}
         async for recorded in self._s.journal.events(self._filter(span)):
             if _fits(recorded, span):
                 made = [item for item in _made(recorded) if globs is None or globs.match(item[0])]
                 if made:
                     found[_change_of(recorded)] = made
+                folders[_change_of(recorded)] = await self._folders(recorded)
         for change, reverter in (await self._undone()).items():
             if reverter not in found:  # else both are undone, one after the other
                 found.pop(change, None)
@@ -107,7 +111,24 @@ class Chooser:
             raise NothingToChange(
                 "no change that is still in effect fits", hint="`orchestrator log` or journal_query show what there is."
             )
-        return _chosen([item for made in found.values() for item in made])
+        return _chosen([item for made in found.values() for item in made], folders.values())
+
+    async def _whole(self, events: list[Recorded]) -> Chosen:
+        """All that these events did."""
+        made = [made for recorded in events for made in _made(recorded)]
+        return _chosen(made, [await self._folders(recorded) for recorded in events])
+
+    async def _folders(self, recorded: Recorded) -> frozenset[WorkspacePath]:
+        """The directories that were made for a change, or came with it."""
+        match recorded.event:
+            case FileCreatedOutside(parents=parents):
+                return frozenset(parents)
+            case ChangeApplied(change=change, paths=paths) if any(item.before is None for item in paths):
+                intent = await self._s.journal.event(change)
+                parents = intent.event.parents if intent and isinstance(intent.event, ChangeIntended) else ()
+                return frozenset((*parents, *(item.path for item in paths if item.directory)))
+            case _:
+                return frozenset()
 
     @staticmethod
     def _filter(span: Span) -> EventFilter:
@@ -164,11 +185,12 @@ def _fits(recorded: Recorded, span: Span) -> bool:
     )
 
 
-def _chosen(made: list[Made]) -> Chosen:
+def _chosen(made: list[Made], folders: Iterable[frozenset[WorkspacePath]]) -> Chosen:
     authors: dict[WorkspacePath, set[str | None]] = {}
     for path, _, agent in made:
         authors.setdefault(path, set()).add(agent)
     return Chosen(
         frozenset((path, seq) for path, seq, _ in made),
         {path: frozenset(agents) for path, agents in authors.items()},
+        frozenset[WorkspacePath]().union(*folders),
     )

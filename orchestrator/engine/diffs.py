@@ -85,7 +85,7 @@ class Diffs:
         """One diff of all of them, cut to 120 lines; None for one created or binary file."""
         sources = {item.path: item for item in items}
         left = {item.moved_from for item in items if item.moved_from is not None}
-        touched = [item for item in items if item.path not in left]
+        touched = [item for item in items if item.path not in left or item.after is not None]
         texts: list[str] = []
         for item in touched:
             source = sources.get(item.moved_from) if item.moved_from is not None else item

@@ -98,6 +98,9 @@ class Effects:
                 await self._aborted(plan, intent, number, landings, error)
             raise  # after a sync that failed in `land`, what stands on disk is for recovery to find out
         self._s.step("landed")
+        emptying = bool(plan.emptied or plan.unmade)
+        if emptying:  # before the outcome: what a crash leaves of it is recovery's as long as the intent is open
+            await self._s.fenced(partial(self._empty, landings, number, plan))
         applied = ChangeApplied(
             change=number,
             paths=tuple(_changed(p, stats.get(p.path), self._s.state.registry.get(p.path)) for p in plan.parts),
@@ -117,9 +120,10 @@ class Effects:
         for p in plan.parts:
             if p.after is not None and p.data is not None:
                 self._s.contents.put(p.after, p.data, p.document)
-        if plan.emptied:
-            await self._s.fenced(partial(self._empty, landings, number, plan.emptied))
-        else:
+        if len(landings.changes) > 1 and not emptying:
+            # Thousands of leftovers are seen by whoever lists the workspace next, and git is asked right after.
+            await self._s.fenced(partial(self._finish, landings, number))
+        elif not emptying:
             self._s.in_background(partial(self._finish, landings, number))
         return Applied(number, recorded, applied, intended, (*plan.warnings, *landings.warnings))
 
@@ -220,12 +224,14 @@ class Effects:
             return ()
         return ((read.digest, read.data),)
 
-    async def _empty(self, landings: Landings, number: Seq, emptied: tuple[WorkspacePath, ...]) -> None:
-        """Finish, and remove the directories that the change left empty. The change itself is done by now."""
+    async def _empty(self, landings: Landings, number: Seq, plan: Apply) -> None:
+        """Finish, and remove the directories that the change left empty. Its files are done by now."""
         await self._finish(landings, number)
         try:
-            for path in emptied:
+            for path in plan.emptied:
                 await to_thread.run_sync(self._s.workspace.remove_empty, path)
+            for path in plan.unmade:
+                await to_thread.run_sync(partial(self._s.workspace.remove_empty, path, below=False))
         except WritesStopped as error:
             self.stop(error.message)
             raise
@@ -280,6 +286,8 @@ class Effects:
             warnings=plan.warnings,
             leases=intent.leases,
             settled=plan.settled,
+            emptied=plan.emptied,
+            unmade=plan.unmade,
         )
 
     def _disk_change(self, part: Part) -> DiskChange:

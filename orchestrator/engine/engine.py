@@ -140,7 +140,8 @@ class Engine:
             recovered=lambda: self._recovery.closed,
             watching=lambda: self._watching.health,
             unnamed=lambda: self._watching.unnamed,
-            verified=lambda: self._checking.verified,
+            checking=self._checking,
+            whole=lambda: self._sealer.whole,
         )
         rooms: tuple[object, ...] = (
             reader,

@@ -16,6 +16,7 @@ from orchestrator.core.errors import (
     VersionNotKept,
 )
 from orchestrator.core.ids import WorkspacePath, parse_digest, parse_seq, show
+from orchestrator.engine.ancestry import Ancestry
 from orchestrator.engine.observing import Observer, Present, required
 from orchestrator.engine.services import Services
 from orchestrator.engine.wanted import Wanted
@@ -29,6 +30,7 @@ class FactFinder:
 
     def __init__(self, services: Services, observer: Observer) -> None:
         self._s, self._observer = services, observer
+        self._ancestry = Ancestry(services)
 
     async def find(self, command: Command, wanted: Wanted) -> dict[WorkspacePath, Facts]:
         """Of every path of a command. Raises ParameterInvalid, StaleBase, VersionNotKept, Denied."""
@@ -71,7 +73,13 @@ class FactFinder:
         if wanted.base is not None and len(command.based) > 1 and not _is_version(wanted.base):
             raise ParameterInvalid("base", "must be '@N' for a change of several files")
         if wanted.base is not None:
-            return await self._named_base(wanted.base, path, readable=self._s.readable(wanted.caller, path))
+            readable = self._s.readable(wanted.caller, path)  # else no outcome tells of the content anyway
+            base = await self._named_base(wanted.base, path, readable=readable)
+            if readable and (present.entry is None or present.entry.version != base.version):
+                row = await self._s.journal.version_at(path, base.version)
+                if row is not None:
+                    await self._ancestry.permit(wanted.caller, row)
+            return base
         session = self._s.state.sessions.get(wanted.caller.session)
         implied = implied_base(command.base_rule, session.seen.get(path) if session else None)
         if implied is None:

@@ -203,7 +203,13 @@ class Granter:
                     encoding=item.encoding,
                 )
             )
-        return Apply(parts=tuple(parts), base=request.base, on_seen_whole=request.on_seen_whole)
+        return Apply(
+            parts=tuple(parts),
+            base=request.base,
+            on_seen_whole=request.on_seen_whole,
+            emptied=request.emptied,
+            unmade=request.unmade,
+        )
 
     async def _ask_again(self, approval: Approval, intent: Intent, facts: dict[WorkspacePath, Facts]) -> None:
         """The base moved: a new request if the change still fits, else a conflict."""

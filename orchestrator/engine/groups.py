@@ -12,7 +12,7 @@ from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.files import FileChangedOutside, FileCreatedOutside, FileRemovedOutside
 from orchestrator.core.events.world import OutsideGroupClosed, OutsideGroupOpened, OutsideTrigger
-from orchestrator.core.ids import Seq, show
+from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter, Journal
 
@@ -34,6 +34,8 @@ class Group:
         self._s, self._trigger = services, trigger
         self.expected = 0
         """How many changes are likely to come; more than one opens the group with the first of them."""
+        self.came: set[WorkspacePath] = set()
+        """The directories that other hands made, or moved to where they stand, in this burst."""
         self._seq: Seq | None = None
         self._changes = 0
         self._also: list[Seq] = []

@@ -20,10 +20,11 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.diff import counts, diff, unified
 from orchestrator.core.text.encoding import Document
+from orchestrator.engine.ancestry import Ancestry
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.merges import told
-from orchestrator.engine.observing import Observer, required
+from orchestrator.engine.observing import UNNOTED, Observer, Present, notices, required
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.positions import position
 from orchestrator.engine.services import Services
@@ -42,6 +43,7 @@ class Historian:
 
     def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
         self._s, self._observer, self._paths = services, observer, paths
+        self._ancestry = Ancestry(services)
         self._trees = TreeDiffs(services, observer)
 
     async def file_history(self, caller: Caller, call: Call, params: p.FileHistory) -> r.History:
@@ -49,7 +51,7 @@ class Historian:
         self._s.permit(caller, "list", path)
         before = int(parse_seq(params.cursor, parameter="cursor")) if params.cursor else None
         async with self._s.locks.shared(path):
-            present = await self._observer.look(path, content=False)
+            present = await self._observer.show(path, content=False)
         rows = await self._s.journal.versions(path, limit=params.limit + 1, before=before)
         if not rows and before is None:
             if present.stat is not None and present.stat.kind != "file":
@@ -63,6 +65,7 @@ class Historian:
             path=path,
             versions=tuple(versions),
             cursor=versions[-1].version_id if len(rows) > params.limit else None,
+            notices=notices(present),
         )
 
     async def _version(self, row: VersionRow, *, readable: bool) -> r.FileVersion:
@@ -100,14 +103,14 @@ class Historian:
         path = self._paths.file(params.path)
         self._s.permit(caller, "read", path)
         async with self._s.locks.shared(path):
-            present = await self._observer.look(path, content=True)
-            version = present.entry.version if present.entry else self._s.state.registry.removed_at(path)
+            present = await self._observer.show(path, content=True)
+            version = present.entry.version if present.entry else self._gone(path, present)
             now = Side(version or Seq(0), present.entry.digest if present.entry else None)
             if version is None:
                 required(present)
                 raise FileNotFound(path, "the journal knows no file of this name")
-            right = await self._side(path, params.to, now, parameter="to")
-            left = await self._left(path, params.from_, right, now)
+            right = await self._side(caller, path, params.to, now, parameter="to")
+            left = await self._left(caller, path, params.from_, right, now)
             old, new = await self._document(path, left), await self._document(path, right)
         text = unified(
             old.lines,
@@ -130,7 +133,7 @@ class Historian:
             path=path,
             from_version=left.version,
             to_version=right.version,
-            seen=seen if right.digest and hunks else None,
+            seen=seen if right.digest and hunks and right.version else None,
         )
         await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return r.Diff(
@@ -141,6 +144,7 @@ class Historian:
             added=added,
             removed=removed,
             merge=await self._merged(path, right.version),
+            notices=notices(present),
         )
 
     async def _merged(self, path: WorkspacePath, version: Seq) -> tuple[r.MergeText, ...]:
@@ -150,26 +154,36 @@ class Historian:
             return ()
         return told([region for region in recorded.event.settled if region.path == path])
 
-    async def _side(self, path: WorkspacePath, raw: p.Version, now: Side, *, parameter: str) -> Side:
+    def _gone(self, path: WorkspacePath, present: Present) -> Seq | None:
+        """The version of a file that does not stand there; None if the journal knows none."""
+        if present.unnoted is not None and self._s.state.registry.get(path) is not None:
+            return UNNOTED
+        return self._s.state.registry.removed_at(path)
+
+    async def _side(self, caller: Caller, path: WorkspacePath, raw: p.Version, now: Side, *, parameter: str) -> Side:
         if raw in ("current", "working"):
             return now
         at = position(self._s, raw, parameter=parameter)
         row = await self._s.journal.version_at(path, at)
         if row is None:
             return Side(Seq(0), None)
-        if row.present and row.digest is None:
-            raise VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
-        return Side(row.seq, row.digest)
+        return await self._kept(caller, row)
 
-    async def _left(self, path: WorkspacePath, raw: p.Version, right: Side, now: Side) -> Side:
+    async def _left(self, caller: Caller, path: WorkspacePath, raw: p.Version, right: Side, now: Side) -> Side:
         if raw != "@previous":
-            return await self._side(path, raw, now, parameter="from")
-        rows = await self._s.journal.versions(path, limit=1, before=int(right.version))
+            return await self._side(caller, path, raw, now, parameter="from")
+        before = None if right is now and right.version == UNNOTED else int(right.version)
+        rows = await self._s.journal.versions(path, limit=1, before=before)
         if not rows:
             return Side(Seq(0), None)
-        if rows[0].present and rows[0].digest is None:
-            raise VersionNotKept(f"the content of {path} at {show(rows[0].seq)} was never hashed")
-        return Side(rows[0].seq, rows[0].digest)
+        return await self._kept(caller, rows[0])
+
+    async def _kept(self, caller: Caller, row: VersionRow) -> Side:
+        """One version that the caller may be shown."""
+        if row.present and row.digest is None:
+            raise VersionNotKept(f"the content of {row.path} at {show(row.seq)} was never hashed")
+        await self._ancestry.permit(caller, row)
+        return Side(row.seq, row.digest)
 
     async def _document(self, path: WorkspacePath, side: Side) -> Document:
         if side.digest is None:

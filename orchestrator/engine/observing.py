@@ -8,7 +8,16 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.core.content import FoundFile
-from orchestrator.core.errors import DiskFull, FileNotFound, NotAFile, NotARegularFile, SymlinkRefused, WritesStopped
+from orchestrator.core.errors import (
+    DiskFull,
+    FileNotFound,
+    NotAFile,
+    NotARegularFile,
+    OrchestratorError,
+    SymlinkRefused,
+    WritesStopped,
+    escaped,
+)
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import (
     FileChangedOutside,
@@ -30,6 +39,9 @@ Holder = Callable[[WorkspacePath], tuple[AgentName, Seq] | None]
 
 TRIES = 8
 
+UNNOTED = Seq(0)
+"""Instead of a version: no file ever has this one, so it is no base of a change."""
+
 MOST_LONE = 1000
 """Noted changes whose hints are still to come."""
 
@@ -45,6 +57,20 @@ class Present(msgspec.Struct, frozen=True):
     stat: FileStat | None
     entry: FileEntry | None
     data: bytes | None  # the content, if it was asked for and a file is there
+    unnoted: OrchestratorError | None = None  # why the journal can't take it now: `entry` has no version then
+
+
+def notices(present: Present) -> tuple[str, ...]:
+    """What an answer has to say of a file that the journal can't take now."""
+    if present.unnoted is None:
+        return ()
+    return (
+        (
+            f"{escaped(present.path)} was changed by another program, and the journal can't note that now "
+            f"({present.unnoted.code}): what stands there has no version yet. It is noted when there is room again; "
+            "read it anew before you change it."
+        ),
+    )
 
 
 def required(present: Present) -> tuple[FileEntry, Digest, bytes]:
@@ -86,6 +112,25 @@ class Observer:
             except StreamMoved:
                 continue
         return await self._look(path, content=content, keep=keep)
+
+    async def show(self, path: WorkspacePath, *, content: bool) -> Present:
+        """As `look`, for answers that only show: they go on while the journal can take nothing.
+
+        What it can't take then comes with the reason, and without a version (0). Nothing may be built on it.
+        """
+        try:
+            return await self.look(path, content=content)
+        except (DiskFull, WritesStopped) as error:
+            return await self._unnoted(path, error, content=content)
+
+    async def _unnoted(self, path: WorkspacePath, why: OrchestratorError, *, content: bool) -> Present:
+        stat = self._s.workspace.stat(path)
+        if stat is None or stat.kind != "file" or not content:
+            return Present(path, stat, None, None, why)
+        read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=MAX_FILE_BYTES))
+        self._s.contents.put(read.digest, read.data)
+        entry = FileEntry(path, UNNOTED, read.digest, read.stat.signature, read.stat.mode, kept=False)
+        return Present(path, read.stat, entry, read.data, why)
 
     async def _look(self, path: WorkspacePath, *, content: bool, keep: bool) -> Present:
         entry = self._s.state.registry.get(path)
@@ -168,9 +213,23 @@ class Observer:
             )
         if self._is_new(path):
             return FileCreatedOutside(
-                path=path, after=digest, signature=signature, mode=mode, kept=keep, by=by, lease=lease
+                path=path,
+                after=digest,
+                signature=signature,
+                mode=mode,
+                kept=keep,
+                by=by,
+                lease=lease,
+                parents=self._came_with(path),
             )
         return FilesFound(entries=(FoundFile(path, signature, mode, digest, keep),))
+
+    def _came_with(self, path: WorkspacePath) -> tuple[WorkspacePath, ...]:
+        """The directories above it that came in the same burst, and those below them."""
+        came = self.group.came if self.group is not None else ()
+        above = ancestors(path)
+        first = next((number for number, folder in enumerate(above) if folder in came), len(above))
+        return above[first:]
 
     def _removed(self, path: WorkspacePath, entry: FileEntry) -> FileRemovedOutside:
         by, lease = self._held(path)

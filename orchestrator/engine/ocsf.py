@@ -182,7 +182,7 @@ def _applied(event: ChangeApplied, entry: r.JournalEntry) -> Iterator[Activity]:
     """A move is one activity, though it changes two paths."""
     left = {change.moved_from for change in event.paths if change.moved_from is not None}
     for change, shown in zip(event.paths, entry.paths, strict=True):
-        if change.path in left:
+        if change.path in left and change.after is None:
             continue
         if change.directory:
             yield Activity(activity=CREATE, path=change.path, folder=True)

@@ -22,6 +22,7 @@ from orchestrator.core.policy.rules import Policy
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.baseline import Baseline
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.checking import Checking
 from orchestrator.engine.effects import Effects
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.reservations import Reservations
@@ -59,13 +60,14 @@ class People:
         recovered: Callable[[], int],
         watching: Callable[[], str],
         unnamed: Callable[[], int],
-        verified: Callable[[], str],
+        checking: Checking,
+        whole: Callable[[], str],
     ) -> None:
         self._s, self._observer, self._effects = services, observer, effects
         self._baseline, self._gate, self._facts = baseline, gate, facts
         self._reservations = Reservations(services)
         self._read_policy, self._stop, self._recovered = read_policy, stop, recovered
-        self._watching, self._unnamed, self._verified = watching, unnamed, verified
+        self._watching, self._unnamed, self._checking, self._whole = watching, unnamed, checking, whole
 
     async def status(self, caller: Caller, call: Call, params: p.Status) -> r.StatusInfo:
         pending = self._s.state.pending
@@ -75,6 +77,7 @@ class People:
         stopped = self._effects.stopped or self._s.journal.trouble
         if stopped:
             notes.append(f"writes are stopped: {stopped}")
+        notes += self._checking.unread
         if self._s.unnoted:
             notes.append(f"not in the journal, which could take nothing then: {self._s.unnoted} reads and refusals")
         skipped = ", ".join(f"{count} {why}" for why, count in sorted(self._baseline.skipped.items()) if count)
@@ -115,7 +118,8 @@ class People:
                 state="writes_stopped" if stopped else "ok",
                 baseline="done" if self._baseline.done.is_set() else "running",
                 watching=self._watching(),
-                verified=self._verified(),
+                checked=self._checking.checked,
+                whole=self._whole(),
                 notes=tuple(notes),
                 recovered=self._recovered(),
                 diverged=tuple(map(show, pending.diverged)),

@@ -15,6 +15,7 @@ from orchestrator.core.errors import (
     VersionNotKept,
     escaped,
 )
+from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import FileInspected, FileRead, SeenLines
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
@@ -24,8 +25,9 @@ from orchestrator.core.projections.tags import tags_of
 from orchestrator.core.text import tokens
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.excerpt import fit, render
+from orchestrator.engine.ancestry import Ancestry
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.observing import Observer, Present, required
+from orchestrator.engine.observing import UNNOTED, Observer, Present, notices, required
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.positions import position
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
@@ -51,6 +53,7 @@ class Reader:
 
     def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
         self._s, self._observer, self._paths = services, observer, paths
+        self._ancestry = Ancestry(services)
 
     async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
         return await self._read(
@@ -73,7 +76,7 @@ class Reader:
             readable = self._s.readable(caller, path)
             stat = self._s.workspace.stat(path)
             small = stat is not None and stat.kind == "file" and stat.signature.size <= MAX_FILE_BYTES
-            present = await self._observer.look(path, content=readable and small)
+            present = await self._observer.show(path, content=readable and small)
             facts = self._facts(caller, present, readable=readable)
             event = FileInspected(operation=call.operation.name, path=escaped(path))
             await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
@@ -104,7 +107,7 @@ class Reader:
             content_hash=digest if readable else None,
             tags=tags_of(path) if stat.kind == "file" else (),
             sensitivity=self.sensitivity(caller, path),
-            version_id=show(entry.version) if entry else None,
+            version_id=show(entry.version) if entry and entry.version != UNNOTED else None,
             last_change=show(entry.change) if entry and entry.change else None,
             reads=entry.reads if entry else 0,
         )
@@ -128,9 +131,14 @@ class Reader:
     ) -> r.FileText:
         path = self._paths.file(raw_path)
         verdict = self._s.permit(caller, "read", path)
+        told: tuple[str, ...] = ()
         async with self._s.locks.shared(path):
-            if at is None:
-                version, digest, data = await self._present(path)
+            if at is None and isinstance(verdict, NeedApproval):
+                version, digest, data = self._of(await self._observer.look(path, content=True))
+            elif at is None:
+                present = await self._observer.show(path, content=True)
+                version, digest, data = self._of(present)
+                told = notices(present)
             else:
                 version, digest, data = await self._past(caller, path, position(self._s, at, parameter="at", least=1))
             approval = None
@@ -152,10 +160,12 @@ class Reader:
                 max_tokens,
                 approval,
                 past=at is not None,
+                told=told,
             )
 
-    async def _present(self, path: WorkspacePath) -> tuple[Seq, Digest, bytes]:
-        entry, digest, data = required(await self._observer.look(path, content=True))
+    @staticmethod
+    def _of(present: Present) -> tuple[Seq, Digest, bytes]:
+        entry, digest, data = required(present)
         return entry.version, digest, data
 
     async def _past(self, caller: Caller, path: WorkspacePath, at: Seq) -> tuple[Seq, Digest, bytes]:
@@ -164,6 +174,7 @@ class Reader:
             raise await self._absent(caller, path, at, row)
         if row.digest is None:
             raise VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
+        await self._ancestry.permit(caller, row)
         return row.seq, row.digest, await self._s.contents.need(row.digest, f"{path} at {show(at)}")
 
     async def _absent(self, caller: Caller, path: WorkspacePath, at: Seq, row: VersionRow | None) -> FileNotFound:
@@ -221,6 +232,7 @@ class Reader:
         approval: Seq | None,
         *,
         past: bool,
+        told: tuple[str, ...],
     ) -> r.FileText:
         total = document.line_count
         if end is not None and end < start:
@@ -240,13 +252,15 @@ class Reader:
             total_lines=total,
             cut=bool(cut),
         )
-        event = FileRead(
+        event: Event = FileRead(
             operation=call.operation.name,
             seen=seen,
             bytes=len(text),
             tokens=tokens.estimate(text),
             approval=approval,
         )
+        if version == UNNOTED:
+            event = FileInspected(operation=call.operation.name, path=escaped(path))  # no version has these lines
         note = self._s.note if approval is None else self._s.append  # what uses a grant up must be kept
         await note(caller.origin(call), (f"session:{caller.session}", event))
         follow = None
@@ -266,4 +280,5 @@ class Reader:
             content_hash=digest,
             truncated=truncated,
             next=follow,
+            notices=told,
         )

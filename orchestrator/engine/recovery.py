@@ -10,7 +10,7 @@ from anyio import to_thread
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange, digest_of
 from orchestrator.core.decisions.patching import EMPTY, line_hunks
 from orchestrator.core.decisions.recovering import RollForward, SwapBack, Undo, Verdict, judge
-from orchestrator.core.errors import FileBusy, FileNotFound, PathError
+from orchestrator.core.errors import FileBusy, FileNotFound, NotADirectory, PathError
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.files import (
     ChangeAborted,
@@ -21,6 +21,7 @@ from orchestrator.core.events.files import (
     StrayKept,
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.paths import ancestors
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.engine.landings import Apart, Landings
 from orchestrator.engine.observing import Observer
@@ -90,6 +91,13 @@ class Recovery:
         for parent in reversed(intent.parents):
             await to_thread.run_sync(self._s.workspace.remove_empty, parent)
 
+    async def _remove_emptied(self, intent: ChangeIntended) -> None:
+        """The directories that a change was to leave empty, where nothing is left in them."""
+        for directory in intent.emptied:
+            await to_thread.run_sync(self._s.workspace.remove_empty, directory)
+        for directory in intent.unmade:
+            await to_thread.run_sync(partial(self._s.workspace.remove_empty, directory, below=False))
+
     async def _find(self, item: IntendedPath, temps: dict[str, TempFile]) -> Found:
         temp = temps.pop(item.temp, None) if item.temp else None
         stands = await self._stands(item.path)
@@ -106,6 +114,7 @@ class Recovery:
             case RollForward():
                 await self._settle(main)
                 await self._sweep(temp, recorded.seq)
+                await self._remove_emptied(intent)
                 stats = {main.path: stands.stat}
                 await self._outcome(recorded, await self._applied(recorded.seq, intent, intent.paths, stats))
             case Undo(cause=cause):
@@ -147,6 +156,7 @@ class Recovery:
             apart, bytes_met = await self._diverged(msgspec.structs.replace(item, stands=stands))
             diverged.append(apart)
             kept += bytes_met
+        await self._remove_emptied(intent)
         gone = {item.moved_from: item.path for item in intent.paths if item.moved_from is not None}
         landed_paths = tuple(item for item in intent.paths if gone.get(item.path, item.path) in stats)
         events: list[Event] = [ChangeDiverged(change=recorded.seq, paths=tuple(diverged))] if diverged else []
@@ -188,9 +198,18 @@ class Recovery:
 
     async def _settle(self, item: IntendedPath) -> None:
         """What a change did to the names of a path is on the platter."""
-        await to_thread.run_sync(partial(self._s.workspace.sync_directory, item.path))
+        await self._sync_above(item.path)
         if item.moved_from is not None:
-            await to_thread.run_sync(partial(self._s.workspace.sync_directory, item.moved_from))
+            await self._sync_above(item.moved_from)
+
+    async def _sync_above(self, path: WorkspacePath) -> None:
+        """The directory that holds it; where that is gone too, the one that it went from."""
+        for name in (path, *reversed(ancestors(path))):
+            try:
+                await to_thread.run_sync(self._s.workspace.sync_directory, name)
+            except (FileNotFound, NotADirectory):
+                continue
+            return
 
     async def _judged(self, main: IntendedPath, stands: Stands, temp: TempFile | None) -> Verdict:
         if main.directory:
@@ -218,7 +237,8 @@ class Recovery:
             stat = stats.get(item.path) if item.after is not None or item.directory else None
             entry = self._s.state.registry.get(item.path)
             before = next((other.before for other in items if other.path == item.renamed_from), item.before)
-            hunks, binary = ((), False) if item.path in moved else await self._hunks(before, item)
+            gone = item.path in moved and (item.after is None or item.moved_from is not None)
+            hunks, binary = ((), False) if gone else await self._hunks(before, item)
             paths.append(
                 PathChange(
                     path=item.path,

@@ -14,13 +14,13 @@ from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal, Snapshot
 
 
-async def restored(journal: Journal) -> State:
+async def restored(journal: Journal, doubts: list[str] | None = None) -> State:
     """The state at the journal's head. Raises JournalCorrupt, JournalTooNew for an event that can't be folded.
 
-    A snapshot that is damaged, of another history or of other projections is passed over: an older
-    one does, or the first event.
+    A snapshot that is damaged, altered, of another history or of other projections is passed over: an
+    older one does, or the first event. `doubts` gets a line for each that somebody should know of.
     """
-    state = await _snapshot(journal)
+    state = await _snapshot(journal, doubts if doubts is not None else [])
     await fold(journal, state)
     return state
 
@@ -49,7 +49,7 @@ async def thawed(journal: Journal, snapshot: Snapshot) -> State:
     return thawing.state()
 
 
-async def _snapshot(journal: Journal) -> State:
+async def _snapshot(journal: Journal, doubts: list[str]) -> State:
     version, log = State().version, logger("engine")
     try:
         kept = [item for item in await journal.snapshots() if item.kept and item.seq <= journal.head]
@@ -64,4 +64,5 @@ async def _snapshot(journal: Journal) -> State:
             return await thawed(journal, snapshot)
         except (JournalCorrupt, ValueError) as error:
             log.warning("a snapshot is passed over", seq=snapshot.seq, error=str(error))
+            doubts.append(f"a snapshot was passed over at the start, older events were read instead: {error}")
     return State()

@@ -16,6 +16,7 @@ from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.keeping import CheckpointSigned
 from orchestrator.core.ids import show
+from orchestrator.core.moments import written
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
@@ -40,6 +41,8 @@ class Sealer:
         self._log = logger("sealing")
         self._one_at_a_time = anyio.Lock()
         self._new = 0
+        self.whole = ""
+        """For `status`: what the last verify of this run said."""
         self._some, self._many = anyio.Event(), anyio.Event()
         services.journal.subscribe(self._count)
 
@@ -121,7 +124,9 @@ class Sealer:
 
     async def journal_verify(self, caller: Caller, call: Call, params: p.JournalVerify) -> r.VerifyAnswer:
         checkpoint = parse_checkpoint(params.checkpoint) if params.checkpoint is not None else None
-        return verified(await self._s.journal.verify(checkpoint))
+        answer = verified(await self._s.journal.verify(checkpoint))
+        self.whole = f"{answer.verdict}; up to {answer.head}, {written(self._s.clock.now_ms())}"
+        return answer
 
 
 def checkpoint_of(recorded: Recorded, event: CheckpointSigned) -> Checkpoint:
@@ -147,4 +152,5 @@ def verified(report: VerifyReport) -> r.VerifyAnswer:
         problems=report.problems,
         unchecked=report.unchecked,
         proven=report.proven,
+        unread=report.unread,
     )

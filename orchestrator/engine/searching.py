@@ -23,7 +23,7 @@ from orchestrator.core.text.encoding import decode
 from orchestrator.core.text.excerpt import MAX_LINE
 from orchestrator.core.text.search import Match, Pattern, search
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.observing import Observer, required
+from orchestrator.engine.observing import UNNOTED, Observer, notices, required
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import MAX_FILE_BYTES, OFF_LOOP_BYTES, Services
 from orchestrator.engine.walking import Walker
@@ -123,6 +123,7 @@ class Searcher:
         hits: list[r.Hit] = []
         seen: list[SeenLines] = []
         versions: dict[str, str] = {}
+        told: list[str] = []
         total = sum(counted.total for counted in swept.counts if counted.total > 0)
         more: str | None = None
         for counted in swept.counts:
@@ -134,7 +135,7 @@ class Searcher:
             found = await self._matches(path, pattern, params, refuse=alone)
             if found is None:
                 continue
-            version, lines, matches = found
+            version, lines, matches, notes = found
             if alone:
                 total = len(matches)
                 if params.count_only:
@@ -145,7 +146,9 @@ class Searcher:
             if shown:
                 hits += [_hit(path, match) for match in shown]
                 versions[path] = show(version)
-                seen.append(_seen(path, version, shown, params.context_lines, lines))
+                told += notes
+                if version != UNNOTED:
+                    seen.append(_seen(path, version, shown, params.context_lines, lines))
             if len(left) > room:
                 more = f"{shown[-1].line}:{path}" if shown else params.cursor or _last_cursor(hits)
                 break
@@ -173,15 +176,16 @@ class Searcher:
             partial=swept.unsearched > 0,
             cursor=more,
             versions=versions,
+            notices=tuple(told),
         )
 
     async def _matches(
         self, path: WorkspacePath, pattern: Pattern, params: p.SearchContent, *, refuse: bool
-    ) -> tuple[Seq, int, list[Match]] | None:
+    ) -> tuple[Seq, int, list[Match], tuple[str, ...]] | None:
         """All matching lines of one file as it is now; None if it went away or is no text."""
         async with self._s.locks.shared(path):
             try:
-                present = await self._observer.look(path, content=True)
+                present = await self._observer.show(path, content=True)
             except PathError:
                 if refuse:
                     raise
@@ -206,7 +210,7 @@ class Searcher:
                 max_hits=document.line_count,
             )
             found = await to_thread.run_sync(look) if len(data) > OFF_LOOP_BYTES else look()
-            return entry.version, document.line_count, list(found.hits)
+            return entry.version, document.line_count, list(found.hits), notices(present)
 
 
 def _hit(path: WorkspacePath, match: Match) -> r.Hit:

@@ -40,7 +40,10 @@ class Snapshotter:
         except OrchestratorError:
             known = []  # the start said so already
         version = self._s.state.version
-        self._last = next((item.seq for item in known if item.kept and item.version == version), Seq(0))
+        self._last = next(
+            (item.seq for item in known if item.kept and item.version == version and item.seq <= self._s.state.head),
+            Seq(0),
+        )
         self._s.journal.subscribe(self._count)
         self._look(self._s.state.head)
 

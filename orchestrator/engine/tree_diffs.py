@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.errors import ParameterInvalid, PathError, VersionNotKept
+from orchestrator.core.errors import DiskFull, ParameterInvalid, PathError, VersionNotKept, WritesStopped
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.files import DiffShown, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, show
@@ -19,6 +19,7 @@ from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text import tokens
 from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
 from orchestrator.core.treediff import Difference, Tree, differences, gone_and_come
+from orchestrator.engine.ancestry import Ancestry
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.positions import position, settled, tree
@@ -57,9 +58,13 @@ class TreeDiffs:
 
     def __init__(self, services: Services, observer: Observer) -> None:
         self._s, self._observer = services, observer
+        self._ancestry = Ancestry(services)
 
     async def diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
         """One page. `current` and `working` are positions from the first page on."""
+        told: tuple[str, ...] = ()
+        if params.cursor is None and "working" in (params.from_, params.to):
+            told = await self._survey()
         span = await self._span(caller, params)
         await settled(self._s, max(span.left, span.right))
         left, right = await tree(self._s, span.left), await tree(self._s, span.right)
@@ -73,7 +78,7 @@ class TreeDiffs:
             if not page.takes(item, await self._patch(caller, item, params.context_lines)):
                 break
         await self._s.note(caller.origin(call), *((f"session:{caller.session}", event) for event in page.events()))
-        return page.answer(total=len(found), unlisted=len(found) - len(listed))
+        return page.answer(total=len(found), unlisted=len(found) - len(listed), notices=told)
 
     async def _span(self, caller: Caller, params: p.GetDiff) -> Span:
         if params.cursor is not None:
@@ -82,8 +87,6 @@ class TreeDiffs:
                 raise ParameterInvalid("cursor", "it is not the cursor of an earlier answer")
             left, right = (position(self._s, int(number), parameter="cursor") for number in match.groups()[:2])
             return Span(left, right, match[3])
-        if "working" in (params.from_, params.to):
-            await self._survey()
         if params.from_ == "@previous":
             left = await self._came_in(caller)
         else:
@@ -99,8 +102,11 @@ class TreeDiffs:
             return recorded.seq
         return self._s.journal.head
 
-    async def _survey(self) -> None:
-        """Look at every file that is not as the journal has it; what differs becomes an outside event."""
+    async def _survey(self) -> tuple[str, ...]:
+        """Look at every file that is not as the journal has it; what differs becomes an outside event.
+
+        Notices: while the journal can take nothing, its last versions are compared.
+        """
         scanned = await to_thread.run_sync(self._s.workspace.scan)
         registry = self._s.state.registry
         met = {item.path for item in scanned.files}
@@ -115,6 +121,14 @@ class TreeDiffs:
                     await self._observer.look(path, content=True)
                 except PathError:
                     continue  # too large, or unreadable now: its last known version stands
+                except (DiskFull, WritesStopped) as error:
+                    return (
+                        (
+                            f"the journal can't note what other programs changed ({error.code}): its last versions are "
+                            "compared. get_diff of one path shows what stands there now."
+                        ),
+                    )
+        return ()
 
     async def _moves(self, left: Tree, right: Tree, span: Span) -> list[tuple[WorkspacePath, WorkspacePath]]:
         """Files that went from one path to another in between, also where they were changed on the way."""
@@ -157,6 +171,9 @@ class TreeDiffs:
         """How a file changed; or only that it did, and why no more is said."""
         if not self._s.readable(caller, item.path):
             return _named(item, "policy")
+        for row in (item.old, item.new):
+            if row is not None and not await self._ancestry.readable(caller, row):
+                return _named(item, "policy")
         try:
             old, new = await self._state(item.old), await self._state(item.new)
         except VersionNotKept:
@@ -236,7 +253,7 @@ class Page:
         """That a diff of the tree was shown, and which lines of which file."""
         return [DiffShown(path=_ROOT, from_version=self._span.left, to_version=self._span.right), *self._seen]
 
-    def answer(self, *, total: int, unlisted: int) -> r.Diff:
+    def answer(self, *, total: int, unlisted: int, notices: tuple[str, ...]) -> r.Diff:
         """The page."""
         shown = [file for file in self._files if file.left_out is None]
         return r.Diff(
@@ -250,6 +267,7 @@ class Page:
             total_files=total,
             unlisted=unlisted,
             cursor=None if self._full_after is None else self._span.cursor(self._full_after),
+            notices=notices,
         )
 
 

@@ -30,7 +30,9 @@ class Trees:
         found |= {entry.path for entry in self._s.state.registry.files() if entry.path.startswith(start)}
         if not found:
             raise NothingToChange(
-                f"{directory} holds no file that is tracked", hint="Directories themselves are not kept in history."
+                f"{directory} holds no file that is tracked",
+                hint="Directories themselves are not kept in history. A person can remove an empty one with rmdir; "
+                "files can be written to it, or a folder moved onto it.",
             )
         if len(found) > MOST_FILES:
             raise ParameterInvalid(

@@ -101,6 +101,7 @@ class Undoer:
                 chosen=chosen.keys,
                 others_work=others,
                 touched=touched,
+                folders=chosen.folders,
             )
             try:
                 return await self._changer.carry(command, wanted)
@@ -141,7 +142,7 @@ class Undoer:
         held = {part.path: part.before for part in plan.parts}
         room = SHOWN_DIFF_LINES
         for part in plan.parts:
-            if part.path in left:
+            if part.path in left and part.after is None:
                 continue
             shown = await self._diff(caller, part, held.get(_source(part) or part.path), room)
             room -= shown.count("\n") if shown else 0

@@ -48,6 +48,7 @@ class Watching:
         self._sifter = Sifter(services)
         self._paths: set[WorkspacePath] = set()
         self._folders: set[WorkspacePath] = set()
+        self._folders_came: set[WorkspacePath] = set()
         self._rescan: OutsideTrigger | None = None
         self._unfollowed: dict[WorkspacePath, set[WorkspacePath]] = {}
         self._came = anyio.Event()
@@ -100,6 +101,7 @@ class Watching:
         async for hints in watcher.hints():
             self._paths |= hints.paths
             self._folders |= hints.folders
+            self._folders_came |= hints.came
             if hints.rescan is not None and self._rescan != "overflow":
                 self._rescan = hints.rescan
             if self._observer.group is not None and len(self._paths) > MANY:
@@ -130,8 +132,8 @@ class Watching:
         return bool(self._paths or self._folders or self._unfollowed) or self._rescan is not None
 
     def _taken(self) -> Hints:
-        hints = Hints(frozenset(self._paths), frozenset(self._folders), self._rescan)
-        self._paths, self._folders, self._rescan = set(), set(), None
+        hints = Hints(frozenset(self._paths), frozenset(self._folders), self._rescan, frozenset(self._folders_came))
+        self._paths, self._folders, self._rescan, self._folders_came = set(), set(), None, set()
         return hints
 
     async def _pause(self, patience_s: float) -> None:
@@ -176,6 +178,7 @@ class Watching:
             self._paths |= paths
 
     async def _look(self, hints: Hints, group: Group) -> None:
+        group.came |= hints.came
         for seq in self._observer.hinted(hints):
             group.met_before(seq)
         if hints.rescan is not None:

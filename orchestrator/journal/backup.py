@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from orchestrator.core.errors import DiskFull, JournalCorrupt
+from orchestrator.core.errors import DiskFull, JournalCorrupt, escaped
 from orchestrator.core.events import chain
 from orchestrator.core.keeping import BackupInvalid, BackupRefused
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
@@ -28,6 +29,9 @@ PAGES = 512
 """Copied in one step; writers go on between and during them."""
 
 BLOCK_BYTES = 1024 * 1024
+
+_PART = re.compile(rf"{FOLDER_NAME}/[0-9a-f]{{2}}/[0-9a-f]{{62}}|{ARCHIVE}/[0-9]{{12,}}-[0-9]{{12,}}\.segment\.zst")
+"""What a backup holds beside the database. Nothing else may come into the state directory: there lie policy and key."""
 
 
 class Copied(msgspec.Struct, frozen=True):
@@ -81,6 +85,8 @@ def check_backup(folder: Path) -> tuple[Manifest, VerifyReport]:
     manifest = _manifest(folder)
     for name, copied in manifest.files.items():
         path = folder / name
+        if name != FILE_NAME and not _PART.fullmatch(name):
+            raise BackupInvalid(f"the manifest names {escaped(name)}, which is no part of a journal")
         if not path.resolve().is_relative_to(folder.resolve()):
             raise BackupInvalid(f"the manifest names {name}, which is not in the backup")
         try:

@@ -28,6 +28,7 @@ from orchestrator.journal.seals import Seals
 from orchestrator.journal.snapshots import KEPT
 from orchestrator.ports.journal import (
     EVERYTHING,
+    Checked,
     EventFilter,
     KnownVersion,
     Mention,
@@ -150,9 +151,9 @@ class MemoryJournal:
             raise JournalCorrupt(f"the snapshot at @{seq} is not what its digest says")
         return data
 
-    async def checks(self) -> AsyncGenerator[Seq, None]:
+    async def checks(self) -> AsyncGenerator[Checked, None]:
         await pause()
-        yield self.head
+        yield Checked(self.head)
 
     async def table_difference(self) -> str | None:
         await pause()

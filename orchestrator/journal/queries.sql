@@ -206,9 +206,6 @@ SELECT value FROM meta WHERE key = ?;
 -- name: set_mark
 INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
--- name: drop_mark
-DELETE FROM meta WHERE key = ? RETURNING value;
-
 -- name: add_snapshot
 INSERT OR REPLACE INTO snapshots (seq, hash, digest, version, data) VALUES (?, ?, ?, ?, ?);
 
@@ -216,14 +213,18 @@ INSERT OR REPLACE INTO snapshots (seq, hash, digest, version, data) VALUES (?, ?
 UPDATE snapshots SET data = NULL WHERE data IS NOT NULL AND seq NOT IN (
     SELECT seq FROM snapshots WHERE data IS NOT NULL ORDER BY seq DESC LIMIT ?);
 
+-- name: kept_snapshots
+SELECT seq, version, digest FROM snapshots WHERE data IS NOT NULL ORDER BY seq;
+
+-- name: thin_seals
+DELETE FROM meta WHERE substr(key, 1, length(?)) = ? AND CAST(substr(key, instr(key, ':') + 1) AS INTEGER) NOT IN (
+    SELECT seq FROM snapshots WHERE data IS NOT NULL);
+
 -- name: snapshots
 SELECT seq, hash, digest, version, data IS NOT NULL FROM snapshots ORDER BY seq DESC;
 
 -- name: snapshot_data
-SELECT digest, data FROM snapshots WHERE seq = ? AND data IS NOT NULL;
+SELECT hash, digest, version, data FROM snapshots WHERE seq = ? AND data IS NOT NULL;
 
 -- name: last_snapshot
 SELECT max(seq) FROM snapshots WHERE data IS NOT NULL;
-
--- name: segment_from
-SELECT last, last_hash FROM segments WHERE first = ?;

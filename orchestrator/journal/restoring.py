@@ -11,7 +11,7 @@ from pathlib import Path
 
 from orchestrator.core.errors import DiskFull
 from orchestrator.core.ids import Digest
-from orchestrator.core.keeping import BackupInvalid, BackupRefused
+from orchestrator.core.keeping import BackupForeign, BackupInvalid, BackupRefused
 from orchestrator.journal.backup import Manifest, check_backup, copy_file
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
 from orchestrator.journal.schema import FILE_NAME, open_reader, sql, sync_directory
@@ -23,13 +23,20 @@ PARTS = (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm", FOLDER_NAME, ARCHIVE
 _COMING = "restoring"
 
 
-def restore_backup(backup: Path, state_dir: Path, *, now_ms: int) -> tuple[Manifest, Path | None]:
+def restore_backup(
+    backup: Path, state_dir: Path, *, now_ms: int, of: str | None = None
+) -> tuple[Manifest, Path | None]:
     """Check a backup, copy it beside the journal, then change places. Blocking; nobody may use the journal.
 
-    Answers what was restored, and the folder that the journal before it lies in now.
-    Raises BackupInvalid, DiskFull; then all is as it was.
+    `of`: the id of the only journal that it may be of; None: of any. Answers what was restored, and the
+    folder that the journal before it lies in now. Raises BackupInvalid, BackupForeign, DiskFull; then
+    all is as it was.
     """
     manifest, _ = check_backup(backup)
+    if of is not None and manifest.journal != of:
+        raise BackupForeign(
+            f"{backup} is a backup of another journal ({manifest.journal[:8]}…) than this workspace's ({of[:8]}…)"
+        )
     coming = state_dir / _COMING
     shutil.rmtree(coming, ignore_errors=True)
     try:

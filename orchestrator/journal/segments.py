@@ -145,14 +145,23 @@ def _publish(folder: Path, name: str, data: bytes) -> None:
 def read_segment(folder: Path, segment: Segment) -> SegmentRows:
     """A file's rows, its digest, its chain and its ends checked. Raises ArchiveMissing, JournalCorrupt."""
     path = folder / segment.file
-    data = _data(path, f"events @{segment.first} to @{segment.last}")
-    if _digest(data) != segment.digest:
-        raise JournalCorrupt(f"{path} is not the file that was archived: its digest differs")
-    found = parse_segment(data, path)
+    found = parse_segment(segment_bytes(folder, segment), path)
     ends = (segment.first, segment.last, segment.prev_hash.hex(), segment.last_hash.hex())
     if (found.header.first, found.header.last, found.header.prev_hash, found.header.last_hash) != ends:
         raise JournalCorrupt(f"{path} holds @{found.header.first} to @{found.header.last}, which is another segment")
     return found
+
+
+def segment_bytes(folder: Path, segment: Segment) -> bytes:
+    """A file as it was archived. Raises ArchiveMissing, JournalCorrupt."""
+    path = folder / segment.file
+    data = _data(path, f"events @{segment.first} to @{segment.last}")
+    if _digest(data) != segment.digest:
+        raise JournalCorrupt(
+            f"{path} is not the file that was archived: its digest differs",
+            hint="Put the file back from a backup, under the same name; what needs no event in it goes on.",
+        )
+    return data
 
 
 def parse_segment(data: bytes, path: Path) -> SegmentRows:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
 import threading
 from pathlib import Path
@@ -33,6 +35,27 @@ class KeyFile:
                 self._key = self._load() or self._make()
         return self._key.public_key().public_bytes_raw().hex(), self._key.sign(message).hex()
 
+    def seal(self, message: bytes) -> bytes:
+        """A keyed hash that only who has the key can make (HMAC-SHA-256). Raises SigningKeyUnusable."""
+        with self._lock:
+            if self._secret() is None:
+                self._make()
+            return hmac.digest(self._secret() or b"", message, "sha256")
+
+    def sealed(self, message: bytes, seal: bytes) -> bool:
+        """Whether `seal` made this of these bytes; False also where there is no key. Raises SigningKeyUnusable."""
+        secret = self._secret()
+        return secret is not None and hmac.compare_digest(hmac.digest(secret, message, "sha256"), seal)
+
+    def _secret(self) -> bytes | None:
+        """Of the file's bytes, so that a start need not import `cryptography`."""
+        try:
+            return hashlib.sha256(b"orchestrator snapshot seal 1\n" + self._path.read_bytes()).digest()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._unusable(str(error)) from error
+
     def _load(self) -> Ed25519PrivateKey | None:
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -54,14 +77,19 @@ class KeyFile:
         from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
         key = Ed25519PrivateKey.generate()
-        temp = self._path.with_suffix(".key.new")
+        temp = self._path.with_suffix(f".key.{os.getpid()}-{threading.get_ident()}")
         try:
             handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             with open(handle, "wb") as file:  # a descriptor has no path
                 file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
                 file.flush()
                 os.fsync(file.fileno())
-            temp.rename(self._path)
+            try:
+                os.link(temp, self._path)  # unlike a rename never over a key that another has made meanwhile
+            except FileExistsError:
+                return self._load() or key
+            finally:
+                temp.unlink()
             sync_directory(self._path.parent)
         except OSError as error:
             raise self._unusable(str(error)) from error

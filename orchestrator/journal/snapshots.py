@@ -1,9 +1,8 @@
-"""Snapshots in their table, and how far the journal was checked since it was last closed cleanly."""
+"""Snapshots in their table, and the check of the whole journal beside the service."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import sqlite3
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Callable
@@ -15,17 +14,15 @@ from anyio import CancelScope, to_thread
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.ids import Seq
 from orchestrator.journal.blobs import LEVEL, zstd
+from orchestrator.journal.proving import SEAL, seal_problem, sealed_bytes, unpacked
 from orchestrator.journal.reading import Reading
 from orchestrator.journal.schema import open_reader, sql
+from orchestrator.journal.signing import KeyFile
 from orchestrator.journal.vouching import Vouching
-from orchestrator.journal.writer import VOUCHED
-from orchestrator.ports.journal import Snapshot
+from orchestrator.ports.journal import Checked, Snapshot
 
 KEPT = 3
 """Snapshots with their bytes; should the newest be damaged, an older one and a longer tail do."""
-
-MOST_BYTES = 1 << 30
-"""Of a snapshot, unpacked."""
 
 
 class Snapshots(Reading):
@@ -37,11 +34,14 @@ class Snapshots(Reading):
 
     async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:
         packed = await to_thread.run_sync(zstd.compress, data, LEVEL)
+        seal = await to_thread.run_sync(KeyFile(self._state_dir).seal, sealed_bytes(self._id, snapshot))
 
         def keep(connection: sqlite3.Connection) -> None:
             values = (snapshot.seq, snapshot.hash, snapshot.digest, snapshot.version, packed)
             connection.execute(sql("add_snapshot"), values)
+            connection.execute(sql("set_mark"), (f"{SEAL}{snapshot.seq}", seal.hex()))
             connection.execute(sql("thin_snapshots"), (KEPT,))
+            connection.execute(sql("thin_seals"), (SEAL, SEAL))
 
         await self._on_writer("snapshot", keep)
 
@@ -53,20 +53,24 @@ class Snapshots(Reading):
         row = await self._one(self._contents, sql("snapshot_data"), (seq,))
         if row is None:
             raise JournalCorrupt(f"the snapshot at @{seq} is not there")
-        return await to_thread.run_sync(_unpacked, seq, *row)
+        snapshot = Snapshot(Seq(seq), row[0], row[1], row[2], kept=True)
+        data = await to_thread.run_sync(unpacked, seq, row[1], row[3])
+        seal = await self._one(self._contents, sql("mark"), (f"{SEAL}{seq}",))
+        work = partial(seal_problem, KeyFile(self._state_dir), self._id, snapshot, seal[0] if seal else None)
+        problem = await to_thread.run_sync(work)
+        if problem is not None:
+            raise JournalCorrupt(problem)
+        return data
 
-    async def checks(self) -> AsyncGenerator[Seq, None]:
-        row = await self._one(self._points, sql("mark"), (VOUCHED,))
+    async def checks(self) -> AsyncGenerator[Checked, None]:
         reader = await to_thread.run_sync(open_reader, self._path)
         try:
-            vouching = Vouching(reader, after=int(row[0]) if row else None, until=self._head)
+            vouching = Vouching(reader, self._archive.folder, until=self._head)
             while await _step(vouching, reader):
-                yield vouching.at
+                yield Checked(vouching.at, tuple(vouching.unread))
         finally:
             reader.close()
-        if row is None or row[0] != str(vouching.at):
-            await self._on_writer("vouched", partial(_mark, str(vouching.at)))
-        yield vouching.at
+        yield Checked(vouching.at, tuple(vouching.unread))
 
 
 async def _step(vouching: Vouching, reader: sqlite3.Connection) -> bool:
@@ -79,17 +83,3 @@ async def _step(vouching: Vouching, reader: sqlite3.Connection) -> bool:
         with CancelScope(shield=True), suppress(JournalCorrupt):
             await slice_
         raise
-
-
-def _mark(value: str, connection: sqlite3.Connection) -> None:
-    connection.execute(sql("set_mark"), (VOUCHED, value))
-
-
-def _unpacked(seq: int, digest: bytes, packed: bytes) -> bytes:
-    try:
-        data = zstd.ZstdDecompressor().decompress(packed, max_length=MOST_BYTES)
-    except (zstd.ZstdError, EOFError) as error:
-        raise JournalCorrupt(f"the snapshot at @{seq} can't be read: {error}") from error
-    if hashlib.sha256(data).digest() != digest:
-        raise JournalCorrupt(f"the snapshot at @{seq} is not what its digest says")
-    return data

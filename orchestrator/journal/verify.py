@@ -18,6 +18,7 @@ from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.history import Versions, version_of
 from orchestrator.journal.mark import hash_at
 from orchestrator.journal.ranges import MOST_PROBLEMS, Claim, Part, Pass, Signed
+from orchestrator.journal.replaying import Replay
 from orchestrator.journal.schema import naming_trouble, open_reader, sql
 from orchestrator.journal.seals import Seals
 from orchestrator.journal.segments import ARCHIVE, Archive
@@ -62,6 +63,7 @@ class _Walk:
         self._archive = Archive(path.parent / ARCHIVE)
         self._unread = 0
         self._absent: list[str] = []
+        self._uncompared: list[str] = []
         self._problems: list[str] = []
         self._more = 0
         self._versions = Versions()
@@ -97,6 +99,7 @@ class _Walk:
         self._counted(self._missing_contents())
         self._counted(self._table_problems())
         self._counted(self._request_problems())
+        self._counted(self._snapshot_problems())
         return VerifyReport(
             events=events,
             head=Seq(self._end[0]),
@@ -105,11 +108,13 @@ class _Walk:
             problems=tuple(self._problems),
             unchecked=tuple(self._unchecked()),
             proven=self._seals.proven(whole=not self._problems and not self._unread),
+            unread=max(0, self._end[0] - events) if self._absent else 0,
         )
 
     def _unchecked(self) -> Iterator[str]:
         yield from UNCHECKED
         yield from self._absent
+        yield from self._uncompared
         yield from self._seals.unchecked(Seq(self._end[0]))
         if self._silenced:
             named = ", ".join(f"@{seq}" for seq in sorted(self._silenced)[:10])
@@ -206,7 +211,7 @@ class _Walk:
         """Contents that events speak of as kept, that are not there, and that nobody took out."""
         for digest, seq in self._named.items():
             if digest not in self._present:
-                self._note(f"the content {digest}, which event @{seq} names, is missing")
+                self._note(f"the content {digest}, which event @{seq} names, is missing; a backup may have it")
                 yield
 
     def _table_problems(self) -> Iterator[None]:
@@ -230,6 +235,19 @@ class _Walk:
             if path not in unsure:
                 self._note(f"the mode of {path} at @{seq} in the table is not what the events say")
             yield
+
+    def _snapshot_problems(self) -> Iterator[None]:
+        """What starts begin from, against a replay; without all events, or with wrong ones, there is none."""
+        if self._unread or self._problems:
+            self._uncompared.append(
+                "the snapshots that a start begins from: there is no sound replay to compare them with"
+            )
+            return
+        replay = Replay(self._db, self._archive)
+        for problem in replay.problems():
+            self._note(problem)
+            yield
+        self._uncompared += replay.uncompared
 
     def _page_problems(self) -> Iterator[None]:
         """SQLite's own view: pages, indexes."""

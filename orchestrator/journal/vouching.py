@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
 from orchestrator.core.ids import Seq
+from orchestrator.core.keeping import ArchiveMissing
 from orchestrator.journal.rows import EVENT_COLUMNS, link_problem, origin_of
-from orchestrator.journal.schema import naming_trouble, sql
+from orchestrator.journal.schema import naming_trouble
+from orchestrator.journal.segments import Segment, segment_bytes, segments_of
 
 SLICE = 200
 """Events; about 2 ms of the interpreter's time."""
@@ -17,22 +20,20 @@ HINT = "`orchestrator journal verify` says more; restore a backup."
 
 
 class Vouching:
-    """SQLite's own check of its pages, table by table, then the chain.
+    """The chain from the first event, archived files by their digests, then SQLite's own check of its pages.
 
-    `after`: what was vouched for up to there; then the pages are taken to hold, too. None: nothing was.
+    Nothing that the database says of earlier checks is taken: who can edit an event can edit that, too.
     """
 
-    def __init__(self, reader: sqlite3.Connection, *, after: int | None, until: int) -> None:
-        self._db, self._until = reader, until
-        self._tables: list[str] = []
+    def __init__(self, reader: sqlite3.Connection, folder: Path, *, until: int) -> None:
+        self._db, self._folder, self._until = reader, folder, until
         self._end: tuple[int, bytes] = (0, chain.GENESIS)
+        self._chain = False
+        self.unread: list[str] = []
+        """Archived files whose events could not be checked, and why; the database vouches for their ends."""
         with naming_trouble("the journal"):
-            if after is None:
-                names = reader.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
-                self._tables = [name for (name,) in names if not name.startswith("sqlite_")]
-            elif after:
-                row = reader.execute("SELECT hash FROM events WHERE seq = ?", (after,)).fetchone()
-                self._end = (after, row[0]) if row else (0, chain.GENESIS)
+            names = reader.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+            self._tables = [name for (name,) in names if not name.startswith("sqlite_")]
 
     @property
     def at(self) -> Seq:
@@ -45,10 +46,12 @@ class Vouching:
         A table's pages are one slice, in SQLite's own code, which lets other threads run.
         """
         with naming_trouble("the journal"):
+            if not self._chain:
+                self._chain = not self._events()
+                return True
             if self._tables:
                 self._pages(self._tables.pop())
-                return True
-            return self._events()
+            return bool(self._tables)
 
     def _pages(self, table: str) -> None:
         (finding,) = self._db.execute(f"PRAGMA quick_check({table})").fetchone()
@@ -56,18 +59,37 @@ class Vouching:
             raise JournalCorrupt(f"the journal's file is damaged, in the table {table}: {finding}", hint=HINT)
 
     def _events(self) -> bool:
+        """A slice of the chain, or one archived file; False: there is no more."""
+        if self._end[0] >= self._until:
+            return False
+        segment = next((item for item in segments_of(self._db) if item.first == self._end[0] + 1), None)
+        if segment is not None:
+            self._archived(segment)
+            return True
         statement = f"SELECT {EVENT_COLUMNS} FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
         rows = self._db.execute(statement, (self._end[0], self._until, SLICE)).fetchall()
+        if rows and rows[0][0] > self._end[0] + 1 and self._archived_from(self._end[0] + 1):
+            return True  # moved to a file between the two queries
         for row in rows:
-            if row[0] != self._end[0] + 1:
-                self._skip_archived()
             problem = link_problem(row, origin_of(row), self._end)
             if problem is not None:
                 raise JournalCorrupt(problem, hint=HINT)
             self._end = row[0], row[17]
-        return self._end[0] < self._until and bool(rows)
+        if not rows:
+            raise JournalCorrupt(f"the events from @{self._end[0] + 1} to @{self._until} are missing", hint=HINT)
+        return True
 
-    def _skip_archived(self) -> None:
-        """Events in a file: the table of segments says on what the next one hangs."""
-        while (segment := self._db.execute(sql("segment_from"), (self._end[0] + 1,)).fetchone()) is not None:
-            self._end = segment[0], segment[1]
+    def _archived_from(self, seq: int) -> bool:
+        return any(item.first == seq for item in segments_of(self._db))
+
+    def _archived(self, segment: Segment) -> None:
+        """A file is what was archived if its digest is that; its chain was checked before it was written."""
+        if segment.prev_hash != self._end[1]:
+            raise JournalCorrupt(
+                f"the archived events @{segment.first} to @{segment.last} do not follow @{self._end[0]}", hint=HINT
+            )
+        try:
+            segment_bytes(self._folder, segment)
+        except (ArchiveMissing, JournalCorrupt) as error:
+            self.unread.append(f"events @{segment.first} to @{segment.last} can't be read: {error.message}")
+        self._end = segment.last, segment.last_hash

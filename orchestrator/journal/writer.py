@@ -24,12 +24,6 @@ from orchestrator.ports.machine import Clock, Entropy, Step
 
 Deliver = Callable[[list[tuple["Job", Outcome]]], None]
 
-CLOSED = "closed"
-"""A row of `meta` that is there while no daemon has the journal open and the last one closed it."""
-
-VOUCHED = "vouched"
-"""A row of `meta`: up to which event all was checked since the last stop that was no clean one."""
-
 NO_SPACE = "the disk that holds the journal is full"
 
 MEND = "Reads go on. Mend the disk, then restart the daemon: it reads again what is there."
@@ -74,8 +68,6 @@ class Writer:
         with naming_trouble("the journal"):
             connection.execute("BEGIN IMMEDIATE")
             (self._epoch,) = connection.execute(sql("next_epoch")).fetchone()
-            if connection.execute(sql("drop_mark"), (CLOSED,)).fetchone() is None:
-                connection.execute(sql("drop_mark"), (VOUCHED,)).fetchone()
             connection.execute("COMMIT")
             last = connection.execute(sql("last_event")).fetchone()
         head, tip = last or (0, chain.GENESIS)
@@ -111,7 +103,6 @@ class Writer:
             self._thread.join()
         if self._broken is None:
             self._has_room()
-            self._mark_closed()
         self._db.close()  # SQLite's last connection checkpoints and removes the log
 
     # --- the thread -------------------------------------------------------------------
@@ -157,16 +148,6 @@ class Writer:
         else:
             self._step(f"errand_committed:{errand.name}")
             errand.done.set_result(None)
-
-    def _mark_closed(self) -> None:
-        """So that the next start knows that nothing was cut short; without the mark it checks everything."""
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._check_epoch()
-            self._db.execute(sql("set_mark"), (CLOSED, str(self._ledger.head)))
-            self._db.execute("COMMIT")
-        except (sqlite3.Error, WorkspaceHeld, WritesStopped):
-            self._undo()
 
     def _outcomes(self, jobs: Sequence[Job]) -> list[Outcome]:
         if self._broken is not None:

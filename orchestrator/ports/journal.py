@@ -127,6 +127,13 @@ class Snapshot(msgspec.Struct, frozen=True):
     kept: bool  # False: only the digest is still there
 
 
+class Checked(msgspec.Struct, frozen=True):
+    """How far a check in slices has come."""
+
+    seq: Seq  # up to here the chain holds
+    unread: tuple[str, ...] = ()  # archived files before it that can't be read, and why
+
+
 class VerifyReport(msgspec.Struct, frozen=True):
     """What a walk over the journal found."""
 
@@ -137,6 +144,7 @@ class VerifyReport(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]  # empty: all that was checked holds
     unchecked: tuple[str, ...]  # what could not be checked, and why
     proven: tuple[str, ...] = ()  # what a signature stands for
+    unread: int = 0  # events that could not be read: the files that hold them are not there
 
 
 class Journal(Protocol):
@@ -193,10 +201,11 @@ class Journal(Protocol):
     async def snapshot(self, seq: int) -> bytes:
         """The bytes, proven by their digest. Raises JournalCorrupt when they are not there or not those."""
 
-    def checks(self) -> AsyncGenerator[Seq, None]:
-        """Check, in short slices, what was not checked since the last clean stop; yields how far it is.
+    def checks(self) -> AsyncGenerator[Checked, None]:
+        """Check, in short slices, the chain from the first event and the pages; yields how far it is.
 
-        After an unclean stop that is everything. Raises JournalCorrupt at the first thing that does not hold.
+        Not the contents nor the tables beside the events: that is `verify`'s. Raises JournalCorrupt at
+        the first thing that does not hold.
         """
 
     async def table_difference(self) -> str | None:

@@ -18,6 +18,7 @@ class Hints(msgspec.Struct, frozen=True):
     folders: frozenset[WorkspacePath] = frozenset()  # came, went or moved, with all that is in them
     rescan: OutsideTrigger | None = None
     """Look everywhere. overflow: hints were lost; scan: there are none now; watch: other files are ignored now."""
+    came: frozenset[WorkspacePath] = frozenset()  # of the folders, those that were made or moved there
 
 
 class Watcher(Protocol):

@@ -162,8 +162,8 @@ class Workspace(Protocol):
     def sync_directory(self, path: WorkspacePath) -> None:
         """Sync the directory that holds `path` (recovery only)."""
 
-    def remove_empty(self, path: WorkspacePath) -> None:
-        """Remove a directory and those below it, where nothing is left in them but each other."""
+    def remove_empty(self, path: WorkspacePath, *, below: bool = True) -> None:
+        """Remove a directory and those below it, where nothing is left in them but each other; else it alone."""
 
     def scan(self) -> ScanResult:
         """Every file that is not ignored, with its stat; see `ScanResult`."""

@@ -53,6 +53,10 @@ class Dispatcher:
             self._idle = anyio.Event()
             await self._idle.wait()
 
+    async def refuse(self, caller: Caller, name: str, error: OrchestratorError) -> None:
+        """Note a refusal that a door gave by itself."""
+        await self._engine.refuse(caller, name, error)
+
     async def answer(self, caller: Caller, request: Request) -> bytes:
         """One call to one reply line."""
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from typing import Any
 
@@ -17,9 +18,10 @@ from pydantic import ValidationError
 from orchestrator.api.failures import refusal
 from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble
 from orchestrator.api.lines import LineStream
+from orchestrator.api.odd_text import refused_text
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import ChangeAnswer, Conflicts
-from orchestrator.core.errors import FrameTooLarge, OrchestratorError, UnknownOperation
+from orchestrator.core.errors import FrameTooLarge, OrchestratorError, UnknownOperation, escaped
 from orchestrator.engine.caller import Caller
 from orchestrator.servers.blocks import fenced, text_block
 from orchestrator.servers.dispatch import Dispatcher
@@ -27,6 +29,7 @@ from orchestrator.servers.tools import INSTRUCTIONS, tools
 from orchestrator.version import VERSION
 
 _ENCODER = msgspec.json.Encoder()
+NO_MESSAGE = "the line is not a JSON-RPC message"
 _CALL_IDS = ("claudecode/toolUseId", "callId")
 """Where clients put their own id of a tool call."""
 
@@ -39,7 +42,7 @@ async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispa
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](16)
     try:
         async with anyio.create_task_group() as receiving:
-            receiving.start_soon(_receive, lines, to_server, unanswered)
+            receiving.start_soon(_receive, lines, to_server, unanswered, door)
             async with anyio.create_task_group() as sending:  # left when the last queued reply is written
                 sending.start_soon(_send, lines, from_server, unanswered)
                 async with incoming, outgoing:
@@ -95,7 +98,7 @@ class _Unanswered:
             self._none.set()
 
 
-async def _receive(lines: LineStream, to_server: Any, unanswered: _Unanswered) -> None:
+async def _receive(lines: LineStream, to_server: Any, unanswered: _Unanswered, door: _McpDoor) -> None:
     async with to_server:
         while True:
             try:
@@ -111,8 +114,7 @@ async def _receive(lines: LineStream, to_server: Any, unanswered: _Unanswered) -
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValidationError:
-                code = -32600 if _is_json(line) else -32700
-                await lines.send(_protocol_error(code, "the line is not a JSON-RPC message"))
+                await lines.send(await door.unread(line))
                 continue
             unanswered.came_in(message)
             await to_server.send(SessionMessage(message))
@@ -172,6 +174,23 @@ class _McpDoor:
         content += [types.TextContent(text=_shown(part)) for part in shown]
         return types.CallToolResult(content=content, structured_content=plain)
 
+    async def unread(self, line: bytes) -> bytes:
+        """The reply to a line that is not a JSON-RPC message to the SDK: under its id, where one can be read."""
+        message = _read(line)
+        if message is None:
+            return _protocol_error(-32700, NO_MESSAGE)
+        id, params = message.get("id"), message.get("params")
+        if "method" not in message or not isinstance(id, (int, str)) or isinstance(id, bool):
+            return _protocol_error(-32600, NO_MESSAGE)
+        called = params if isinstance(params, dict) and message["method"] == "tools/call" else {}
+        given = called.get("arguments")
+        odd = refused_text(given) if isinstance(given, dict) else None
+        if odd is None:
+            return _protocol_error(-32600, NO_MESSAGE, id)
+        await self._dispatcher.refuse(self._caller, escaped(str(called.get("name")))[:200], odd)
+        result = self._refused(odd).model_dump(mode="json", by_alias=True, exclude_unset=True)
+        return _line({"jsonrpc": "2.0", "id": id, "result": result})
+
     @staticmethod
     def _refused(error: OrchestratorError) -> types.CallToolResult:
         told = refusal(error)
@@ -220,15 +239,21 @@ def _call_id(context: ServerRequestContext[Any]) -> str | None:
     return None
 
 
-def _is_json(line: bytes) -> bool:
+def _read(line: bytes) -> dict[str, Any] | None:
+    """A line as Python reads JSON, which lets half a surrogate pair through; None for no object."""
     try:
-        msgspec.json.decode(line)
-    except msgspec.DecodeError:
-        return False
-    return True
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None
 
 
 def _protocol_error(code: int, error: OrchestratorError | str, id: int | str | None = None) -> bytes:
     text = error if isinstance(error, str) else f"{error.code}: {error.message}. {error.hint}"
     reply = {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}
-    return _ENCODER.encode(reply) + b"\n"
+    return _line(reply)
+
+
+def _line(reply: dict[str, Any]) -> bytes:
+    """ASCII, so that an id goes back as it came whatever it holds."""
+    return json.dumps(reply, separators=(",", ":")).encode() + b"\n"

@@ -203,12 +203,12 @@ class LocalWorkspace:
                 self._disk.rename(parent, temp.name, parent, name, "exchange")
             sync(self._disk, parent, path)
 
-    def remove_empty(self, path: WorkspacePath) -> None:
+    def remove_empty(self, path: WorkspacePath, *, below: bool = True) -> None:
         stat = self.stat(path)
         if stat is None or stat.kind != "directory":
             return
         with suppress(PathError):
-            for listed in self.names(path):
+            for listed in self.names(path) if below else ():
                 if listed.valid and listed.stat.kind == "directory":
                     self.remove_empty(WorkspacePath(f"{path}/{listed.name}"))
         with self._at.parent(path) as (above, name), translated(path):

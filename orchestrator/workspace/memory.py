@@ -238,10 +238,11 @@ class MemoryWorkspace:
             if old is not None:
                 self.nodes[temp.path] = old
 
-    def remove_empty(self, path: WorkspacePath) -> None:
+    def remove_empty(self, path: WorkspacePath, *, below: bool = True) -> None:
         with self.lock:
-            below = sorted((key for key in self.nodes if key == path or key.startswith(f"{path}/")), reverse=True)
-            for key in below:
+            start = f"{path}/"
+            inside = (key for key in self.nodes if key == path or (below and key.startswith(start)))
+            for key in sorted(inside, reverse=True):
                 empty = not any(other.startswith(f"{key}/") for other in self.nodes)
                 if self.nodes[WorkspacePath(key)].kind == "directory" and empty:
                     del self.nodes[WorkspacePath(key)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
 DEBOUNCE_MS, STEP_MS, TURN_MS = 50, 20, 1000
-DELETED = 3
+ADDED, DELETED = 1, 3
 
 RESCAN_S = 300.0
 """watchfiles does not tell that it lost hints, so everything is looked at this often."""
@@ -104,6 +104,7 @@ class FilesWatcher:
     def _sorted(self, told: set[tuple[int, str]]) -> Hints:
         paths: set[WorkspacePath] = set()
         folders: set[WorkspacePath] = set()
+        came: set[WorkspacePath] = set()
         rescan: OutsideTrigger | None = None
         for kind, absolute in told:
             path = os.path.relpath(absolute, self._root)
@@ -119,11 +120,13 @@ class FilesWatcher:
                 rescan = "watch"
             if os.path.isdir(absolute) and not os.path.islink(absolute):
                 folders.add(WorkspacePath(path))
+                if kind == ADDED:
+                    came.add(WorkspacePath(path))
             else:
                 paths.add(WorkspacePath(path))
                 if kind == DELETED:
                     folders.add(WorkspacePath(path))  # what it was can't be known any more
-        return Hints(frozenset(paths), frozenset(folders), rescan)
+        return Hints(frozenset(paths), frozenset(folders), rescan, frozenset(came))
 
     def _count(self, absolute: str, path: str) -> None:
         """A name that breaks the name rule came or went; what is below one is of no account."""

@@ -57,6 +57,7 @@ class InotifyWatcher:
         self._folders: dict[int, str] = {}  # watch → folder; "" is the root
         self._watches: dict[str, int] = {}  # and back
         self._followed: set[str] = set()  # though ignored
+        self._left: set[WorkspacePath] = set()  # found under another name before the kernel told that they went
         self._unnamed: dict[str, set[str]] = {}  # folder → names in it that break the name rule, come after the start
         self._started = False
         self._trouble = ""
@@ -125,6 +126,7 @@ class InotifyWatcher:
     def _gather(self, kernel: Inotify) -> Hints:
         paths: set[WorkspacePath] = set()
         folders: set[WorkspacePath] = set()
+        came: set[WorkspacePath] = set()
         rescan: OutsideTrigger | None = None
         with self._lock:
             for told in kernel.read():
@@ -148,12 +150,16 @@ class InotifyWatcher:
                 if told.mask & IN_ISDIR:
                     if self._of_folder(told, path):
                         folders.add(WorkspacePath(path))
+                        if told.mask & _CAME:
+                            came.add(WorkspacePath(path))
                 else:
                     paths.add(WorkspacePath(path))
             if rescan is not None:
                 self._ignore.refresh()
                 self._enter([""])
-        return Hints(frozenset(paths), frozenset(folders), rescan)
+            folders |= self._left
+            self._left.clear()
+        return Hints(frozenset(paths), frozenset(folders), rescan, frozenset(came))
 
     def _of_itself(self, told: Told, folder: str) -> None:
         """A watched directory's own end."""
@@ -206,8 +212,8 @@ class InotifyWatcher:
             with self._at.directory(WorkspacePath(folder or ".")) as handle:
                 watch = kernel.add(handle, WATCHED if folder else WATCHED_ROOT)
                 known = self._folders.get(watch)
-                if known is not None and known != folder and self._watches.get(known) == watch:
-                    del self._watches[known]  # it was moved here
+                if known is not None and known != folder:
+                    self._moved_on(watch, known, folder)
                 self._folders[watch], self._watches[folder] = folder, watch
                 if self._started and known is None:  # what it held before the watch is told by nobody
                     self._unnamed[folder] = {name for name in self._at.disk.names(handle) if not valid_name(name)}
@@ -218,6 +224,17 @@ class InotifyWatcher:
             return ()
         except OrchestratorError:
             return ()  # gone, a link, another file system, closed to us, or the daemon's own
+
+    def _moved_on(self, watch: int, known: str, folder: str) -> None:
+        """A directory was found under another name, before the kernel told that it went from the one we knew.
+
+        When that is told its old name is nobody's any more, so it is hinted at here, together with the new one.
+        """
+        self._left.add(WorkspacePath(known))
+        if self._watches.get(known) == watch:
+            del self._watches[known]
+            if unnamed := self._unnamed.pop(known, None):
+                self._unnamed[folder] = unnamed
 
     def _leave(self, folder: str) -> None:
         """What was moved away is watched where it turns up, if it does."""

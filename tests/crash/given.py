@@ -46,6 +46,7 @@ class Operation(msgspec.Struct, frozen=True):
     writes_temp: bool = True
     earlier: int = 0  # changes that `prepare` makes: how often each step is reached before the call
     earlier_temps: int | None = None  # of them, those that write a temporary file; None: all
+    emptied: str = ""  # a folder that goes too: all is unlinked, and it is removed, before the outcome is noted
 
 
 async def _create(files: FileAccess, request_id: str) -> ChangeAnswer:
@@ -177,6 +178,7 @@ MOVE_TREE = Operation(
     "other/tree/a.txt",
     on_disk={"tree/a.txt": OLD, "tree/b/c.txt": NEW},
     writes_temp=False,
+    emptied="tree",
 )
 DELETE_TREE = Operation(
     "delete_tree",
@@ -186,6 +188,7 @@ DELETE_TREE = Operation(
     "tree/a.txt",
     on_disk={"tree/a.txt": OLD, "tree/b/c.txt": NEW},
     writes_temp=False,
+    emptied="tree",
 )
 ROLLBACK = Operation(
     "rollback",
@@ -197,6 +200,7 @@ ROLLBACK = Operation(
     on_disk={"notes.txt": OLD, "third.txt": OLD},
     earlier=3,
     earlier_temps=2,
+    emptied="below",
 )
 OPERATIONS = (CREATE, CREATE_BELOW, EDIT, DELETE, MOVE, REVERT, SEVERAL, MOVE_TREE, DELETE_TREE, ROLLBACK)
 

@@ -111,8 +111,11 @@ async def test_killed_at(ground: Ground, row: Row, operation: Operation) -> None
         else:
             assert [entry["kind"] for entry in closing] == [row.outcome]
             assert closing[0].get("cause") == (None if happened else "crash")
-            assert closing[0].get("recovered", False) == (row.at in RECOVERED)
+            open_still = row.at in RECOVERED or (row.at == "unlinked" and bool(operation.emptied))
+            assert closing[0].get("recovered", False) == open_still
         await ground.agrees()
+        if happened and operation.emptied:
+            assert not (ground.workspace / operation.emptied).exists()
     with ground.serving():
         assert about_files(await ground.events()) == about_files(first)
         await sent_again_is_done_once(ground, operation, happened)

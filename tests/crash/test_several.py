@@ -53,6 +53,20 @@ async def test_some_of_the_files_are_done(ground: Ground, operation: Operation, 
             assert (await operation.call(files, REQUEST)).status == "applied"
         assert ground.contents(operation) == operation.after
         await ground.agrees()
+        if happened and operation.emptied:
+            assert not (ground.workspace / operation.emptied).exists(), "the folder that it emptied stays"
+
+
+@pytest.mark.parametrize("step", ["landed", "txn_open:change_applied", "txn_committed:change_applied"])
+@pytest.mark.parametrize("operation", [pytest.param(item, id=item.name) for item in (MOVE_TREE, DELETE_TREE)])
+async def test_killed_around_the_emptying_of_the_folder(ground: Ground, operation: Operation, step: str) -> None:
+    """Whenever the end comes, the folder goes with its files."""
+    ground.prepare(operation)
+    await ground.crash(operation, at=step)
+    with ground.serving():
+        assert ground.contents(operation) == operation.after
+        assert not (ground.workspace / "tree").exists()
+        await ground.agrees()
 
 
 @pytest.mark.parametrize("place", ["done", "to do"])

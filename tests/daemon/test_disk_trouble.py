@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.api.parameters import Replacement
 from orchestrator.api.results import JournalEntry, StatusInfo
 from orchestrator.clients.python import FileAccess, RemoteError
 from orchestrator.journal.ballast import BALLAST_NAME
+from orchestrator.servers.blocks import text_block
 from tests.daemon.cli import command
 from tests.daemon.failing import fill
 from tests.daemon.running import RunningDaemon
@@ -104,6 +106,34 @@ async def test_a_full_disk_stops_writes_until_there_is_space(small: Path, tmp_pa
     assert daemon.stop() == 0
 
 
+async def test_a_full_disk_hides_nothing_from_who_reads_what_another_program_wrote(small: Path, tmp_path: Path) -> None:
+    """On a terminal, and with the watcher that meets the change too."""
+    daemon = RunningDaemon(tmp_path)
+    (daemon.workspace / "a.txt").write_text(TEXT)
+    daemon.start()
+    async with daemon.client("alice") as files:
+        known = await files.read_file("a.txt")
+        fill(small / "filler")
+        await written_until_refused(files)
+    (daemon.workspace / "a.txt").write_text(TEXT + "m" * 60_000 + "\n")  # more than the log has of its own
+    for words in (
+        ("open", "a.txt"),
+        ("log", "a.txt"),
+        ("blame", "a.txt"),
+        ("search", "one"),
+        ("diff", "a.txt"),
+        ("diff", "--from", known.version_id, "--to", "working"),
+    ):
+        code, said = command(daemon, *words)
+        assert code == 0, (words, said)
+    code, said = command(daemon, "open", "a.txt")
+    assert (said["version_id"], len(said["notices"])) == ("@0", 1)
+    (small / "filler").unlink()
+    async with daemon.client("alice") as files:
+        assert (await files.read_file("a.txt")).version_id not in ("@0", known.version_id)
+    daemon.stop()
+
+
 async def test_the_outcome_of_a_change_gets_the_room_that_is_held_back(small: Path, tmp_path: Path) -> None:
     filler = small / "filler"
     daemon = RunningDaemon(tmp_path, module=("-m", "tests.daemon.failing", str(filler), "--at", "landed", "fill"))
@@ -191,20 +221,51 @@ async def test_a_failed_sync_stops_writes_until_a_restart(tmp_path: Path, at: st
     assert after.stop() == 0
 
 
-async def test_a_file_that_changed_meanwhile_is_not_shown_without_a_version(tmp_path: Path) -> None:
-    """New content would need an event; the last version that has one can still be read."""
+async def test_a_file_that_changed_meanwhile_is_shown_without_a_version(tmp_path: Path) -> None:
+    """New content would need an event: the bytes are shown, and said to be in no version; nothing is built on them."""
     daemon = Troubled(tmp_path)
     daemon.start("--no-watch")
     async with daemon.client("alice") as files:
         known = await files.read_file("a.txt")
         daemon.switch.write_text("full")
         (daemon.workspace / "a.txt").write_text("another\n")
-        with pytest.raises(RemoteError) as met:
-            await files.read_file("a.txt")
-        assert met.value.code == "disk_full"
+        (daemon.workspace / "new.txt").write_text("one, in a new file\n")
+        now = await files.read_file("a.txt")
+        assert (now.text, now.version_id) == ("     1\tanother\n", "@0")
+        assert len(now.notices) == 1
+        assert "disk_full" in now.notices[0]
+        assert (text_block(now, lambda: "mark") or "").endswith(f"\n[{now.notices[0]}]")
+        fresh = await files.read_file("new.txt")
+        assert (fresh.text, fresh.version_id) == ("     1\tone, in a new file\n", "@0")
         assert (await files.read_file("a.txt", at=known.version_id)).text.endswith("one\n")
+        assert (await files.file_info("a.txt")).version_id is None
+        found = await files.search_content("another")
+        assert ([hit.text for hit in found.hits], found.versions, len(found.notices)) == (
+            ["another"],
+            {"a.txt": "@0"},
+            1,
+        )
+        logged = await files.file_history("a.txt")
+        assert ([v.version_id for v in logged.versions], len(logged.notices)) == ([known.version_id], 1)
+        blamed = await files.blame("a.txt")
+        assert (blamed.version_id, len(blamed.notices)) == (known.version_id, 1)
+        changed = await files.get_diff("a.txt")
+        assert (changed.from_version, changed.to_version) == (known.version_id, "@0")
+        assert "-one\n+another\n" in changed.diff
+        assert changed.notices
+        tree = await files.get_diff(from_=known.version_id, to="working")
+        assert len(tree.notices) == 1
+        with pytest.raises(RemoteError) as based:
+            await files.edit_file("a.txt", [Replacement(search="another", replace="mine")], base=now.version_id)
+        assert based.value.code == "disk_full"
         daemon.switch.unlink()
-        assert (await files.read_file("a.txt")).text.endswith("another\n")
+        with pytest.raises(RemoteError) as based:
+            await files.edit_file("a.txt", [Replacement(search="another", replace="mine")], base=now.version_id)
+        assert based.value.code == "stale_base"
+        again = await files.read_file("a.txt")
+        assert again.text.endswith("another\n")
+        assert again.version_id not in ("@0", known.version_id)
+        assert not again.notices
     sessions = [entry.kind for entry in await entries(daemon) if entry.kind.startswith("session_")]
     assert sessions.count("session_opened") == 2
     assert daemon.stop() == 0

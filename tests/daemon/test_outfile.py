@@ -1,4 +1,4 @@
-"""`--out`: never into the workspace or the state directory, and an older file is only lost to a whole new one."""
+"""`--out`: never into the workspace or the state directory, and never over a file that is there."""
 
 from __future__ import annotations
 
@@ -65,7 +65,27 @@ def test_beside_them(daemon: RunningDaemon, words: tuple[str, ...]) -> None:
     assert (daemon.base / "out").stat().st_size > 0
 
 
-def test_a_refused_export_leaves_the_older_file(daemon: RunningDaemon) -> None:
+@pytest.mark.parametrize("words", WRITERS, ids=" ".join)
+def test_never_over_a_file(daemon: RunningDaemon, words: tuple[str, ...]) -> None:
     (daemon.base / "out").write_text("older")
-    assert run(daemon, "journal", "export", "--since", "yesterday", "--out", "out", cwd=daemon.base)[0] == 1
+    assert run(daemon, *words, "--out", "out", cwd=daemon.base)[0] == 2
     assert (daemon.base / "out").read_text() == "older"
+
+
+def test_an_export_is_its_owners(daemon: RunningDaemon) -> None:
+    assert run(daemon, "journal", "export", "--out", "out", cwd=daemon.base)[0] == 0
+    assert (daemon.base / "out").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_refused_export_leaves_nothing(daemon: RunningDaemon) -> None:
+    assert run(daemon, "journal", "export", "--since", "yesterday", "--out", "out", cwd=daemon.base)[0] == 1
+    assert not (daemon.base / "out").exists()
+
+
+@pytest.mark.parametrize("into", ["state/out", "linked/out", "work/out"])
+def test_no_tree_is_rebuilt_into_either(daemon: RunningDaemon, into: str) -> None:
+    (daemon.base / "linked").symlink_to(daemon.state_dir)
+    more = ("--to", "current", "--into", str(daemon.base / into))
+    code, told = run(daemon, "replay", *more, cwd=daemon.base)
+    assert (code, told["code"]) == (1, "target_refused"), told
+    assert not (daemon.base / into).exists()

@@ -62,7 +62,7 @@ async def work(files: FileAccess) -> None:
 async def checked(person: FileAccess) -> Health:
     """The state of health once the check in the background has come to its end."""
     with anyio.fail_after(WAIT_S):
-        while (health := (await person.status()).health).verified == "running":
+        while (health := (await person.status()).health).checked == "running":
             await anyio.lowlevel.checkpoint()
     return health
 
@@ -82,7 +82,9 @@ async def test_a_clean_stop_leaves_a_snapshot_of_the_last_event(stopped: Running
     stopped.start()
     async with stopped.client() as person:
         health = await checked(person)
-        assert (health.state, health.verified[0]) == ("ok", "@")
+        assert (health.state, health.checked[0], health.whole) == ("ok", "@", "")
+        verified = await person.journal_verify()
+        assert f"ok; up to {verified.head}, " in (await person.status()).health.whole
         report = await person.journal_rebuild()
         assert (report.ok, report.snapshots, report.first_difference) == (True, 1, None)
         assert report.projections[-1] == "file_versions"
@@ -128,8 +130,20 @@ async def test_a_snapshot_that_can_not_be_used_costs_time_only(
     assert stopped.stop() == 0
 
 
-async def test_an_old_row_that_was_altered_stops_the_writes(stopped: RunningDaemon) -> None:
-    """Before the snapshot and the tail that a start reads, after a kill: found while serving, and said."""
+OLD = [
+    pytest.param("UPDATE events SET at = at + 1 WHERE seq = 5", "the envelope of event @5 was altered", id="envelope"),
+    pytest.param(
+        "UPDATE events SET payload = x'7b7d' WHERE seq = 5", "the payload of event @5 was altered", id="payload"
+    ),
+    pytest.param("DELETE FROM events WHERE seq = 5", "missing before event @6: @5", id="row gone"),
+]
+
+
+@pytest.mark.parametrize(("statement", "problem"), OLD)
+async def test_an_old_row_that_was_altered_stops_the_writes(
+    stopped: RunningDaemon, statement: str, problem: str
+) -> None:
+    """Before the snapshot and the tail that a start reads, after a clean stop: found while serving, and said."""
     stopped.start()
     async with stopped.client("alice") as files:
         for _ in range(25):
@@ -137,14 +151,18 @@ async def test_an_old_row_that_was_altered_stops_the_writes(stopped: RunningDaem
                 for _ in range(60):
                     group.start_soon(files.file_info, "a.txt")
     assert stopped.stop() == 0
-    alter(stopped, "UPDATE events SET at = at + 1 WHERE seq = 5", "DELETE FROM meta WHERE key = 'closed'")
+    stopped.start()
+    async with stopped.client() as person:
+        assert (await checked(person)).checked[0] == "@"
+    assert stopped.stop() == 0
+    alter(stopped, statement)
     assert head(stopped) > 1400
     assert stopped.start().get("ok") is True
     async with stopped.client("alice") as files, stopped.client() as person:
         health = await checked(person)
-        assert health.verified == "failed: the envelope of event @5 was altered"
+        assert health.checked == f"failed: {problem}"
         assert health.state == "writes_stopped"
-        assert any("the journal is damaged: the envelope of event @5" in note for note in health.notes)
+        assert any(f"the journal is damaged: {problem}" in note for note in health.notes)
         assert (await files.read_file("a.txt")).text.endswith("one\n"), "reads go on"
         with pytest.raises(RemoteError) as refused:
             await files.write_file("b.txt", "two\n", "create")
@@ -199,7 +217,7 @@ async def test_a_crash_beside_a_snapshot_leaves_a_journal_to_start_on(base: Path
     daemon.start()
     async with daemon.client() as person:
         health = await checked(person)
-        assert (health.state, health.verified[0]) == ("ok", "@")
+        assert (health.state, health.checked[0]) == ("ok", "@")
         assert (await person.journal_rebuild()).first_difference is None
     assert daemon.stop() == 0
     assert [kept for _, kept in snapshots(daemon)][-1] is True

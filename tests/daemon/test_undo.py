@@ -359,6 +359,58 @@ async def test_a_folder_is_moved_edited_and_moved_back(free: RunningDaemon) -> N
         await agrees(free)
 
 
+@pytest.mark.parametrize(
+    ("moves", "files"),
+    [
+        pytest.param(
+            (("src/c.txt", "d4/x/c.txt"), ("a.txt", "src/c.txt")),
+            {("a.txt", "moved", "src/c.txt"), ("src/c.txt", "moved", "d4/x/c.txt")},
+            id="a chain",
+        ),
+        pytest.param(
+            (("a.txt", "t.txt"), ("b.txt", "a.txt"), ("t.txt", "b.txt")),
+            {("a.txt", "moved", "b.txt"), ("b.txt", "moved", "a.txt")},
+            id="two that changed places",
+        ),
+    ],
+)
+async def test_files_that_took_each_others_places_go_back_and_forth(
+    free: RunningDaemon, moves: tuple[tuple[str, str], ...], files: set[tuple[str, str, str]]
+) -> None:
+    """Each stays the file that it was: by its lines' authors, by what is told, and when the undo is undone."""
+    names = ("a.txt", "b.txt", "src/c.txt")
+    for name in names:
+        (free.workspace / name).write_text(f"this is {name}\n" + TEXT)
+    start = tree(free.workspace)
+    with running(free.base):
+        async with free.client("alice") as alice, free.client("bob") as bob:
+            await edit(alice, "src/c.txt", 3, "alice")
+            given = tree(free.workspace)
+            for source, target in moves:
+                assert (await bob.move_file(source, target)).status == "applied"
+            moved = tree(free.workspace)
+        async with free.client() as person:
+            preview = await person.rollback(agent="bob", preview=True)
+            assert {(item.path, item.status, item.moved_from) for item in preview.files} == files
+            rolled = await person.rollback(agent="bob")
+            assert (rolled.status, rolled.conflicts) == ("applied", ())
+            assert tree(free.workspace) == given
+            for name in names:
+                lines = (await person.blame(name)).ranges
+                assert {(part.kind, part.agent) for part in lines} == (
+                    {("found", None), ("change", "alice")} if name == "src/c.txt" else {("found", None)}
+                )
+            back = await person.revert(rolled.change or "")
+            assert (back.status, back.conflict) == ("applied", None)
+            assert "overlap" not in back.message
+            assert tree(free.workspace) == moved
+            again = await person.revert(back.change or "")
+            assert again.status == "applied"
+            assert tree(free.workspace) == given
+        assert start != given
+        await agrees(free)
+
+
 async def test_one_protected_file_makes_a_whole_folder_ask(daemon: RunningDaemon) -> None:
     (daemon.workspace / "pkg").mkdir()
     (daemon.workspace / "pkg" / "a.txt").write_text("a\n")
@@ -498,3 +550,82 @@ async def test_a_file_that_changed_under_a_patch_of_several_is_named(free: Runni
             assert refused.value.code == "changes_clash"
             assert [item["path"] for item in refused.value.refusal.details["files"]] == ["b.txt"]
             assert tree(free.workspace) == without(b_txt={1: "bob"})
+
+
+async def test_no_temporary_file_is_left_when_a_rollback_of_several_files_is_answered(free: RunningDaemon) -> None:
+    for n in range(200):
+        (free.workspace / f"many{n}.txt").write_text("old\n")
+    with running(free.base):
+        async with free.client() as person:
+            while (await person.status()).health.baseline != "done":
+                pass  # each turn is an answered call
+            await seen(person, free.workspace)
+            head = (await person.status()).head
+            for n in range(200):
+                (free.workspace / f"many{n}.txt").write_text("changed\n")
+            await seen(person, free.workspace)
+            undone = await person.rollback(agent="outside", since=head, globs=["many*"])
+            left = [*free.workspace.rglob(".orchestrator-*")]
+            assert (undone.status, left) == ("applied", [])
+            assert (free.workspace / "many7.txt").read_text() == "old\n"
+
+
+async def test_folders_that_the_undone_work_made_go_where_nothing_is_left(free: RunningDaemon) -> None:
+    (free.workspace / "was" / "there").mkdir(parents=True)
+    with running(free.base):
+        async with free.client("alice") as alice, free.client("bob") as bob:
+            for path in ("new/deep/a.txt", "kept/b.txt", "was/there/c.txt", "shared/d.txt", "hollow/e.txt"):
+                await alice.write_file(path, "alice\n", mode="create")
+            await bob.write_file("shared/bob.txt", "bob\n", mode="create")
+            (free.workspace / "hollow" / "by hand").mkdir()
+            await bob.rollback(agent="alice")
+            present = {str(path.relative_to(free.workspace)) for path in free.workspace.rglob("*") if path.is_dir()}
+            assert present == {"src", "was", "was/there", "shared", "hollow", "hollow/by hand"}
+    with running(free.base):
+        await agrees(free)
+
+
+async def test_folders_that_other_hands_made_go_with_the_undo_of_their_files(free: RunningDaemon) -> None:
+    (free.workspace / "was").mkdir()
+    with running(free.base):
+        async with free.client() as person:
+            await seen(person, free.workspace)
+            head = (await person.status()).head
+            for n in range(30):
+                folder = free.workspace / "moved" / f"d{n % 5}" / "deep"
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / f"f{n}.txt").write_text(f"{n}\n")
+            (free.workspace / "was" / "f.txt").write_text("x\n")
+            await seen(person, free.workspace)
+            undone = await person.rollback(agent="outside", since=head, globs=["moved/**", "was/**"])
+            assert undone.status == "applied"
+            assert not (free.workspace / "moved").exists()
+            assert [*free.workspace.rglob(".orchestrator-*")] == []
+            assert [*(free.workspace / "was").iterdir()] == []
+            await agrees(free)
+
+
+async def test_a_folder_whose_move_a_person_granted_goes_as_well(base: Path) -> None:
+    daemon = RunningDaemon(base)
+    (daemon.state_dir / "policy.toml").write_text(POLICY.replace('verdict = "allow"', 'verdict = "ask"'))
+    (daemon.workspace / "tree" / "inner").mkdir(parents=True)
+    (daemon.workspace / "tree" / "inner" / "a.txt").write_text(TEXT)
+    with running(base):
+        code = await daemon.make_approver()
+        async with daemon.client("alice") as alice, daemon.client() as person:
+            waiting = await alice.move_file("tree", "other")
+            assert waiting.status == "waiting"
+            await person.approve(waiting.approval or "", approver=code)
+            assert (daemon.workspace / "other" / "inner" / "a.txt").read_text() == TEXT
+            assert not (daemon.workspace / "tree").exists()
+
+
+async def test_an_empty_folder_is_no_dead_end(free: RunningDaemon) -> None:
+    (free.workspace / "hollow" / "inner").mkdir(parents=True)
+    with running(free.base):
+        async with free.client("alice") as alice:
+            with pytest.raises(RemoteError) as refused:
+                await alice.delete_file("hollow")
+            assert "moved onto it" in (refused.value.hint or "")
+            assert (await alice.move_file("src", "hollow")).status == "applied"
+            assert (free.workspace / "hollow" / "c.txt").read_text() == TEXT

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from orchestrator.clients.python import Replacement
+from tests.crash.given import POLICY
 from tests.daemon.outside import CLOSED, KINDS, OPENED, entries, git, outside, seen, settled
 from tests.daemon.running import RunningDaemon, running
 
@@ -153,6 +154,34 @@ async def test_renames_are_recognised(base: Path, work: Path) -> None:
             (work / "lib" / "inner" / "b.py").write_text("again\n")
             await seen(person, work)
             assert (await outside(person))[-1] == ("changed", "lib/inner/b.py")
+
+
+async def test_a_folder_moved_into_a_new_one_is_a_rename_and_its_undo_brings_it_back(base: Path, work: Path) -> None:
+    (work / "d2" / "deep").mkdir(parents=True)
+    for name in ("f5", "deep/f6"):
+        (work / "d2" / name).write_text(f"content of {name}\n")
+    (RunningDaemon(base).state_dir / "policy.toml").write_text(POLICY)
+    with running(base) as daemon:
+        async with daemon.client() as person:
+            while (await person.status()).health.baseline != "done":
+                pass
+            await seen(person, work)
+            head = (await person.status()).head
+            await anyio.run_process(["sh", "-c", f"cd {work} && mkdir d4 && mv d2 d4/x"])
+            await seen(person, work)
+            assert sorted(await outside(person)) == [
+                ("created", "d4/x/deep/f6"),
+                ("created", "d4/x/f5"),
+                ("removed", "d2/deep/f6"),
+                ("removed", "d2/f5"),
+            ]
+            removed = {e.event["path"]: e.event.get("moved_to") for e in await entries(person, "file_removed_outside")}
+            assert removed["d2/f5"] == "d4/x/f5"
+            undone = await person.rollback(agent="outside", globs=["d2/**", "d4/**"], since=head)
+            assert undone.status == "applied"
+            assert (work / "d2" / "f5").read_text() == "content of f5\n"
+            assert (work / "d2" / "deep" / "f6").read_text() == "content of deep/f6\n"
+            assert not (work / "d4").exists(), "the folders that it had made go with it"
 
 
 async def test_subtrees_come_and_go(daemon: RunningDaemon) -> None:

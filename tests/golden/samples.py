@@ -198,13 +198,27 @@ SAMPLES: tuple[Event, ...] = (
 )
 
 GROWN: tuple[Event, ...] = (
-    f.ChangeIntended(operation="edit_file", paths=(INTENDED,), leases=(Seq(36),)),
+    f.ChangeIntended(
+        operation="edit_file",
+        paths=(INTENDED,),
+        leases=(Seq(36),),
+        emptied=(WorkspacePath("src"),),
+        unmade=(WorkspacePath("d4/x"),),
+    ),
     w.OutsideGroupClosed(group=Seq(34), changes=12, also=(Seq(33),)),
     f.FileChangedOutside(
         path=PATH, before=A, after=C, signature=SIGNATURE, mode=0o644, kept=True, by=AGENT, lease=Seq(36)
     ),
     f.FileCreatedOutside(
-        path=PATH, after=C, signature=SIGNATURE, mode=0o644, kept=False, moved_from=OLD, by=AGENT, lease=Seq(36)
+        path=PATH,
+        after=C,
+        signature=SIGNATURE,
+        mode=0o644,
+        kept=False,
+        moved_from=OLD,
+        by=AGENT,
+        lease=Seq(36),
+        parents=(WorkspacePath("src"),),
     ),
     f.FileRemovedOutside(path=PATH, before=A, moved_to=OLD, by=AGENT, lease=Seq(36)),
     k.PayloadRedacted(target=Seq(11), fields=("pattern",), by="ada", reason="a password", rest_hash="0e" * 32),
@@ -221,6 +235,14 @@ GROWN: tuple[Event, ...] = (
     ),
     f.ChangeApplied(
         change=Seq(16), paths=(CHANGED,), rung="shifted", operation="edit_file", same_symbol=("Shop.close",)
+    ),
+    c.ApprovalRequested(
+        operation="move_file",
+        paths=(INTENDED,),
+        rule="ci: files that run code",
+        expires_at=1_700_000_900_000,
+        emptied=(WorkspacePath("src"),),
+        unmade=(WorkspacePath("d4/x"),),
     ),
 )
 """Samples of events that got new fields with a default after they were first released; see SAMPLES for the old form."""

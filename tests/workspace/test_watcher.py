@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
 
@@ -99,6 +99,59 @@ async def test_names_in_folders_that_came_are_counted_and_go_with_them(kernel: I
     (root / "last3").write_text("1")
     await until(kernel, "last3")
     assert kernel.unnamed == 0
+
+
+def into_a_new_folder(root: Path) -> None:
+    (root / "new").mkdir()
+    (root / "src").rename(root / "new" / "x")
+
+
+def into_new_folders_deep(root: Path) -> None:
+    (root / "new" / "a" / "b").mkdir(parents=True)
+    (root / "src").rename(root / "new" / "a" / "b" / "x")
+
+
+def the_inner_one_first(root: Path) -> None:
+    (root / "new").mkdir()
+    (root / "src" / "deep").rename(root / "new" / "deep")
+    (root / "src").rename(root / "new" / "src")
+
+
+def with_another_in_its_place(root: Path) -> None:
+    (root / "new").mkdir()
+    (root / "src").rename(root / "new" / "x")
+    (root / "other").rename(root / "src")
+
+
+@pytest.mark.parametrize(
+    ("move", "left"),
+    [
+        pytest.param(into_a_new_folder, {"src"}, id="into a new folder"),
+        pytest.param(into_new_folders_deep, {"src"}, id="into new folders, deep"),
+        pytest.param(the_inner_one_first, {"src", "src/deep"}, id="the inner one first"),
+        pytest.param(with_another_in_its_place, {"src", "other"}, id="with another in its place"),
+    ],
+)
+async def test_a_folder_that_went_into_a_new_one_is_told_at_both_places(
+    kernel: InotifyWatcher, root: Path, move: Callable[[Path], None], left: set[str]
+) -> None:
+    (root / "src" / "deep").mkdir(parents=True)
+    (root / "other").mkdir()
+    kernel.start()
+    (root / "src" / "deep" / "un\nnamed").write_text("1")
+    (root / "last").write_text("1")
+    await until(kernel, "last")
+    move(root)
+    (root / "last2").write_text("1")
+    hints = await until(kernel, "last2")
+    assert left | {"new"} <= hints.folders
+    assert hints.rescan is None
+    assert kernel.unnamed == 1
+    found = next(root.joinpath("new").rglob("deep"))
+    (found / "later").write_text("1")
+    (root / "src").mkdir(exist_ok=True)
+    (root / "last3").write_text("1")
+    assert str((found / "later").relative_to(root)) in (await until(kernel, "last3")).paths
 
 
 async def test_rule_files_lead_to_a_look_everywhere(watcher: Watcher, root: Path) -> None:

@@ -15,7 +15,7 @@ from orchestrator.api.audit import ExportPage, Format, JournalExport
 from orchestrator.api.feed import Subscribe
 from orchestrator.clients.cli import following
 from orchestrator.clients.cli.context import DONE, Settings, echo, shared_but_agent, usage
-from orchestrator.clients.cli.outfile import outside
+from orchestrator.clients.cli.outfile import new_file, outside
 from orchestrator.clients.cli.records import journal
 from orchestrator.clients.connection import Connection
 from orchestrator.core.events.outcomes import Outcome
@@ -106,7 +106,7 @@ def journal_query(settings: Settings, *, limit: int, cursor: str | None, **filte
 @journal.command("export")
 @filtered
 @click.option("--format", "format_", type=click.Choice(get_args(Format)), default="jsonl", show_default=True)
-@click.option("--out", metavar="FILE", help="Write there, outside of the workspace; an older file is replaced.")
+@click.option("--out", metavar="FILE", help="Write there, to a new file, outside of the workspace.")
 @click.option("--after", metavar="@N", default="@0", help="Only what came later than this event.")
 @shared_but_agent
 @click.pass_obj
@@ -118,13 +118,15 @@ def journal_export(
     place = None if out is None else outside(settings, out)
     with settings.connect() as connection:
         pages = _pages(connection, params)
-        first = next(pages)  # what is refused leaves an older file as it is
+        first = next(pages)  # what is refused leaves no file
         if place is None:
             events, left_out, last = _write(chain((first,), pages), lambda text: click.echo(text, nl=False))
         else:
             try:
-                with place.open("w", encoding="utf-8", newline="") as file:
+                with open(new_file(place), "w", encoding="utf-8", newline="") as file:  # noqa: PTH123  # a descriptor
                     events, left_out, last = _write(chain((first,), pages), file.write)
+            except FileExistsError:
+                usage(f"--out: {out} is there already")
             except OSError as error:
                 usage(f"{out}: {error.strerror}")
     without = f", {left_out} left out that are about no file" if left_out else ""

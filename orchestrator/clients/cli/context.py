@@ -74,6 +74,8 @@ class Settings:
         else:
             for line in render.rendered(result) if lines is None else lines:
                 echo(line)
+            for notice in getattr(result, "notices", ()):
+                echo(f"note: {notice}", err=True)
         return exit_code(result)
 
     def refuse(self, refusal: Refusal) -> int:

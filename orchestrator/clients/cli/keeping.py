@@ -33,12 +33,13 @@ def backup(settings: Settings, directory: str) -> int:
 
 @click.command("restore")
 @click.argument("directory", metavar="DIR")
+@click.option("--foreign", is_flag=True, help="Also a backup of another workspace's journal.")
 @shared
 @click.pass_obj
-def restore(settings: Settings, directory: str) -> int:
+def restore(settings: Settings, directory: str, foreign: bool) -> int:
     """Put a backup in the journal's place; the daemon must be stopped. The journal before it is moved aside."""
     root, state_dir = _demand_stopped(settings)
-    answer = offline.restore(root, state_dir, directory)
+    answer = offline.restore(root, state_dir, directory, foreign=foreign)
     return settings.show(answer, _told(answer.message, ("moved aside", answer.set_aside)))
 
 

@@ -27,11 +27,11 @@ def backup(workspace: str, state_dir: str, directory: str) -> k.BackupAnswer:
     return backup(workspace, state_dir, directory)
 
 
-def restore(workspace: str, state_dir: str, directory: str) -> k.RestoreAnswer:
-    """A backup in the journal's place. Raises WorkspaceHeld, BackupInvalid, DiskFull."""
+def restore(workspace: str, state_dir: str, directory: str, *, foreign: bool = False) -> k.RestoreAnswer:
+    """A backup in the journal's place. Raises WorkspaceHeld, BackupInvalid, BackupForeign, DiskFull."""
     from orchestrator.offline import restore
 
-    return restore(workspace, state_dir, directory)
+    return restore(workspace, state_dir, directory, foreign=foreign)
 
 
 def reset(workspace: str, state_dir: str) -> k.ResetAnswer:

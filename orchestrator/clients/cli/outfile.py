@@ -21,8 +21,18 @@ def outside(settings: Settings, name: str) -> Path:
     """Where a file may be written, by its real path, links followed. Raises OutRefused, WorkspaceUnknown."""
     place = Path(os.path.realpath(name))
     root = locations.find_workspace(settings.workspace)
-    state_dir = locations.state_directory(locations.workspace_id(root), settings.state_dir)
-    for folder, what in ((root, "the workspace"), (state_dir, "the state directory")):
+    for folder, what in ((root, "the workspace"), (state_directory(settings), "the state directory")):
         if place.is_relative_to(os.path.realpath(folder)):
             raise OutRefused(f"--out: {escaped(str(place))} is in {what}")
     return place
+
+
+def state_directory(settings: Settings) -> str:
+    """The workspace's. Raises WorkspaceUnknown."""
+    root = locations.find_workspace(settings.workspace)
+    return locations.state_directory(locations.workspace_id(root), settings.state_dir)
+
+
+def new_file(place: Path) -> int:
+    """A descriptor of a file that was not there, for its owner alone: names and reasons stand in it. Raises OSError."""
+    return os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

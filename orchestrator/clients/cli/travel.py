@@ -14,6 +14,7 @@ from orchestrator.api import results as r
 from orchestrator.api import travel as t
 from orchestrator.clients import render_trees
 from orchestrator.clients.cli.context import DONE, REFUSED, Settings, echo, shared, usage
+from orchestrator.clients.cli.outfile import state_directory
 from orchestrator.clients.connection import Connection, RemoteError
 from orchestrator.clients.rebuilding import NotWhole, Target, TargetRefused
 
@@ -43,16 +44,16 @@ def replay(settings: Settings, *, at: str | None, into: Path | None, check: bool
     if at is None or into is None:
         usage("give --to and --into, or --check")
     with settings.connect() as connection:
-        done = _rebuilt(connection, at, into)
+        done = _rebuilt(connection, at, into, state_directory(settings))
     settings.show(done, render_trees.replayed(done))
     return DONE if done.complete else REFUSED
 
 
-def _rebuilt(connection: Connection, at: str, into: Path) -> t.Replayed:
+def _rebuilt(connection: Connection, at: str, into: Path, state_dir: str) -> t.Replayed:
     first = connection.call("tree_at", t.TreeAt(at=at, contents=True), t.Tree)  # a wrong position makes no folder
     left_out: list[t.NotWritten] = []
     files = size = unlisted = 0
-    with Target.opened(into, workspace=connection.welcome.workspace) as target:
+    with Target.opened(into, workspace=connection.welcome.workspace, state_dir=state_dir) as target:
         for page in _pages(connection, first):
             unlisted += page.unlisted
             for entry in page.entries:
@@ -118,7 +119,7 @@ def tree_diff(settings: Settings, from_: str, to: str, context: int) -> int:
     if settings.json or sys.stdout.isatty():
         return settings.show(diff, render_trees.tree_diff(diff))
     click.echo(diff.diff.encode(), nl=False)
-    for note in render_trees.notes(diff):
+    for note in (*render_trees.notes(diff), *(f"note: {notice}" for notice in diff.notices)):
         echo(note, err=True)
     return DONE
 

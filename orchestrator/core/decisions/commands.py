@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import ClassVar, Protocol
 
 import msgspec
@@ -15,6 +15,7 @@ from orchestrator.core.decisions.lineage import Key, Modes, lineages
 from orchestrator.core.decisions.structure import Change
 from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, StaleBase
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.paths import ancestors
 from orchestrator.core.policy.rules import Action
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.encoding import decode, remembered
@@ -205,6 +206,7 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
     chosen: frozenset[Key]
     others_work: frozenset[WorkspacePath]  # paths at which something is undone that the caller did not do
     touched: tuple[WorkspacePath, ...]  # the paths that policy is asked about
+    folders: frozenset[WorkspacePath] = frozenset()  # that the chosen changes made
     lenient: ClassVar[bool] = True
     base_rule: Rule = "none"
     reads: bool = False
@@ -233,7 +235,15 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
         outcome = undoing.undo(lineages(self.histories, self.modes), self.chosen, facts)
         if isinstance(outcome, Apply) and not outcome.parts and len(outcome.clashes) == 1:
             return outcome.clashes[0]
+        if isinstance(outcome, Apply):
+            return msgspec.structs.replace(outcome, unmade=_unmade(outcome, self.folders))
         return outcome
+
+
+def _unmade(plan: Apply, folders: Set[WorkspacePath]) -> tuple[WorkspacePath, ...]:
+    """Of these directories, those that a file goes from; innermost first."""
+    left = {folder for part in plan.parts if part.after is None for folder in ancestors(part.path)}
+    return tuple(sorted(left & folders, key=lambda folder: (-folder.count("/"), folder)))
 
 
 class HistoryMoved(Exception):

@@ -125,6 +125,7 @@ class Apply(msgspec.Struct, frozen=True, kw_only=True):
     reverts: tuple[Seq, ...] = ()  # of an undo: the changes that it undoes in full
     dependencies: tuple[Dependency, ...] = ()
     emptied: tuple[WorkspacePath, ...] = ()  # directories that go, with those below them, where nothing is left in them
+    unmade: tuple[WorkspacePath, ...] = ()  # of an undo: directories that go by themselves; innermost first
 
 
 Outcome = Need | Apply | Clash

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import TypeAlias
 
 import msgspec
@@ -99,15 +100,21 @@ def lineages(histories: Mapping[WorkspacePath, Iterable[VersionRow]], modes: Mod
     found: list[Lineage] = []
     standing: dict[WorkspacePath, Lineage] = {}
     left: dict[WorkspacePath, Lineage] = {}  # moved away in the step before, or removed; by where they stood
-    for row in rows:
-        if row.present:
-            _came(row, found, standing, left, modes)
-        elif row.path in standing:
-            lineage = standing.pop(row.path)
-            lineage.take(row, None)
-            left[row.path] = lineage
-        elif row.path in left:
-            left[row.path].also((row.path, row.seq), row.change or row.seq)
+    for _, group in groupby(rows, key=lambda row: row.seq):
+        together = tuple(group)
+        # Files that take each other's places: all have left before any arrives.
+        sources = {row.moved_from for row in together if row.present and row.moved_from is not None}
+        leaving = {source: standing.pop(source) for source in sources if source in standing}
+        left |= leaving
+        for row in together:
+            if row.present:
+                _came(row, found, standing, leaving, left, modes)
+            elif row.path in standing:
+                lineage = standing.pop(row.path)
+                lineage.take(row, None)
+                left[row.path] = lineage
+            elif row.path in left:
+                left[row.path].also((row.path, row.seq), row.change or row.seq)
     return tuple(found)
 
 
@@ -115,14 +122,14 @@ def _came(
     row: VersionRow,
     found: list[Lineage],
     standing: dict[WorkspacePath, Lineage],
+    leaving: dict[WorkspacePath, Lineage],
     left: dict[WorkspacePath, Lineage],
     modes: Modes,
 ) -> None:
     """A file stands where the row says: the one that stood there, one that was moved there, or a new one."""
     source = row.moved_from
-    if source is not None and source in standing:
-        lineage = standing.pop(source)
-        left[source] = lineage
+    if source is not None and source in leaving:
+        lineage = leaving.pop(source)
     elif source is not None and source in left and left[source].path is None:
         lineage = left[source]
         gone = lineage.steps.pop()  # the removal was the first half of a move by other hands

@@ -84,6 +84,8 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval_requeste
     on_seen_whole: bool = False
     task: Seq | None = None
     reason: str = ""
+    emptied: tuple[WorkspacePath, ...] = ()  # as of ChangeIntended
+    unmade: tuple[WorkspacePath, ...] = ()
 
 
 class ApprovalGranted(Event, frozen=True, kw_only=True, tag="approval_granted"):

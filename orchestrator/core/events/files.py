@@ -117,6 +117,8 @@ class ChangeIntended(Event, frozen=True, kw_only=True, tag="change_intended"):
     warnings: tuple[str, ...] = ()
     leases: tuple[Seq, ...] = ()  # of others who held its paths alone
     settled: tuple[SettledRegion, ...] = ()  # of a merge: each place that it changed, and why that is safe
+    emptied: tuple[WorkspacePath, ...] = ()  # directories that go after it with those below, where nothing is left
+    unmade: tuple[WorkspacePath, ...] = ()  # that what it undoes had made; innermost first, where nothing is left
 
 
 class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
@@ -202,6 +204,7 @@ class FileCreatedOutside(Event, frozen=True, kw_only=True, tag="file_created_out
     moved_from: WorkspacePath | None = None  # where the same content stood until now
     by: AgentName | None = None  # the holder of the only lease on it, where that is certain
     lease: Seq | None = None
+    parents: tuple[WorkspacePath, ...] = ()  # directories above it that came with it, outermost first
 
 
 class FileRemovedOutside(Event, frozen=True, kw_only=True, tag="file_removed_outside"):

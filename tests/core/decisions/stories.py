@@ -100,6 +100,15 @@ class Story:
                 tree[part.path] = part.data.decode()
         return tree
 
+    def carry_out(self, agent: str, plan: Apply) -> Seq:
+        """Make the change that a plan says, and tell it; its number."""
+        tree = self.after(plan)
+        self.seq += 1
+        for part in plan.parts:
+            source = part.moved_from or part.renamed_from
+            self._row(part.path, tree.get(part.path), agent, moved_from=source)
+        return Seq(self.seq)
+
     def _held(self, path: str) -> Held | None:
         text = self.tree.get(path)
         if text is None:

@@ -236,3 +236,32 @@ def test_without_alice(acts: list[tuple[str, str, str, int]], deleted: list[str]
         found = story.after(plan)
     # A file that bob moved on after alice had moved it stays where bob put it.
     assert found == expected
+
+
+NAMES = ("a", "b", "c", "d", "e")
+walks = st.lists(
+    st.tuples(st.sampled_from(["move", "move", "write", "delete"]), *[st.sampled_from(NAMES)] * 2), max_size=8
+)
+
+
+@given(walks)
+def test_an_undo_is_undone_whatever_took_whose_place(walk: list[tuple[str, str, str]]) -> None:
+    """Bob moves files about, also to names that others had, makes some and deletes some; then there and back again."""
+    story = Story(**{name: f"{name}\n" for name in NAMES[:3]})
+    given_tree = dict(story.tree)
+    for number, (act, name, target) in enumerate(walk):
+        if act == "write":
+            story.write("bob", name, f"bob {number}\n")
+        elif name in story.tree and act == "delete":
+            story.write("bob", name, None)
+        elif name in story.tree and target not in story.tree:
+            story.move("bob", name, target)
+    end = dict(story.tree)
+    if not story.of("bob") or end == given_tree:
+        return
+    there = story.carry_out("person", story.undo(story.of("bob")))
+    assert story.tree == given_tree
+    back = story.carry_out("person", story.undo(story.at(there)))
+    assert story.tree == end
+    story.carry_out("person", story.undo(story.at(back)))
+    assert story.tree == given_tree

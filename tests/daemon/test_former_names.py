@@ -1,0 +1,68 @@
+"""An old version is shown only to who may read every name that the file had until then."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from orchestrator.clients.python import RemoteError, Replacement
+from tests.daemon.outside import seen
+from tests.daemon.running import RunningDaemon
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "KEY=ZZSECRET\n"
+
+
+async def test_a_secret_that_stood_under_a_plain_name_for_a_while(daemon: RunningDaemon) -> None:
+    work = daemon.workspace
+    async with daemon.client("spy") as spy, daemon.client() as person:
+        (work / ".env").write_text(SECRET)
+        await seen(person, work)
+        start = (await person.file_info(".env")).version_id or ""
+        (work / ".env").rename(work / "plain.txt")
+        await seen(person, work)
+        at = (await person.file_history("plain.txt")).versions[0].version_id
+        (work / "plain.txt").rename(work / ".env")
+        await seen(person, work)
+        (work / "plain.txt").write_text("nothing here\n")
+        await seen(person, work)
+        now = (await spy.read_file("plain.txt")).version_id
+        calls: dict[str, Callable[[], Awaitable[object]]] = {
+            "read_file": lambda: spy.read_file("plain.txt", at=at),
+            "read_lines": lambda: spy.read_lines("plain.txt", start=1, end=2, at=at),
+            "from": lambda: spy.get_diff("plain.txt", from_=at),
+            "to": lambda: spy.get_diff("plain.txt", from_="@0", to=at),
+            "base": lambda: spy.edit_file("plain.txt", [Replacement(search="KEY", replace="K")], base=at),
+        }
+        for name, call in calls.items():
+            with pytest.raises(RemoteError) as met:
+                await call()
+            assert met.value.code == "denied", name
+            assert ".env" not in str(met.value), "nor does the refusal name it"
+        whole = await spy.get_diff(from_=start, to=at)
+        assert "ZZSECRET" not in repr(whole)
+        assert {(file.path, file.left_out) for file in whole.files if not file.path.startswith("~")} == {
+            (".env", "policy"),
+            ("plain.txt", "policy"),
+        }
+        assert (await spy.read_file("plain.txt", at=now)).text.endswith("nothing here\n")
+        (work / "plain.txt").write_text("nothing there\n")
+        await seen(person, work)
+        older = await spy.read_file("plain.txt", at=now)
+        assert older.text.endswith("nothing here\n"), "this one is another file"
+
+
+async def test_a_plain_name_that_only_later_became_a_secret(daemon: RunningDaemon) -> None:
+    """What it held before was open to all; so was what another file held that was only moved."""
+    work = daemon.workspace
+    async with daemon.client("bob") as bob, daemon.client() as person:
+        (work / "notes.txt").write_text("notes\n")
+        await seen(person, work)
+        (work / "notes.txt").rename(work / "moved.txt")
+        await seen(person, work)
+        at = (await bob.read_file("moved.txt")).version_id
+        (work / "moved.txt").rename(work / ".env")
+        await seen(person, work)
+        assert (await bob.read_file("moved.txt", at=at)).text.endswith("notes\n")

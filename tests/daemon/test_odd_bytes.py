@@ -1,0 +1,81 @@
+"""Bytes that are no text, at the doors where people and programs can hand them in."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from orchestrator.clients.python import RemoteError
+from tests.daemon.running import RunningDaemon
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        pytest.param(["open", b"b\xfead.txt"], "path_invalid", id="a path"),
+        pytest.param(["blame", b"\xff"], "path_invalid", id="nothing else"),
+        pytest.param(["rollback", "--glob", b"\xff"], "invalid_parameter", id="a glob"),
+        pytest.param(["search", b"\xff"], "invalid_parameter", id="a pattern"),
+        pytest.param(["open", "a.txt", "--agent", b"\xff"], "invalid_frame", id="a name"),
+    ],
+)
+def test_on_the_command_line(daemon: RunningDaemon, words: list[str | bytes], code: str) -> None:
+    at = ["--workspace", str(daemon.workspace)]
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestrator", *words, *at, "--json"],
+        env=daemon.env,
+        capture_output=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["code"]) == (1, code), (told, done.stderr)
+
+
+async def test_in_the_python_client(daemon: RunningDaemon) -> None:
+    async with daemon.client("alice") as files:
+        with pytest.raises(RemoteError) as met:
+            await files.read_file("b\udcffad.txt")
+        assert met.value.code == "path_invalid"
+        with pytest.raises(RemoteError) as met:
+            await files.list_files(".", globs=["\udcff"])
+        assert met.value.code == "invalid_parameter"
+
+
+def test_through_mcp_the_refusal_comes_under_the_calls_id(daemon: RunningDaemon) -> None:
+    """A client that sends them as JSON escapes would wait for its id for ever."""
+
+    def called(id: object, method: str, **params: object) -> dict[str, object]:
+        return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+    me = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    lines = [
+        called(1, "initialize", **me),
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        called(2, "tools/call", name="read_file", arguments={"path": "nu\udcff"}),
+        called("three", "tools/call", name="search_content", arguments={"pattern": "\ud800"}),
+        called("fo\udcffur", "tools/call", name="read_file", arguments={"path": "nu\udcff"}),
+        called(5, "tools/\udcff"),
+        called(6, "tools/call", name="list_files", arguments={}),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestrator", "mcp", "--workspace", str(daemon.workspace), "--agent", "alice"],
+        env=daemon.env,
+        input=b"".join(json.dumps(line).encode() + b"\n" for line in lines),
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    replies = {reply["id"]: reply for reply in map(json.loads, done.stdout.splitlines())}
+    assert set(replies) == {1, 2, "three", "fo\udcffur", 5, 6}, done.stderr
+    for id, code in ((2, "path_invalid"), ("three", "invalid_parameter"), ("fo\udcffur", "path_invalid")):
+        assert replies[id]["result"]["isError"]
+        assert json.loads(replies[id]["result"]["content"][0]["text"])["code"] == code
+    assert replies[5]["error"]["code"] == -32600
+    assert not replies[6]["result"].get("isError")

@@ -1,0 +1,95 @@
+"""`journal restore`: only a journal's own parts, and only this workspace's, come into the state directory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.cli import command
+from tests.daemon.running import RunningDaemon
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def daemon(base: Path) -> Iterator[RunningDaemon]:
+    started = RunningDaemon(base / "one")
+    assert started.start()["ok"]
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def base(base: Path) -> Path:
+    (base / "one").mkdir()
+    (base / "two").mkdir()
+    return base
+
+
+def backed_up(daemon: RunningDaemon) -> Path:
+    """A backup, and the daemon stopped."""
+    target = daemon.base / "backup"
+    code, answer = command(daemon, "journal", "backup", str(target))
+    assert code == 0, answer
+    assert daemon.stop() == 0
+    return target
+
+
+def smuggle(backup: Path, name: str, data: bytes) -> None:
+    """Put a file into a backup, and into its manifest as if it belonged there."""
+    (backup / name).parent.mkdir(parents=True, exist_ok=True)
+    (backup / name).write_bytes(data)
+    manifest: dict[str, Any] = json.loads((backup / "manifest.json").read_bytes())
+    manifest["files"][name] = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    (backup / "manifest.json").write_text(json.dumps(manifest))
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "daemon.lock"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("policy.toml", "journal.key", "journal.db-wal", "journal.db-shm", "before-20260101-000000/journal.db"),
+        *("blobs/x", "blobs/incoming/1", "archive/x", "archive/../policy.toml", "./policy.toml", "blobs//policy.toml"),
+    ],
+)
+async def test_what_is_no_part_of_a_journal_is_not_restored(daemon: RunningDaemon, name: str) -> None:
+    """A policy or a key that came with a doctored backup would take the place of the operator's own."""
+    (daemon.state_dir / "policy.toml").write_bytes(b"# the operator's own\n")
+    backup = backed_up(daemon)
+    smuggle(backup, name, b"# another's\n")
+    before = contents(daemon.state_dir)
+    code, answer = command(daemon, "journal", "restore", str(backup))
+    assert (code, answer["code"]) == (1, "backup_invalid"), answer
+    assert "no part of a journal" in answer["message"]
+    assert contents(daemon.state_dir) == before
+
+
+async def test_another_workspaces_backup_is_refused_unless_it_is_meant(base: Path, daemon: RunningDaemon) -> None:
+    (daemon.workspace / "here.txt").write_text("here\n")
+    other = RunningDaemon(base / "two")
+    assert other.start()["ok"]
+    foreign = backed_up(other)
+    assert daemon.stop() == 0
+    before = contents(daemon.state_dir)
+    code, answer = command(daemon, "journal", "restore", str(foreign))
+    assert (code, answer["code"]) == (1, "backup_foreign"), answer
+    assert "--foreign" in answer["hint"]
+    assert contents(daemon.state_dir) == before
+
+    code, answer = command(daemon, "journal", "restore", "--foreign", str(foreign))
+    assert code == 0, answer
+    assert "another" in answer["message"], answer
+    assert daemon.start()["code"] == "journal_behind"
+    daemon.wait()
+    code, answer = command(daemon, "journal", "adopt")
+    assert code == 0, answer
+    assert "another journal" in answer["message"]
+    assert daemon.start()["ok"]
