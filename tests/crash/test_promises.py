@@ -45,8 +45,8 @@ Patch = pytest.MonkeyPatch
 Check = Callable[[Path, Callable[[], ForgettingDisk]], Awaitable[None]]
 Mutation = Callable[[Patch], Callable[[], ForgettingDisk]]
 
-LUCKS = 150
-"""Draws of where the power is cut and what survives; each mutation is found within the first thirty or so."""
+LUCKS = 600
+"""Draws of where the power is cut and what survives; each mutation is found within the first hundred or so."""
 
 ACTS = [[Act(kind, number)] for number, kind in enumerate(("patch", "create", "create", "move", "several"), 2)]
 """Among them a file below new directories, and a move from one directory to another."""

@@ -45,14 +45,12 @@ def assemble(results: Sequence[Result], facts: Mapping[WorkspacePath, Facts]) ->
     paths = sorted({path for result in going for path in (result.present, result.path) if path is not None})
     moves = {result.path: result.present for result in going if _plain_move(result, facts, wanted)}
     left = {result.present for result in going if result.path is not None and result.present not in wanted}
-    onward = {result.present for result in going if result.path not in (None, result.present)}
     whose = {path: result for result in going for path in (result.present, result.path) if path is not None} | wanted
     parts = tuple(
         Part(path=path, before=_digest(facts[path].held), after=None, names=_others(whose[path], path))
         if path in left
         else msgspec.structs.replace(
-            _part(path, wanted.get(path), facts, moves.get(path), free=path in onward or facts[path].held is None),
-            names=_others(whose[path], path),
+            _part(path, wanted.get(path), facts, moves.get(path)), names=_others(whose[path], path)
         )
         for path in paths
     )
@@ -94,10 +92,8 @@ def _part(
     result: Result | None,
     facts: Mapping[WorkspacePath, Facts],
     source: WorkspacePath | None,
-    *,
-    free: bool,
 ) -> Part:
-    """What happens at one path; `free`: no file stands there, or the one that does goes elsewhere."""
+    """What happens at one path; the file that stands there may go elsewhere, or for good, as another comes."""
     held = facts[path].held
     before = held.digest if held else None
     now = result.now if result is not None else None
@@ -108,7 +104,7 @@ def _part(
     hunks = line_hunks(old, new) if old is not None and new is not None else ()
     if result is None or now is None:
         return Part(path=path, before=before, after=None, mode=held.mode if held else None, hunks=hunks, binary=binary)
-    renamed = result.present if free and result.present != path else None
+    renamed = result.present if result.present != path else None
     if renamed is not None:
         old = _text(facts[renamed].held)
         binary = old is None or new is None

@@ -130,6 +130,10 @@ def _came(
     source = row.moved_from
     if source is not None and source in leaving:
         lineage = leaving.pop(source)
+        replaced = standing.get(row.path)
+        if replaced is not None:  # it went as this one came
+            replaced.take(msgspec.structs.replace(row, present=False), None)
+            left[row.path] = replaced
     elif source is not None and source in left and left[source].path is None:
         lineage = left[source]
         gone = lineage.steps.pop()  # the removal was the first half of a move by other hands
