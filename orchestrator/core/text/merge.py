@@ -99,17 +99,16 @@ def merge_favouring_proposed(base: Sequence[str], current: Sequence[str], propos
     What a person gets who settles a conflict for the proposal: its side of the clash, and the
     current side of everything else.
     """
-    merged = merge3(base, current, proposed)
-    if isinstance(merged, Merged):
-        return merged.lines
-    resolved = list(current)
-    for region in reversed(merged.regions):
-        end = region.proposed_start + region.proposed_len
-        resolved[region.current_start : region.current_start + region.current_len] = proposed[
-            region.proposed_start : end
-        ]
-    rest = merge3(base, resolved, proposed)
-    return rest.lines if isinstance(rest, Merged) else tuple(resolved)
+    lines: list[str] = []
+    at = 0
+    for cluster in clusters(base, current, proposed):
+        region = cluster.region
+        lines += base[at : region.base_start]
+        at = region.base_start + region.base_len
+        agreed = agreed_lines(cluster, current, proposed)
+        theirs = proposed[region.proposed_start : region.proposed_start + region.proposed_len]
+        lines += theirs if agreed is None else agreed
+    return (*lines, *base[at:])
 
 
 def _cluster(ours: Sequence[Hunk], o: int, theirs: Sequence[Hunk], t: int) -> tuple[int, int, int, int]:
