@@ -23,7 +23,7 @@ from orchestrator.core.text.encoding import Document
 from orchestrator.engine.ancestry import Ancestry
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.observing import UNNOTED, Observer, Present, notices, required
+from orchestrator.engine.observing import UNNOTED, Observer, Present, required, warnings
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.positions import position
 from orchestrator.engine.services import Services
@@ -64,7 +64,7 @@ class Historian:
             path=path,
             versions=tuple(versions),
             cursor=versions[-1].version_id if len(rows) > params.limit else None,
-            notices=notices(present),
+            warnings=warnings(present),
         )
 
     async def _version(self, row: VersionRow, *, readable: bool) -> r.FileVersion:
@@ -142,7 +142,7 @@ class Historian:
             diff=text,
             added=added,
             removed=removed,
-            notices=notices(present),
+            warnings=warnings(present),
         )
 
     def _gone(self, path: WorkspacePath, present: Present) -> Seq | None:
