@@ -147,12 +147,12 @@ class SearchResult(Result, frozen=True, kw_only=True):
     partial: bool  # not every file could be searched (too large, changed meanwhile)
     cursor: str | None = None
     versions: dict[str, str] = {}  # path → version_id of each file with a hit
-    notices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class FileText(Result, frozen=True, kw_only=True):
     path: str
-    version_id: str  # `@0`: what stands there can't be noted now, and has none; `notices` says why
+    version_id: str  # `@0`: what stands there can't be noted now, and has none; `warnings` say why
     start: int  # 1-based; 0 for an empty file
     end: int
     total_lines: int
@@ -164,7 +164,7 @@ class FileText(Result, frozen=True, kw_only=True):
     next: str | None = None  # the exact call that goes on
     redactions: tuple[str, ...] = ()
     unchanged_since: str | None = None
-    notices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class FileVersion(Result, frozen=True, kw_only=True):
@@ -190,7 +190,7 @@ class History(Result, frozen=True, kw_only=True):
     path: str
     versions: tuple[FileVersion, ...]
     cursor: str | None = None
-    notices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 FileStatus = Literal["added", "deleted", "modified", "renamed", "mode"]
@@ -229,7 +229,7 @@ class Diff(Result, frozen=True, kw_only=True):
     total_files: int | None = None  # of the tree: all that differ, on this page and others
     unlisted: int = 0  # of those: names that the caller may not see either
     cursor: str | None = None
-    notices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class RecentRead(Result, frozen=True, kw_only=True):

@@ -54,7 +54,7 @@ class Blamed(Result, frozen=True, kw_only=True):
     end: int
     total_lines: int
     ranges: tuple[BlamedLines, ...]  # together all lines from start to end
-    notices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class PathChanged(Result, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from orchestrator.engine.approver import approver_of
 from orchestrator.engine.attributing import Attributions, Author
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.catching_up import not_beyond
-from orchestrator.engine.observing import Observer, notices, required
+from orchestrator.engine.observing import Observer, required, warnings
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import Services
 
@@ -72,7 +72,7 @@ class Blamer:
             end=end,
             total_lines=total,
             ranges=ranges,
-            notices=told,
+            warnings=told,
         )
 
     async def _present(self, path: WorkspacePath) -> tuple[VersionRow, tuple[str, ...]]:
@@ -83,7 +83,7 @@ class Blamer:
         row = await self._s.journal.version_at(path, known.version) if known is not None else None
         if row is None:
             raise FileNotFound(path, "the journal knows no file of this name")
-        return row, notices(present)
+        return row, warnings(present)
 
     async def _past(self, path: WorkspacePath, at: Seq) -> VersionRow:
         row = await self._s.journal.version_at(path, not_beyond(at, self._s.journal.head))

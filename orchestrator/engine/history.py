@@ -24,7 +24,7 @@ from orchestrator.engine.ancestry import Ancestry
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.merges import told
-from orchestrator.engine.observing import UNNOTED, Observer, Present, notices, required
+from orchestrator.engine.observing import UNNOTED, Observer, Present, required, warnings
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.positions import position
 from orchestrator.engine.services import Services
@@ -65,7 +65,7 @@ class Historian:
             path=path,
             versions=tuple(versions),
             cursor=versions[-1].version_id if len(rows) > params.limit else None,
-            notices=notices(present),
+            warnings=warnings(present),
         )
 
     async def _version(self, row: VersionRow, *, readable: bool) -> r.FileVersion:
@@ -144,7 +144,7 @@ class Historian:
             added=added,
             removed=removed,
             merge=await self._merged(path, right.version),
-            notices=notices(present),
+            warnings=warnings(present),
         )
 
     async def _merged(self, path: WorkspacePath, version: Seq) -> tuple[r.MergeText, ...]:

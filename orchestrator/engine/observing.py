@@ -60,7 +60,7 @@ class Present(msgspec.Struct, frozen=True):
     unnoted: OrchestratorError | None = None  # why the journal can't take it now: `entry` has no version then
 
 
-def notices(present: Present) -> tuple[str, ...]:
+def warnings(present: Present) -> tuple[str, ...]:
     """What an answer has to say of a file that the journal can't take now."""
     if present.unnoted is None:
         return ()

@@ -27,7 +27,7 @@ from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.ancestry import Ancestry
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.observing import UNNOTED, Observer, Present, notices, required
+from orchestrator.engine.observing import UNNOTED, Observer, Present, required, warnings
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.positions import position
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
@@ -138,7 +138,7 @@ class Reader:
             elif at is None:
                 present = await self._observer.show(path, content=True)
                 version, digest, data = self._of(present)
-                told = notices(present)
+                told = warnings(present)
             else:
                 version, digest, data = await self._past(caller, path, position(self._s, at, parameter="at", least=1))
             approval = None
@@ -280,5 +280,5 @@ class Reader:
             content_hash=digest,
             truncated=truncated,
             next=follow,
-            notices=told,
+            warnings=told,
         )

@@ -23,7 +23,7 @@ from orchestrator.core.text.encoding import decode
 from orchestrator.core.text.excerpt import MAX_LINE
 from orchestrator.core.text.search import Match, Pattern, search
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.observing import UNNOTED, Observer, notices, required
+from orchestrator.engine.observing import UNNOTED, Observer, required, warnings
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import MAX_FILE_BYTES, OFF_LOOP_BYTES, Services
 from orchestrator.engine.walking import Walker
@@ -176,7 +176,7 @@ class Searcher:
             partial=swept.unsearched > 0,
             cursor=more,
             versions=versions,
-            notices=tuple(told),
+            warnings=tuple(told),
         )
 
     async def _matches(
@@ -210,7 +210,7 @@ class Searcher:
                 max_hits=document.line_count,
             )
             found = await to_thread.run_sync(look) if len(data) > OFF_LOOP_BYTES else look()
-            return entry.version, document.line_count, list(found.hits), notices(present)
+            return entry.version, document.line_count, list(found.hits), warnings(present)
 
 
 def _hit(path: WorkspacePath, match: Match) -> r.Hit:

@@ -78,7 +78,7 @@ class TreeDiffs:
             if not page.takes(item, await self._patch(caller, item, params.context_lines)):
                 break
         await self._s.note(caller.origin(call), *((f"session:{caller.session}", event) for event in page.events()))
-        return page.answer(total=len(found), unlisted=len(found) - len(listed), notices=told)
+        return page.answer(total=len(found), unlisted=len(found) - len(listed), warnings=told)
 
     async def _span(self, caller: Caller, params: p.GetDiff) -> Span:
         if params.cursor is not None:
@@ -253,7 +253,7 @@ class Page:
         """That a diff of the tree was shown, and which lines of which file."""
         return [DiffShown(path=_ROOT, from_version=self._span.left, to_version=self._span.right), *self._seen]
 
-    def answer(self, *, total: int, unlisted: int, notices: tuple[str, ...]) -> r.Diff:
+    def answer(self, *, total: int, unlisted: int, warnings: tuple[str, ...]) -> r.Diff:
         """The page."""
         shown = [file for file in self._files if file.left_out is None]
         return r.Diff(
@@ -267,7 +267,7 @@ class Page:
             total_files=total,
             unlisted=unlisted,
             cursor=None if self._full_after is None else self._span.cursor(self._full_after),
-            notices=notices,
+            warnings=warnings,
         )
 
 

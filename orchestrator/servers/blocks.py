@@ -19,8 +19,8 @@ Mark = Callable[[], str]
 def text_block(result: r.Result, mark: Mark) -> str | None:
     """The block for a read, search, listing, history or diff, and what is to be noticed; None for other answers."""
     block = _block(result, mark)
-    notices = getattr(result, "notices", ())
-    return block if block is None else "\n".join((block, *(f"[{notice}]" for notice in notices)))
+    warnings = getattr(result, "warnings", ())
+    return block if block is None else "\n".join((block, *(f"[{warning}]" for warning in warnings)))
 
 
 def _block(result: r.Result, mark: Mark) -> str | None:

@@ -127,7 +127,7 @@ async def test_a_full_disk_hides_nothing_from_who_reads_what_another_program_wro
         code, said = command(daemon, *words)
         assert code == 0, (words, said)
     code, said = command(daemon, "open", "a.txt")
-    assert (said["version_id"], len(said["notices"])) == ("@0", 1)
+    assert (said["version_id"], len(said["warnings"])) == ("@0", 1)
     (small / "filler").unlink()
     async with daemon.client("alice") as files:
         assert (await files.read_file("a.txt")).version_id not in ("@0", known.version_id)
@@ -232,29 +232,29 @@ async def test_a_file_that_changed_meanwhile_is_shown_without_a_version(tmp_path
         (daemon.workspace / "new.txt").write_text("one, in a new file\n")
         now = await files.read_file("a.txt")
         assert (now.text, now.version_id) == ("     1\tanother\n", "@0")
-        assert len(now.notices) == 1
-        assert "disk_full" in now.notices[0]
-        assert (text_block(now, lambda: "mark") or "").endswith(f"\n[{now.notices[0]}]")
+        assert len(now.warnings) == 1
+        assert "disk_full" in now.warnings[0]
+        assert (text_block(now, lambda: "mark") or "").endswith(f"\n[{now.warnings[0]}]")
         fresh = await files.read_file("new.txt")
         assert (fresh.text, fresh.version_id) == ("     1\tone, in a new file\n", "@0")
         assert (await files.read_file("a.txt", at=known.version_id)).text.endswith("one\n")
         assert (await files.file_info("a.txt")).version_id is None
         found = await files.search_content("another")
-        assert ([hit.text for hit in found.hits], found.versions, len(found.notices)) == (
+        assert ([hit.text for hit in found.hits], found.versions, len(found.warnings)) == (
             ["another"],
             {"a.txt": "@0"},
             1,
         )
         logged = await files.file_history("a.txt")
-        assert ([v.version_id for v in logged.versions], len(logged.notices)) == ([known.version_id], 1)
+        assert ([v.version_id for v in logged.versions], len(logged.warnings)) == ([known.version_id], 1)
         blamed = await files.blame("a.txt")
-        assert (blamed.version_id, len(blamed.notices)) == (known.version_id, 1)
+        assert (blamed.version_id, len(blamed.warnings)) == (known.version_id, 1)
         changed = await files.get_diff("a.txt")
         assert (changed.from_version, changed.to_version) == (known.version_id, "@0")
         assert "-one\n+another\n" in changed.diff
-        assert changed.notices
+        assert changed.warnings
         tree = await files.get_diff(from_=known.version_id, to="working")
-        assert len(tree.notices) == 1
+        assert len(tree.warnings) == 1
         with pytest.raises(RemoteError) as based:
             await files.edit_file("a.txt", [Replacement(search="another", replace="mine")], base=now.version_id)
         assert based.value.code == "disk_full"
@@ -265,7 +265,7 @@ async def test_a_file_that_changed_meanwhile_is_shown_without_a_version(tmp_path
         again = await files.read_file("a.txt")
         assert again.text.endswith("another\n")
         assert again.version_id not in ("@0", known.version_id)
-        assert not again.notices
+        assert not again.warnings
     sessions = [entry.kind for entry in await entries(daemon) if entry.kind.startswith("session_")]
     assert sessions.count("session_opened") == 2
     assert daemon.stop() == 0

@@ -74,8 +74,9 @@ class Settings:
         else:
             for line in render.rendered(result) if lines is None else lines:
                 echo(line)
-            for notice in getattr(result, "notices", ()):
-                echo(f"note: {notice}", err=True)
+            told = isinstance(result, r.ChangeAnswer)  # among its own lines
+            for warning in () if told else getattr(result, "warnings", ()):
+                echo(f"note: {warning}", err=True)
         return exit_code(result)
 
     def refuse(self, refusal: Refusal) -> int:

@@ -119,7 +119,7 @@ def tree_diff(settings: Settings, from_: str, to: str, context: int) -> int:
     if settings.json or sys.stdout.isatty():
         return settings.show(diff, render_trees.tree_diff(diff))
     click.echo(diff.diff.encode(), nl=False)
-    for note in (*render_trees.notes(diff), *(f"note: {notice}" for notice in diff.notices)):
+    for note in (*render_trees.notes(diff), *(f"note: {warning}" for warning in diff.warnings)):
         echo(note, err=True)
     return DONE
 
