@@ -22,6 +22,32 @@ class Lines(Result, frozen=True, kw_only=True):
     end: int
 
 
+class NoticeLines(Result, frozen=True, kw_only=True):
+    """Lines that the session saw in version `seen_in`, and those in their place now (end < start: none)."""
+
+    seen_in: str
+    start: int
+    end: int
+    now_start: int | None = None  # null: the file is gone, or its content is not shown to the caller
+    now_end: int | None = None
+
+
+class Notice(Result, frozen=True, kw_only=True):
+    """Somebody else changed what this session has read. Told once for each change; read the file to see it whole."""
+
+    path: str
+    kind: Literal["changed", "deleted", "moved"]
+    by: tuple[str, ...]  # agents, or "outside", the one who touched the lines first before the others
+    since: str  # the first change that touched them
+    changes: int  # by others to the file, since this session saw it
+    version_id: str | None = None  # of what is there now; null: nothing
+    moved_from: str | None = None
+    lines: tuple[NoticeLines, ...] = ()
+    more_lines: int = 0  # further pieces, that are not listed
+    diff: str | None = None  # of these lines only, a few of them
+    diff_truncated: bool = False
+
+
 class ChangedPath(Result, frozen=True, kw_only=True):
     path: str
     before: str | None = None  # version_id, null: was absent
@@ -70,7 +96,7 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     regions: tuple[ClashText, ...] = ()
     merge: tuple[MergeText, ...] = ()  # of a merge: each place, the rule that brought it together, and why
     merge_truncated: bool = False
-    notices: tuple[Any, ...] = ()
+    notices: tuple[Notice, ...] = ()
     warnings: tuple[str, ...] = ()
     shown: str | None = None  # current lines of a conflict; over MCP a second text block
 
@@ -161,7 +187,7 @@ class FileText(Result, frozen=True, kw_only=True):
     next: str | None = None  # the exact call that goes on
     redactions: tuple[str, ...] = ()
     unchanged_since: str | None = None
-    notices: tuple[Any, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
 
 class FileVersion(Result, frozen=True, kw_only=True):
@@ -283,6 +309,7 @@ class SessionInfo(Result, frozen=True, kw_only=True):
     uncommitted_changes: tuple[OwnChange, ...] = ()
     tasks: tuple[TaskInfo, ...] = ()
     leases: tuple[LeaseInfo, ...] = ()  # the agent's own, and others' on files that this session has seen
+    stale: tuple[Notice, ...] = ()  # what others changed of what this session has read, told before or not
     start_here: tuple[str, ...] = ()  # entrypoint documents that this session has not read
 
 

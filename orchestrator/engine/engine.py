@@ -56,6 +56,7 @@ from orchestrator.engine.history import Historian
 from orchestrator.engine.keeping import Keeping
 from orchestrator.engine.leasing import Leaser
 from orchestrator.engine.listing import Lister
+from orchestrator.engine.noticing import Noticer
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.people import DaemonFacts, People
@@ -110,7 +111,8 @@ class Engine:
         self._watching = Watching(services, observer, absorber, watcher)
         self._granter = Granter(services, observer, effects, answers, gate)
         self._leaser = Leaser(services, paths)
-        self._stacks = Stacks(services, answers)
+        self.noticer = Noticer(services, observer, paths)
+        self._stacks = Stacks(services, answers, self.noticer)
         self._sealer = Sealer(services, signer)
         self._checking = Checking(services, effects)
         self.snapshots = Snapshotter(services)
@@ -150,6 +152,7 @@ class Engine:
             Redactor(services, gate),
             Keeping(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self.snapshots.keep),
             Rebuilder(services, self.baseline),
+            self.noticer,
         )
         self._rooms = rooms
         self._handlers: dict[str, Handler] = {}

@@ -138,9 +138,9 @@ class ReadSets:
         before = after
         for known in await self._s.journal.changes_of(path, after=after, until=until):
             hunks = await self._hunks(path, before, known)
-            if any(meet(*span, hunk.old_start, hunk.old_len) for span in spans for hunk in hunks):
-                if known.recorded.session != session:
-                    met.append((_who(known), known.row.seq))
+            foreign = known.recorded.session != session
+            if foreign and any(meet(*span, hunk.old_start, hunk.old_len) for span in spans for hunk in hunks):
+                met.append((_who(known), known.row.seq))
             spans = [place(*span, hunks) for span in spans]
             before = known.row.seq
         return met

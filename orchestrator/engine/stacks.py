@@ -17,6 +17,7 @@ from orchestrator.core.projections.sessions import Session, Task
 from orchestrator.core.projections.tags import entry_rank
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.noticing import Noticer
 from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import Services
 
@@ -29,8 +30,8 @@ ENTRY_DOCUMENTS = 8
 class Stacks:
     """Answers about the caller's own session."""
 
-    def __init__(self, services: Services, answers: Answers) -> None:
-        self._s, self._answers = services, answers
+    def __init__(self, services: Services, answers: Answers, noticer: Noticer) -> None:
+        self._s, self._answers, self._noticer = services, answers, noticer
         self._reservations = Reservations(services)
 
     async def session_status(self, caller: Caller, call: Call, params: p.SessionStatus) -> r.SessionInfo:
@@ -56,6 +57,7 @@ class Stacks:
             ),
             tasks=tuple([await self._task(task) for task in session.tasks.values()]),
             leases=await self._reservations.infos(self._reservations.seen_by(caller, session.seen)),
+            stale=await self._noticer.stale(caller),
             start_here=self._start_here(caller, session),
         )
 
