@@ -48,6 +48,14 @@ class Notice(Result, frozen=True, kw_only=True):
     diff_truncated: bool = False
 
 
+class UnseenText(NoticeLines, frozen=True, kw_only=True):
+    """Lines that the author of a change had read, and that others had changed when it was decided; at most 20."""
+
+    path: str
+    by: tuple[str, ...]
+    since: str
+
+
 class ChangedPath(Result, frozen=True, kw_only=True):
     path: str
     before: str | None = None  # version_id, null: was absent
@@ -98,6 +106,7 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     merge_truncated: bool = False
     notices: tuple[Notice, ...] = ()
     warnings: tuple[str, ...] = ()
+    unseen: tuple[UnseenText, ...] = ()  # what others did to lines that its author had read and not seen since
     shown: str | None = None  # current lines of a conflict; over MCP a second text block
 
 

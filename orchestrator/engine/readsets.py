@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import msgspec
 from anyio import to_thread
 
+from orchestrator.api import results as r
 from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.decisions.noticing import At, Lines, Piece, contents_of, joined, news, stale
 from orchestrator.core.decisions.patching import line_hunks
 from orchestrator.core.events.files import ChangeApplied, FileChangedOutside, FileCreatedOutside
 from orchestrator.core.events.notices import MOST_UNSEEN, UnseenChange
-from orchestrator.core.ids import Seq, SessionId, WorkspacePath
+from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
 from orchestrator.core.projections.readers import OUTSIDE, Glimpse, View
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.regions import meet, place
@@ -193,3 +194,21 @@ def _who(known: KnownVersion) -> str:
     event = known.recorded.event
     by = event.by if isinstance(event, FileChangedOutside | FileCreatedOutside) else None
     return known.recorded.agent or by or OUTSIDE
+
+
+def unseen_texts(unseen: Sequence[UnseenChange], shows: Callable[[WorkspacePath], bool]) -> tuple[r.UnseenText, ...]:
+    """As an answer tells it; of paths that the caller may not be shown, nothing."""
+    return tuple(
+        r.UnseenText(
+            path=item.path,
+            seen_in=show(item.version),
+            start=item.seen.start,
+            end=item.seen.end,
+            now_start=item.now.start,
+            now_end=item.now.end,
+            by=item.by,
+            since=show(item.since),
+        )
+        for item in unseen
+        if shows(item.path)
+    )

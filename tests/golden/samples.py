@@ -7,6 +7,7 @@ from orchestrator.core.events import conflicts as c
 from orchestrator.core.events import files as f
 from orchestrator.core.events import keeping as k
 from orchestrator.core.events import leases as l
+from orchestrator.core.events import notices as n
 from orchestrator.core.events import sessions as s
 from orchestrator.core.events import world as w
 from orchestrator.core.events.base import Event
@@ -157,6 +158,7 @@ SAMPLES: tuple[Event, ...] = (
     k.SegmentArchived(first=Seq(1), last=Seq(20), last_hash="0d" * 32, file="1-20.segment.zst", digest=C, size=4000),
     k.SegmentRestored(first=Seq(1), last=Seq(20), file="1-20.segment.zst"),
     k.JournalAdopted(by="ada", head=Seq(40), known_head=Seq(90), reason="the disk died"),
+    n.NoticeShown(session=SESSION, paths=(n.ToldPath(PATH, Seq(12)),)),
 )
 
 GROWN: tuple[Event, ...] = (
@@ -199,3 +201,15 @@ SETTLING: tuple[Event, ...] = (
     ),
 )
 """As GROWN; merges that say what they settled."""
+
+UNSEEN = n.UnseenChange(
+    path=PATH, version=Seq(3), seen=LineRange(4, 5), now=LineRange(6, 5), by=("bob", "outside"), since=Seq(12)
+)
+STALE: tuple[Event, ...] = (
+    f.ChangeIntended(operation="edit_file", paths=(INTENDED,), unseen=(UNSEEN,)),
+    f.ChangeApplied(change=Seq(16), paths=(CHANGED,), unseen=(UNSEEN,)),
+    c.ApprovalRequested(
+        operation="edit_file", paths=(INTENDED,), rule="edits.stale_reads", expires_at=9, unseen=(UNSEEN,)
+    ),
+)
+"""As GROWN; changes whose author had not seen what others did."""

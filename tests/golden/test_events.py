@@ -13,7 +13,7 @@ from orchestrator.core.events.codec import decode, encode
 from orchestrator.core.ids import AgentName, Seq, SessionId
 from orchestrator.journal.ledger import Ledger
 from orchestrator.ports.journal import NewEvent, Unit
-from tests.golden.samples import GROWN, SAMPLES, SETTLING
+from tests.golden.samples import GROWN, SAMPLES, SETTLING, STALE
 
 HERE = Path(__file__).parent
 EVENT_FILES = HERE / "events"
@@ -60,6 +60,7 @@ FILES = {
     **{f"{tag_of(event)}.v1.json": event for event in SAMPLES},
     **{f"{tag_of(event)}.v1.grown.json": event for event in GROWN},
     **{f"{tag_of(event)}.v1.settled.json": event for event in SETTLING},
+    **{f"{tag_of(event)}.v1.stale.json": event for event in STALE},
 }
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from orchestrator.core.content import FoundFile, IntendedPath, LineRange, PathChange, Rung, Signature
 from orchestrator.core.events.base import Event
+from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.settling import SettledRegion
 
@@ -117,6 +118,7 @@ class ChangeIntended(Event, frozen=True, kw_only=True, tag="change_intended"):
     warnings: tuple[str, ...] = ()
     leases: tuple[Seq, ...] = ()  # of others who held its paths alone
     settled: tuple[SettledRegion, ...] = ()  # of a merge: each place that it changed, and why that is safe
+    unseen: tuple[UnseenChange, ...] = ()  # what its author had read and not seen since, at most MOST_UNSEEN
 
 
 class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
@@ -134,6 +136,7 @@ class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
     operation: str = ""
     recovered: bool = False  # closed by recovery after a crash
     settled: tuple[SettledRegion, ...] = ()  # of a merge, as the intent had it
+    unseen: tuple[UnseenChange, ...] = ()  # as the intent had it
 
 
 class ChangeAborted(Event, frozen=True, kw_only=True, tag="change_aborted"):
