@@ -25,6 +25,7 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.conflicts import ConflictSettled
 from orchestrator.core.events.files import (
     CallRefused,
     ChangeAborted,
@@ -286,7 +287,9 @@ class Engine:
             case TaskBegun(title=title):
                 return TaskAnswer(task=show(recorded.seq), title=title, ended=False)
             case TaskEnded(task=task):
-                return TaskAnswer(task=show(task), title="", ended=True)
+                return await self._stacks.ended(task)
+            case ConflictSettled(conflict=conflict):
+                seq = conflict
             case LeaseGranted() | LeaseRenewed() | LeaseReleased():
                 return await self._leaser.again(recorded)
             case ChangeRefused(code=code, message=message, hint=hint):
@@ -300,7 +303,7 @@ class Engine:
             case _:
                 pass
         try:
-            answer: ChangeAnswer = await self._answers.of(recorded.seq, shows=partial(self._s.readable, caller))
+            answer: ChangeAnswer = await self._answers.of(Seq(seq), shows=partial(self._s.readable, caller))
         except Aborted:
             return None
         return answer
