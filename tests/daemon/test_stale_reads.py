@@ -116,6 +116,24 @@ async def test_who_holds_a_stale_view(daemon: RunningDaemon) -> None:
         assert (await person.stale_readers(NAME)).total == 1
 
 
+async def test_a_feed_of_what_makes_a_session_stale(daemon: RunningDaemon) -> None:
+    (daemon.workspace / NAME).write_text(TEXT)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        await alice.read_file(NAME, start=1, end=10)
+        async with alice.subscribe(stale_for=alice.session) as events:
+            await bob.read_file(NAME)
+            await replace(bob, "line 30", "thirty")
+            await replace(alice, "line 9", "nine")
+            mine = await replace(bob, "line 5", "five")
+            with anyio.fail_after(30):
+                event = await anext(aiter(events))
+        assert (event.kind, event.agent, event.seq) == ("change_applied", "bob", mine.version_id)
+        with pytest.raises(RemoteError) as refused:
+            async with bob.subscribe(stale_for=alice.session):
+                pass
+        assert refused.value.code == "not_permitted"
+
+
 async def test_who_may_not_list_a_file_does_not_learn_who_reads_it(daemon: RunningDaemon) -> None:
     (daemon.workspace / NAME).write_text(TEXT)
     (daemon.state_dir / "policy.toml").write_text(
