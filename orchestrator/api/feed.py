@@ -22,6 +22,9 @@ class Subscribe(Params, frozen=True, kw_only=True):
     after: Annotated[Version | None, Meta(description="Events after '@N'; without it, from now on.")] = None
     kinds: Annotated[tuple[str, ...], Meta(description="Only events of these kinds, e.g. 'change_applied'.")] = ()
     globs: Globs = ()  # only events of files that match
+    stale_for: Annotated[
+        str | None, Meta(description="Only others' changes that leave this session's view of a file stale.")
+    ] = None
 
 
 class Unsubscribe(Params, frozen=True, kw_only=True):
@@ -73,7 +76,7 @@ SUBSCRIBE = Operation(
     params=Subscribe,
     result=Subscribed,
     summary="Be sent events as they happen, from a position on.",
-    raises=(e.VersionUnknown, e.ParameterInvalid),
+    raises=(e.VersionUnknown, e.ParameterInvalid, e.NotPermitted),
 )
 UNSUBSCRIBE = Operation(
     name="unsubscribe",

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from orchestrator.api.results import Notice
+
 PROTOCOL = 1
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 """A longer line is refused with `frame_too_large` and read past."""
@@ -73,6 +75,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     id: int | str | None
     result: Any
     jsonrpc: Literal["2.0"] = "2.0"
+    notices: tuple[Notice, ...] | msgspec.UnsetType = msgspec.UNSET  # what others changed of what the session read
 
 
 class RpcError(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +92,7 @@ class ErrorReply(msgspec.Struct, frozen=True, kw_only=True):
     id: int | str | None
     error: RpcError
     jsonrpc: Literal["2.0"] = "2.0"
+    notices: tuple[Notice, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class AnyReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,3 +103,4 @@ class AnyReply(msgspec.Struct, frozen=True, kw_only=True):
     error: RpcError | None = None
     method: str = ""
     params: msgspec.Raw = msgspec.Raw(b"")
+    notices: tuple[Notice, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from orchestrator.api import audit, keeping, leasing, sealing, tracing, travel, undoing
+from orchestrator.api import audit, keeping, leasing, noticing, sealing, tracing, travel, undoing
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.operation import CHANGES, PATHS, READS, Operation, Shape
@@ -257,6 +257,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *audit.OPERATIONS,
     *sealing.OPERATIONS,
     *keeping.OPERATIONS,
+    *noticing.OPERATIONS,
 )
 
 BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}

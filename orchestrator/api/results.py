@@ -22,6 +22,40 @@ class Lines(Result, frozen=True, kw_only=True):
     end: int
 
 
+class NoticeLines(Result, frozen=True, kw_only=True):
+    """Lines that the session saw in version `seen_in`, and those in their place now (end < start: none)."""
+
+    seen_in: str
+    start: int
+    end: int
+    now_start: int | None = None  # null: the file is gone, or its content is not shown to the caller
+    now_end: int | None = None
+
+
+class Notice(Result, frozen=True, kw_only=True):
+    """Somebody else changed what this session has read. Told once for each change; read the file to see it whole."""
+
+    path: str
+    kind: Literal["changed", "deleted", "moved"]
+    by: tuple[str, ...]  # agents, or "outside", the one who touched the lines first before the others
+    since: str  # the first change that touched them
+    changes: int  # by others to the file, since this session saw it
+    version_id: str | None = None  # of what is there now; null: nothing
+    moved_from: str | None = None
+    lines: tuple[NoticeLines, ...] = ()
+    more_lines: int = 0  # further pieces, that are not listed
+    diff: str | None = None  # of these lines only, a few of them
+    diff_truncated: bool = False
+
+
+class UnseenText(NoticeLines, frozen=True, kw_only=True):
+    """Lines that the author of a change had read, and that others had changed when it was decided; at most 20."""
+
+    path: str
+    by: tuple[str, ...]
+    since: str
+
+
 class ChangedPath(Result, frozen=True, kw_only=True):
     path: str
     before: str | None = None  # version_id, null: was absent
@@ -71,8 +105,9 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     regions: tuple[ClashText, ...] = ()
     merge: tuple[MergeText, ...] = ()  # of a merge: each place, the rule that brought it together, and why
     merge_truncated: bool = False
-    notices: tuple[Any, ...] = ()
+    notices: tuple[Notice, ...] = ()
     warnings: tuple[str, ...] = ()
+    unseen: tuple[UnseenText, ...] = ()  # what others did to lines that its author had read and not seen since
     shown: str | None = None  # current lines of a conflict; over MCP a second text block
     form: str | None = None  # of apply_patch's own answer: as what the patch was read
 
@@ -165,6 +200,7 @@ class FileText(Result, frozen=True, kw_only=True):
     redactions: tuple[str, ...] = ()
     unchanged_since: str | None = None
     warnings: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
 
 class FileVersion(Result, frozen=True, kw_only=True):
@@ -288,6 +324,7 @@ class SessionInfo(Result, frozen=True, kw_only=True):
     uncommitted_changes: tuple[OwnChange, ...] = ()
     tasks: tuple[TaskInfo, ...] = ()
     leases: tuple[LeaseInfo, ...] = ()  # the agent's own, and others' on files that this session has seen
+    stale: tuple[Notice, ...] = ()  # what others changed of what this session has read, told before or not
     start_here: tuple[str, ...] = ()  # entrypoint documents that this session has not read
 
 

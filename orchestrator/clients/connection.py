@@ -17,7 +17,7 @@ from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome
 from orchestrator.api.odd_text import refused_text
 from orchestrator.api.operations import BY_NAME, Operation
 from orchestrator.api.parameters import Params
-from orchestrator.api.results import Result
+from orchestrator.api.results import Notice, Result
 from orchestrator.clients.starting import check_state_directory
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, OrchestratorError
 
@@ -33,6 +33,7 @@ class RemoteError(OrchestratorError):
         super().__init__(refusal.message, hint=refusal.hint, details=refusal.details, shown=refusal.shown)
         self.code = refusal.code  # type: ignore[misc]  # the daemon's code, whatever class it has there
         self.refusal = refusal
+        self.notices: tuple[Notice, ...] = ()
 
 
 class Caller(NamedTuple):
@@ -72,7 +73,9 @@ class Asked(NamedTuple):
     def answer(self, reply: AnyReply) -> Result:
         """The typed result in a reply. Raises RemoteError."""
         if reply.error is not None:
-            raise RemoteError(reply.error.data)
+            refused = RemoteError(reply.error.data)
+            refused.notices = reply.notices
+            raise refused
         return msgspec.json.decode(reply.result, type=self.operation.result)
 
     def cut_off(self) -> DaemonRestarted:
@@ -153,6 +156,8 @@ class Connection:
             self._socket.close()
             raise
         self._last = 0
+        self.notices: tuple[Notice, ...] = ()
+        """What the last answer told besides: others' changes to what this session has read."""
 
     @classmethod
     def to(cls, workspace: str | None, caller: Caller) -> Self:
@@ -186,7 +191,9 @@ class Connection:
             raise call.cut_off() from error
         if not line.endswith(b"\n"):
             raise call.cut_off()
-        return cast("R", call.answer(msgspec.json.decode(line, type=AnyReply)))
+        reply = msgspec.json.decode(line, type=AnyReply)
+        self.notices = reply.notices
+        return cast("R", call.answer(reply))
 
     def subscribe(self, params: Subscribe) -> Subscribed:
         """Begin a feed, to be read with `events`; the connection is of no other use after. Raises as `call`."""

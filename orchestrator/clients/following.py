@@ -110,13 +110,20 @@ class FollowingCalls:
 
     @asynccontextmanager
     async def subscribe(
-        self, *, after: str | int | None = None, kinds: Sequence[str] = (), globs: Sequence[str] = ()
+        self,
+        *,
+        after: str | int | None = None,
+        kinds: Sequence[str] = (),
+        globs: Sequence[str] = (),
+        stale_for: str | None = None,
     ) -> AsyncIterator[Events]:
         """Every event after `after` (without it: from now on) that the caller may see, as it happens.
 
+        `stale_for`: only others' changes that leave what this session has read out of date.
+
         Raises RemoteError (`version_unknown` where `after` is beyond the journal's end).
         """
-        wanted = Subscribe(after=after, kinds=tuple(kinds), globs=tuple(globs))
+        wanted = Subscribe(after=after, kinds=tuple(kinds), globs=tuple(globs), stale_for=stale_for)
 
         async def begin(position: str | int | None) -> None:
             def answered(answer: Result) -> None:

@@ -7,6 +7,7 @@ async with FileAccess.connect(agent="reviewer") as files:
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Self, TypeVar, cast
@@ -20,13 +21,14 @@ from orchestrator.api.framing import AnyReply, Welcome
 from orchestrator.api.lines import LineStream
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.parameters import Params, Replacement
-from orchestrator.api.results import Result
+from orchestrator.api.results import Notice, Result
 from orchestrator.clients.audit import AuditCalls
 from orchestrator.clients.calls import AgentCalls
 from orchestrator.clients.connection import Asked, Caller, RemoteError, asked, socket_of, welcomed
 from orchestrator.clients.following import Answered, FollowingCalls
 from orchestrator.clients.keeping import KeepingCalls
 from orchestrator.clients.leasing import LeaseCalls
+from orchestrator.clients.noticing import NoticingCalls
 from orchestrator.clients.people import PeopleCalls
 from orchestrator.clients.sealing import SealingCalls
 from orchestrator.clients.tracing import TracingCalls
@@ -39,6 +41,9 @@ R = TypeVar("R", bound=Result)
 
 CONNECT_TIMEOUT_S = 10.0
 SEND_TIMEOUT_S = 30.0
+MOST_NOTICES = 100
+"""That wait to be taken; the oldest fall out."""
+
 MAX_REPLY_BYTES = 64 * 1024 * 1024
 
 _NAMES = {operation.params: operation.name for operation in OPERATIONS}
@@ -47,6 +52,7 @@ _NAMES = {operation.params: operation.name for operation in OPERATIONS}
 class FileAccess(
     AgentCalls,
     LeaseCalls,
+    NoticingCalls,
     TracingCalls,
     TravelCalls,
     FollowingCalls,
@@ -68,11 +74,18 @@ class FileAccess(
         self._feeds = {}
         self._last = 0
         self._ended = False
+        self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
 
     @property
     def session(self) -> str:
         """The session's id, with which a later connection can resume it."""
         return self._welcome.session
+
+    def take_notices(self) -> tuple[Notice, ...]:
+        """What answers told besides, since this was last asked: others' changes to what this session has read."""
+        notices = tuple(self._notices)
+        self._notices.clear()
+        return notices
 
     @property
     def agent(self) -> str:
@@ -154,6 +167,7 @@ class FileAccess(
                 reply = msgspec.json.decode(line, type=AnyReply)
                 if reply.method:
                     self._take(reply)
+                self._notices.extend(reply.notices)
                 waiting = self._open.get(reply.id) if isinstance(reply.id, int) else None
                 if waiting is not None:
                     waiting.take(reply)

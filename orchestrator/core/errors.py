@@ -38,6 +38,7 @@ class OrchestratorError(Exception):
         self.details: dict[str, Any] = dict(details or {})
         self.shown = shown
         self.shown_lines: tuple[tuple[int, int], ...] = ()
+        self.notices: tuple[Any, ...] = ()  # what the answer tells besides: results' Notice
 
 
 class CallerError(OrchestratorError):

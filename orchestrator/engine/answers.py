@@ -25,6 +25,7 @@ from orchestrator.core.text.encoding import Document, edits_between, splice
 from orchestrator.core.text.merge import merge_favouring_proposed
 from orchestrator.engine.diffs import Diffs, diff_text
 from orchestrator.engine.merges import MOST_TOLD, rules, told
+from orchestrator.engine.readsets import unseen_texts
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 
@@ -97,6 +98,7 @@ class Answers:
             diff_truncated=truncated,
             paths=tuple(self._waiting_path(item) for item in approval.request.paths),
             base=show(approval.request.base) if approval.request.base else None,
+            unseen=unseen_texts(approval.request.unseen, shows),
         )
 
     def _waiting_path(self, item: IntendedPath) -> r.ChangedPath:
@@ -274,6 +276,7 @@ class Answers:
             merge=told(event.settled) if shown else (),
             merge_truncated=len(event.settled) > MOST_TOLD,
             warnings=warnings or (intended.warnings if intended else ()),
+            unseen=unseen_texts(event.unseen, shows),
         )
 
     # --- from a decision ------------------------------------------------------------

@@ -19,7 +19,8 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import ApprovalRequested
-from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.events.notices import UnseenChange
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Deny, NeedApproval
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.engine.answers import Answers, Shows
@@ -29,6 +30,7 @@ from orchestrator.engine.effects import Effects, Intent
 from orchestrator.engine.facts import FactFinder
 from orchestrator.engine.landings import Apart
 from orchestrator.engine.observing import Observer
+from orchestrator.engine.readsets import ReadSets, unseen_texts
 from orchestrator.engine.reservations import Crossing, Reservations
 from orchestrator.engine.routing import routed
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services, denied
@@ -55,7 +57,7 @@ class Changer:
     def __init__(self, services: Services, observer: Observer, effects: Effects, answers: Answers) -> None:
         self._s, self._effects, self._answers = services, effects, answers
         self._finder, self._clashing = FactFinder(services, observer), Clashing(services, answers)
-        self.reservations = Reservations(services)
+        self.reservations, self._sets = Reservations(services), ReadSets(services)
 
     async def change(self, command: Command, wanted: Wanted) -> r.ChangeAnswer:
         """Decide and carry out. Raises CallerError; a conflict and a wait are answers, not errors."""
@@ -83,11 +85,13 @@ class Changer:
                     answer = await self._clashing.instead(command, wanted, outcome, facts, shows=shows)
                     return Carried(_warned(answer, crossing))
                 outcome = _warned(outcome, crossing)
-                asks = (*asks, *self._unsure(outcome, wanted))
+                unseen = await self._unseen(command, wanted, outcome)
+                asks = (*asks, *self._unsure(outcome, wanted), *self._stale(unseen, wanted))
                 if wanted.preview:
                     would_be = "waiting" if asks else "applied" if outcome.parts else "conflict"
-                    return Carried(await self._answers.of_plan(outcome, would_be=would_be, shows=shows), outcome)
-                intent = self._intent(command, wanted, superseded, leases=crossing.leases)
+                    preview = await self._answers.of_plan(outcome, would_be=would_be, shows=shows)
+                    return Carried(msgspec.structs.replace(preview, unseen=unseen_texts(unseen, shows)), outcome)
+                intent = self._intent(command, wanted, superseded, leases=crossing.leases, unseen=unseen)
                 if outcome.reverts:
                     intent = msgspec.structs.replace(intent, reverts=outcome.reverts)
                 if asks and outcome.parts:
@@ -139,6 +143,24 @@ class Changer:
         reason = f"it fits as {plan.rung} (score {plan.score:g}), and below {lowest} a person decides"
         return (NeedApproval("edits.lowest_rung", reason),)
 
+    async def _unseen(self, command: Command, wanted: Wanted, plan: Apply) -> tuple[UnseenChange, ...]:
+        """What the author read and has not seen since; one who undoes or settles did not work from reading."""
+        if plan.reverts or wanted.settles is not None:
+            return ()
+        return await self._sets.unseen(wanted.caller.session, command.paths)
+
+    def _stale(self, unseen: tuple[UnseenChange, ...], wanted: Wanted) -> tuple[NeedApproval, ...]:
+        """What a person must say yes to because the author has not seen what others did."""
+        if not unseen or wanted.vouched or self._s.policy.edits.stale_reads == "allow":
+            return ()
+        first = unseen[0]
+        more = f" and {len(unseen) - 1} more places" if len(unseen) > 1 else ""
+        reason = (
+            f"its author has not seen that {', '.join(first.by)} changed lines {first.seen.start}-{first.seen.end} "
+            f"of {first.path} at {show(first.version)}{more}"
+        )
+        return (NeedApproval("edits.stale_reads", reason),)
+
     def refuse_early(self, caller: Caller, *wishes: Wish) -> None:
         """Refuse by name what policy denies whatever is there, before anything is opened. Raises Denied."""
         for wish in wishes:
@@ -167,7 +189,13 @@ class Changer:
     # --- outcomes -------------------------------------------------------------------
 
     def _intent(
-        self, command: Command, wanted: Wanted, superseded: Conflict | None, *, leases: tuple[Seq, ...] = ()
+        self,
+        command: Command,
+        wanted: Wanted,
+        superseded: Conflict | None,
+        *,
+        leases: tuple[Seq, ...],
+        unseen: tuple[UnseenChange, ...],
     ) -> Intent:
         session = self._s.state.sessions.get(wanted.caller.session)
         return Intent(
@@ -179,6 +207,7 @@ class Changer:
             task=session.task if session else None,
             reason=wanted.reason,
             leases=leases,
+            unseen=unseen,
         )
 
     async def request(
@@ -228,6 +257,7 @@ def approval_request(
         reason=intent.reason,
         emptied=plan.emptied,
         unmade=plan.unmade,
+        unseen=intent.unseen,
     )
 
 

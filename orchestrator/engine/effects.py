@@ -21,6 +21,7 @@ from orchestrator.core.events.files import (
     DivergedPath,
     StrayKept,
 )
+from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.engine.landings import Apart, Landings
@@ -41,6 +42,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     task: Seq | None = None
     reason: str = ""
     leases: tuple[Seq, ...] = ()  # of others, that the change goes across
+    unseen: tuple[UnseenChange, ...] = ()  # what its author had read and not seen since
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -114,6 +116,7 @@ class Effects:
             task=intent.task,
             operation=intent.operation,
             settled=plan.settled,
+            unseen=intent.unseen,
         )
         origin = msgspec.structs.replace(intent.origin, cause=number)
         recorded = await self._outcome(plan, applied, origin)
@@ -288,6 +291,7 @@ class Effects:
             settled=plan.settled,
             emptied=plan.emptied,
             unmade=plan.unmade,
+            unseen=intent.unseen,
         )
 
     def _disk_change(self, part: Part) -> DiskChange:

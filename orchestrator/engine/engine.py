@@ -25,6 +25,7 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.conflicts import ConflictSettled
 from orchestrator.core.events.files import (
     CallRefused,
     ChangeAborted,
@@ -57,6 +58,7 @@ from orchestrator.engine.history import Historian
 from orchestrator.engine.keeping import Keeping
 from orchestrator.engine.leasing import Leaser
 from orchestrator.engine.listing import Lister
+from orchestrator.engine.noticing import Noticer
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.people import DaemonFacts, People
@@ -122,7 +124,8 @@ class Engine:
             services, Rebaser(services, observer), proposals, briefer, {} if reviewers is None else reviewers
         )
         self._leaser = Leaser(services, paths)
-        self._stacks = Stacks(services, answers)
+        self.noticer = Noticer(services, observer, paths)
+        self._stacks = Stacks(services, answers, self.noticer)
         self._sealer = Sealer(services, signer)
         self._checking = Checking(services, effects)
         self.snapshots = Snapshotter(services)
@@ -163,6 +166,7 @@ class Engine:
             Redactor(services, gate),
             Keeping(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self.snapshots.keep),
             Rebuilder(services, self.baseline),
+            self.noticer,
         )
         self._rooms = rooms
         self._handlers: dict[str, Handler] = {}
@@ -298,7 +302,9 @@ class Engine:
             case TaskBegun(title=title):
                 return TaskAnswer(task=show(recorded.seq), title=title, ended=False)
             case TaskEnded(task=task):
-                return TaskAnswer(task=show(task), title="", ended=True)
+                return await self._stacks.ended(task)
+            case ConflictSettled(conflict=conflict):
+                seq = conflict
             case LeaseGranted() | LeaseRenewed() | LeaseReleased():
                 return await self._leaser.again(recorded)
             case ChangeRefused(code=code, message=message, hint=hint):
@@ -312,7 +318,7 @@ class Engine:
             case _:
                 pass
         try:
-            answer: ChangeAnswer = await self._answers.of(recorded.seq, shows=partial(self._s.readable, caller))
+            answer: ChangeAnswer = await self._answers.of(Seq(seq), shows=partial(self._s.readable, caller))
         except Aborted:
             return None
         return answer

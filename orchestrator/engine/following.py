@@ -13,15 +13,16 @@ from typing import Any
 import anyio
 
 from orchestrator.api.feed import FeedEvent, Subscribe
-from orchestrator.core.errors import ParameterInvalid, escaped
+from orchestrator.core.errors import NotPermitted, ParameterInvalid, escaped
 from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.catalog import EVENTS, tag_of
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.globs import Globs
-from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import Seq, SessionId, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Deny
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.catching_up import CHANGE_TAGS, not_beyond
+from orchestrator.engine.readsets import ReadSets
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 
@@ -39,7 +40,7 @@ class Follower:
     """Wakes those who follow, and filters what they are shown."""
 
     def __init__(self, services: Services, plain: Plain) -> None:
-        self._s, self._plain = services, plain
+        self._s, self._plain, self._sets = services, plain, ReadSets(services)
         self._grown: anyio.Event | None = None  # somebody waits for it
         services.journal.subscribe(self._wake)
 
@@ -55,7 +56,7 @@ class Follower:
 
         Agents get the events of their own session, and changes of files that they may list;
         people get everything. `admitted` raises once the caller is let in no more.
-        Raises VersionUnknown, ParameterInvalid.
+        Raises VersionUnknown, ParameterInvalid, NotPermitted.
         """
         unknown = next((kind for kind in params.kinds if kind not in _TAGS), None)
         if unknown is not None:
@@ -65,7 +66,10 @@ class Follower:
         after = head if params.after is None else not_beyond(parse_seq(params.after, parameter="after"), head)
         noted = DirectoryListed(operation="subscribe", path=WorkspacePath("."), globs=params.globs)
         await self._s.note(caller.origin(), (f"session:{caller.session}", noted))
-        return after, self._events(caller, after, params.kinds, globs, admitted)
+        session = SessionId(params.stale_for) if params.stale_for is not None else None
+        if session is not None and session != caller.session and not caller.is_person:
+            raise NotPermitted("another session's reading is for people", hint="Name your own session.")
+        return after, self._events(caller, after, params.kinds, globs, session, admitted)
 
     async def _events(
         self,
@@ -73,6 +77,7 @@ class Follower:
         position: Seq,
         kinds: tuple[str, ...],
         globs: Globs | None,
+        reader: SessionId | None,
         admitted: Callable[[], None],
     ) -> AsyncGenerator[FeedEvent, None]:
         while True:
@@ -83,7 +88,7 @@ class Follower:
                 batch = await self._batch(wanted)
                 for recorded in batch:
                     shown = self._shown(caller, recorded, globs)
-                    if shown is not None:
+                    if shown is not None and (reader is None or await self._makes_stale(recorded, shown, reader)):
                         yield shown
                 position = batch[-1].seq if len(batch) == BATCH else head
             if self._s.journal.head == head:
@@ -97,6 +102,17 @@ class Follower:
             if len(found) == BATCH:
                 break
         return found
+
+    async def _makes_stale(self, recorded: Recorded, shown: FeedEvent, session: SessionId) -> bool:
+        """Whether it is a change by others after which what the session read of a file is otherwise now."""
+        reader = self._s.state.readers.get(session)
+        if reader is None or recorded.session == session or shown.kind not in CHANGE_TAGS:
+            return False
+        for path in map(WorkspacePath, shown.paths):
+            view = reader.views.get(path)
+            if view is not None and view.touched >= recorded.seq and await self._sets.stale(path, view) is not None:
+                return True
+        return False
 
     # --- what is shown ------------------------------------------------------------------
 

@@ -112,6 +112,7 @@ class Granter:
             settles=request.settles,
             task=request.task,
             reason=await self._reason(approval.seq),
+            unseen=request.unseen,
         )
         for _ in range(TRIES):
             try:

@@ -267,6 +267,7 @@ class Recovery:
             operation=intent.operation,
             recovered=True,
             settled=intent.settled,
+            unseen=intent.unseen,
         )
 
     async def _hunks(self, before: Digest | None, item: IntendedPath) -> tuple[tuple[LineHunk, ...], bool]:

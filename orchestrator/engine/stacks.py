@@ -11,12 +11,13 @@ from orchestrator.api import results as r
 from orchestrator.core.content import LineRange
 from orchestrator.core.errors import SessionUnknown, VersionUnknown
 from orchestrator.core.events.sessions import TaskBegun, TaskEnded
-from orchestrator.core.ids import WorkspacePath, parse_seq, show
+from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.seen import SeenFile
 from orchestrator.core.projections.sessions import Session, Task
 from orchestrator.core.projections.tags import entry_rank
 from orchestrator.engine.answers import Answers
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.noticing import Noticer
 from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import Services
 
@@ -29,8 +30,8 @@ ENTRY_DOCUMENTS = 8
 class Stacks:
     """Answers about the caller's own session."""
 
-    def __init__(self, services: Services, answers: Answers) -> None:
-        self._s, self._answers = services, answers
+    def __init__(self, services: Services, answers: Answers, noticer: Noticer) -> None:
+        self._s, self._answers, self._noticer = services, answers, noticer
         self._reservations = Reservations(services)
 
     async def session_status(self, caller: Caller, call: Call, params: p.SessionStatus) -> r.SessionInfo:
@@ -56,6 +57,7 @@ class Stacks:
             ),
             tasks=tuple([await self._task(task) for task in session.tasks.values()]),
             leases=await self._reservations.infos(self._reservations.seen_by(caller, session.seen)),
+            stale=await self._noticer.stale(caller),
             start_here=self._start_here(caller, session),
         )
 
@@ -111,11 +113,15 @@ class Stacks:
             raise VersionUnknown(
                 f"{show(number)} is no open task of this session", hint="session_status names the open ones."
             )
-        recorded = await self._s.journal.event(number)
-        title = recorded.event.title if recorded and isinstance(recorded.event, TaskBegun) else ""
         event = TaskEnded(session=caller.session, task=number, outcome=params.outcome)
         await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
-        return r.TaskAnswer(task=show(number), title=title, ended=True)
+        return await self.ended(number)
+
+    async def ended(self, task: Seq) -> r.TaskAnswer:
+        """What the end of a task is answered with, also when it is asked for again."""
+        recorded = await self._s.journal.event(task)
+        title = recorded.event.title if recorded and isinstance(recorded.event, TaskBegun) else ""
+        return r.TaskAnswer(task=show(task), title=title, ended=True)
 
     async def await_change(self, caller: Caller, call: Call, params: p.AwaitChange) -> r.ChangeAnswer:
         number = parse_seq(params.id, parameter="id")

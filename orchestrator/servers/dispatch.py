@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import msgspec
 
 from orchestrator.api.failures import operation_named, parse_params, refusal
 from orchestrator.api.framing import UNREADABLE, ErrorReply, Reply, Request, RpcError
+from orchestrator.api.results import ChangeAnswer, FileText, Notice
 from orchestrator.core.errors import FrameInvalid, InternalError, OrchestratorError
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.engine import Engine
@@ -16,6 +17,13 @@ from orchestrator.logs import logger
 
 _REQUEST = msgspec.json.Decoder(Request)
 _ENCODER = msgspec.json.Encoder()
+
+
+class Answered(NamedTuple):
+    """The result of a call, and what others changed of what its session has read."""
+
+    result: Any
+    notices: tuple[Notice, ...]
 
 
 class Dispatcher:
@@ -60,10 +68,23 @@ class Dispatcher:
     async def answer(self, caller: Caller, request: Request) -> bytes:
         """One call to one reply line."""
         try:
-            result = await self.run(caller, request.method, request.params, request.call_id)
+            answered = await self.respond(caller, request.method, request.params, request.call_id)
         except OrchestratorError as error:
             return self.failed(request.id, error)
-        return _ENCODER.encode(Reply(id=request.id, result=result)) + b"\n"
+        reply = Reply(id=request.id, result=answered.result, notices=answered.notices or msgspec.UNSET)
+        return _ENCODER.encode(reply) + b"\n"
+
+    async def respond(self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None) -> Answered:
+        """As `run`, with what the session is to be told besides; of a refusal too, as its `notices`."""
+        try:
+            result = await self.run(caller, name, params, call_id)
+        except OrchestratorError as error:
+            error.notices = await self._engine.noticer.due(caller)
+            raise
+        notices = await self._engine.noticer.due(caller)
+        if notices and isinstance(result, FileText | ChangeAnswer):
+            result = msgspec.structs.replace(result, notices=notices)
+        return Answered(result, notices)
 
     async def run(self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None) -> Any:
         """Read, call, and turn what nobody foresaw into `internal`. Raises OrchestratorError only."""
@@ -88,5 +109,6 @@ class Dispatcher:
 
     def failed(self, request_id: int | str | None, error: OrchestratorError) -> bytes:
         """A refusal as a reply line."""
-        reply = ErrorReply(id=request_id, error=RpcError(message=error.message, data=refusal(error)))
+        told = RpcError(message=error.message, data=refusal(error))
+        reply = ErrorReply(id=request_id, error=told, notices=error.notices or msgspec.UNSET)
         return _ENCODER.encode(reply) + b"\n"

@@ -20,11 +20,12 @@ from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble
 from orchestrator.api.lines import LineStream
 from orchestrator.api.odd_text import refused_text
 from orchestrator.api.operations import BY_NAME
-from orchestrator.api.results import ChangeAnswer, Conflicts
+from orchestrator.api.results import ChangeAnswer, Conflicts, Notice
 from orchestrator.core.errors import FrameTooLarge, OrchestratorError, UnknownOperation, escaped
 from orchestrator.engine.caller import Caller
 from orchestrator.servers.blocks import fenced, text_block
 from orchestrator.servers.dispatch import Dispatcher
+from orchestrator.servers.notices import notices_block
 from orchestrator.servers.tools import INSTRUCTIONS, tools
 from orchestrator.version import VERSION
 
@@ -156,18 +157,22 @@ class _McpDoor:
             if operation is not None and operation.people:
                 raise UnknownOperation(f"there is no tool {name}", hint="tools/list names all of them.")
             raw = _ENCODER.encode(params.arguments or {})
-            result = await self._dispatcher.run(self._caller, name, raw, _call_id(context))
+            answered = await self._dispatcher.respond(self._caller, name, raw, _call_id(context))
         except OrchestratorError as error:
             return self._refused(error)
-        return self._answered(name, result)
+        return self._answered(answered.result, answered.notices)
 
-    def _answered(self, name: str, result: Any) -> types.CallToolResult:
+    def _answered(self, result: Any, notices: tuple[Notice, ...]) -> types.CallToolResult:
         text = text_block(result, _mark)
+        if text is not None and notices:
+            text = f"{text}\n{notices_block(notices, _mark)}"
         if text is not None and not self._structured:
             return types.CallToolResult(content=[types.TextContent(text=text)])
         result, shown = _apart(result)
         plain = msgspec.to_builtins(result)
         plain.pop("shown", None)
+        if notices:
+            plain["notices"] = msgspec.to_builtins(notices)
         content: list[types.ContentBlock] = [
             types.TextContent(text=text if text is not None else _ENCODER.encode(plain).decode())
         ]
@@ -194,7 +199,13 @@ class _McpDoor:
     @staticmethod
     def _refused(error: OrchestratorError) -> types.CallToolResult:
         told = refusal(error)
-        plain = {"code": told.code, "message": told.message, "hint": told.hint, "details": told.details}
+        plain: dict[str, Any] = {
+            "code": told.code,
+            "message": told.message,
+            "hint": told.hint,
+            "details": told.details,
+            **({"notices": msgspec.to_builtins(error.notices)} if error.notices else {}),
+        }
         content: list[types.ContentBlock] = [types.TextContent(text=_ENCODER.encode(plain).decode())]
         if told.shown:
             content.append(types.TextContent(text=_shown(told.shown)))

@@ -18,7 +18,7 @@ from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import DiskChange, Displaced, FileStat
 from orchestrator.workspace.confine import Confinement, kind_of, refusal, signature_of, stat_of, translated
-from orchestrator.workspace.proof import Expected, Foreign, content, holds, prove, same_directory
+from orchestrator.workspace.proof import Expected, Foreign, content, digest_from, holds, prove, same_directory
 from orchestrator.workspace.staging import create_temp, dress, sync, write_whole
 
 _NO_SUCH_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
@@ -78,6 +78,12 @@ class LocalLanding:
             write_whole(self._disk, handle, data, self._step)
             sync(self._disk, handle, change.path)
             self._ours = self._disk.stat(handle)
+            if digest_from(self._disk, handle) != change.after:
+                raise IoFailed(
+                    change.path,
+                    "the disk does not give back what was written to it, so nothing was changed",
+                    hint="The disk may be failing. Look at the system's log, then send the same call again.",
+                )
         finally:
             self._disk.close(handle)
         self._step("temp_synced")

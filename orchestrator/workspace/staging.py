@@ -11,14 +11,14 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.ports.disk import Disk
 from orchestrator.ports.machine import Step
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _DROPPED_BITS = stat.S_ISUID | stat.S_ISGID
 _ACL = "system.posix_acl_access"
 _CAPABILITY = "security.capability"
 
 
 def create_temp(disk: Disk, directory: int, name: str, *, private: bool) -> int:
-    """A new file, open for writing. `private`: nobody else may read it until it is dressed."""
+    """A new file, open for writing and for reading it back. `private`: nobody else may read it until it is dressed."""
     return disk.open_at(directory, name, _NEW, 0o600 if private else 0o666)
 
 

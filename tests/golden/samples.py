@@ -7,6 +7,7 @@ from orchestrator.core.events import conflicts as c
 from orchestrator.core.events import files as f
 from orchestrator.core.events import keeping as k
 from orchestrator.core.events import leases as l
+from orchestrator.core.events import notices as n
 from orchestrator.core.events import reviews as v
 from orchestrator.core.events import sessions as s
 from orchestrator.core.events import world as w
@@ -195,6 +196,7 @@ SAMPLES: tuple[Event, ...] = (
     v.ReviewFailed(review=Seq(49), conflict=Seq(26), code="too_late", message="no answer in 60 s"),
     v.ReviewAccepted(review=Seq(49), conflict=Seq(26), by="policy", change=Seq(16)),
     v.ReviewRejected(review=Seq(49), conflict=Seq(26), by="person:ada", reason="it drops a line"),
+    n.NoticeShown(session=SESSION, paths=(n.ToldPath(PATH, Seq(12)),)),
 )
 
 GROWN: tuple[Event, ...] = (
@@ -279,3 +281,14 @@ GROWN_AGAIN: tuple[Event, ...] = (
     ),
 )
 """Of those that have grown twice."""
+UNSEEN = n.UnseenChange(
+    path=PATH, version=Seq(3), seen=LineRange(4, 5), now=LineRange(6, 5), by=("bob", "outside"), since=Seq(12)
+)
+STALE: tuple[Event, ...] = (
+    f.ChangeIntended(operation="edit_file", paths=(INTENDED,), unseen=(UNSEEN,)),
+    f.ChangeApplied(change=Seq(16), paths=(CHANGED,), unseen=(UNSEEN,)),
+    c.ApprovalRequested(
+        operation="edit_file", paths=(INTENDED,), rule="edits.stale_reads", expires_at=9, unseen=(UNSEEN,)
+    ),
+)
+"""As GROWN; changes whose author had not seen what others did."""

@@ -41,6 +41,7 @@ def test_replace(filled: Path) -> None:
         f"write d/{TEMP}",
         f"write d/{TEMP}",
         f"sync d/{TEMP}",
+        f"read d/{TEMP}",
         "read d/f",
         f"rename d/{TEMP} d/f exchange",
         f"lease d/{TEMP}",
@@ -61,6 +62,7 @@ def test_create(root: Path) -> None:
         f"write a/b/{TEMP}",
         f"write a/b/{TEMP}",
         f"sync a/b/{TEMP}",
+        f"read a/b/{TEMP}",
         f"rename a/b/{TEMP} a/b/f noreplace",
         "sync a/b",
     ]
@@ -123,4 +125,4 @@ def test_an_equal_signature_saves_the_first_hash_but_not_the_proof(filled: Path)
     assert stat is not None
     calls = told(filled, msgspec.structs.replace(replacing("d/f", OLD, NEW), signature=stat.signature))
     assert "read d/f" not in calls
-    assert calls.index(f"read d/{TEMP}") > calls.index(f"rename d/{TEMP} d/f exchange")
+    assert f"read d/{TEMP}" in calls[calls.index(f"rename d/{TEMP} d/f exchange") :]

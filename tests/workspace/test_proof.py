@@ -406,8 +406,10 @@ def test_a_failed_sync_of_the_directory_stops_writes(change: Callable[[], DiskCh
 
 def test_trouble_after_the_swap_leaves_both_contents(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
-    landing = _failing(make, root, f"read {TEMP}", errno.EIO).landing(replacing("f", OLD, NEW))
+    disk = RecordingDisk(KernelDisk(), str(root))
+    landing = make(disk=disk.disk).landing(replacing("f", OLD, NEW))
     landing.stage()
+    disk.fail = lambda sentence: OSError(errno.EIO, "broken") if sentence == f"read {TEMP}" else None
     with pytest.raises(WritesStopped):
         landing.land()
     landing.abandon()

@@ -19,6 +19,7 @@ from orchestrator.clients.cli import (
     files,
     keeping,
     leasing,
+    noticing,
     people,
     records,
     sealing,
@@ -51,6 +52,7 @@ for _command in (
     *(changes.patch, changes.edit, changes.write, files.diff, audit.log, changes.revert, changes.rollback),
     *(tracing.blame, tracing.since),
     travel.replay,
+    noticing.readers,
     *(people.approvals, conflicts.conflicts, leasing.lease, records.policy, records.journal, daemon.completion),
 ):
     orchestrator.add_command(_command)

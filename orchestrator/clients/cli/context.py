@@ -16,7 +16,7 @@ from orchestrator.api import results as r
 from orchestrator.api.framing import Refusal
 from orchestrator.api.leasing import LeaseAnswer
 from orchestrator.api.parameters import Params
-from orchestrator.clients import render
+from orchestrator.clients import noticing, render
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.connection import Caller, Connection, RemoteError, socket_of
 from orchestrator.core.errors import OrchestratorError
@@ -61,7 +61,12 @@ class Settings:
     def call(self, operation: str, params: Params | Mapping[str, Any], result: type[R]) -> R:
         """One call on a connection of its own."""
         with self.connect() as connection:
-            return connection.call(operation, params, result)
+            try:
+                return connection.call(operation, params, result)
+            finally:
+                for notice in connection.notices:
+                    for line in noticing.rendered(notice):
+                        echo(line, err=True)
 
     def run(self, operation: str, params: Params, result: type[R]) -> int:
         """Call, show the answer; the exit code."""

@@ -43,6 +43,7 @@ from orchestrator.core.events.keeping import (
     SegmentRestored,
 )
 from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.notices import NoticeShown
 from orchestrator.core.events.reviews import (
     ConflictLapsed,
     ConflictRebased,
@@ -66,7 +67,7 @@ from orchestrator.core.events.world import OutsideGroupClosed, OutsideGroupOpene
 AnyEvent = (
     AgentAdded | AgentRevoked | ApproverSet | SessionOpened | SessionClosed | TaskBegun | TaskEnded
     | FileRead | FileInspected | DirectoryListed | ContentSearched | DiffShown | ReadRefused | CallRefused
-    | SessionNoted
+    | SessionNoted | NoticeShown
     | ChangeIntended | ChangeApplied | ChangeAborted | ChangeDiverged | ChangeRefused
     | FilesFound | FileChangedOutside | FileCreatedOutside | FileRemovedOutside | StrayKept
     | ConflictFound | ConflictSettled | ConflictSuperseded

@@ -8,6 +8,7 @@ import msgspec
 
 from orchestrator.core.content import IntendedPath
 from orchestrator.core.events.base import Event
+from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.settling import SettleRule
 
@@ -86,6 +87,7 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval_requeste
     reason: str = ""
     emptied: tuple[WorkspacePath, ...] = ()  # as of ChangeIntended
     unmade: tuple[WorkspacePath, ...] = ()
+    unseen: tuple[UnseenChange, ...] = ()  # what its author had read and not seen since
 
 
 class ApprovalGranted(Event, frozen=True, kw_only=True, tag="approval_granted"):

@@ -8,6 +8,7 @@ import msgspec
 
 from orchestrator.core.content import FoundFile, IntendedPath, LineRange, PathChange, Rung, Signature
 from orchestrator.core.events.base import Event
+from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.settling import SettledRegion
 
@@ -119,6 +120,7 @@ class ChangeIntended(Event, frozen=True, kw_only=True, tag="change_intended"):
     settled: tuple[SettledRegion, ...] = ()  # of a merge: each place that it changed, and why that is safe
     emptied: tuple[WorkspacePath, ...] = ()  # directories that go after it with those below, where nothing is left
     unmade: tuple[WorkspacePath, ...] = ()  # that what it undoes had made; innermost first, where nothing is left
+    unseen: tuple[UnseenChange, ...] = ()  # what its author had read and not seen since, at most MOST_UNSEEN
 
 
 class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
@@ -137,6 +139,7 @@ class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
     recovered: bool = False  # closed by recovery after a crash
     settled: tuple[SettledRegion, ...] = ()  # of a merge, as the intent had it
     same_symbol: tuple[str, ...] = ()  # functions and the like that others changed too since the base
+    unseen: tuple[UnseenChange, ...] = ()  # as the intent had it
 
 
 class ChangeAborted(Event, frozen=True, kw_only=True, tag="change_aborted"):

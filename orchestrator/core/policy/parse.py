@@ -26,6 +26,7 @@ from orchestrator.core.policy.rules import (
     BUILT_IN,
     DEFAULT_RULE,
     ON_CLASH,
+    ON_STALE,
     WORKS,
     EditRules,
     LeaseRules,
@@ -218,6 +219,7 @@ class _Reader:
             min_margin=self._share(table, "min_margin", MIN_MARGIN, usual.min_margin),
             settle=settle,
             settle_rules=tuple(rule for rule in SETTLE_RULES if rule in named),
+            stale_reads=self._one_of(table, "stale_reads", ON_STALE, "edits") or usual.stale_reads,
         )
 
     def _share(self, table: Mapping[str, Any], key: str, known: tuple[float, float], usual: float) -> float:

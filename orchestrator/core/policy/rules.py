@@ -18,6 +18,7 @@ AgentClass = Literal["cloud", "local", "review", "person"]
 Answer = Literal["allow", "ask", "deny"]
 Work = Literal["own", "others", "any"]
 OnClash = Literal["warn", "deny", "queue", "merge"]
+OnStale = Literal["allow", "review", "ask"]
 
 ACTIONS: Final[tuple[Action, ...]] = (
     "list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve",
@@ -29,6 +30,7 @@ AGENT_CLASSES: Final[tuple[AgentClass, ...]] = ("cloud", "local", "review", "per
 ANSWERS: Final[tuple[Answer, ...]] = ("allow", "ask", "deny")
 WORKS: Final[tuple[Work, ...]] = ("own", "others", "any")
 ON_CLASH: Final[tuple[OnClash, ...]] = ("warn", "deny", "queue", "merge")
+ON_STALE: Final[tuple[OnStale, ...]] = ("allow", "review", "ask")
 
 DEFAULT_RULE: Final = "default"
 """The rule that a verdict names when no rule matched."""
@@ -109,6 +111,7 @@ class EditRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     min_margin: float = 0.05  # by which it must be liker than any other place
     settle: bool = True  # False: what git would call a conflict is one
     settle_rules: tuple[SettleRule, ...] = SETTLE_RULES  # that may settle a clash without a person
+    stale_reads: OnStale = "allow"  # a change whose author read lines that others changed since; review: as ask
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, cache_hash=True):

@@ -15,6 +15,7 @@ from orchestrator.core.projections.encodings import Encodings
 from orchestrator.core.projections.identities import Identities
 from orchestrator.core.projections.leases import Leases
 from orchestrator.core.projections.pending import Pending
+from orchestrator.core.projections.readers import Readers
 from orchestrator.core.projections.registry import Registry
 from orchestrator.core.projections.sessions import Sessions
 
@@ -29,13 +30,17 @@ class State:
         self.identities = Identities()
         self.leases = Leases()
         self.encodings = Encodings()
+        self.readers = Readers()
         self.head = Seq(0)
         self.tip = chain.GENESIS
         self._folds: dict[type[Event], tuple[Callable[[Happened], None], ...]] = {}
 
     @property
     def projections(self) -> tuple[Projection, ...]:
-        return (self.registry, self.sessions, self.pending, self.identities, self.leases, self.encodings)
+        return (
+            *(self.registry, self.sessions, self.pending, self.identities, self.leases, self.encodings),
+            self.readers,
+        )
 
     @property
     def version(self) -> str:

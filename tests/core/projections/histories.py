@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from orchestrator.core.content import FoundFile, IntendedPath, LineRange, PathChange, Signature, digest_of
+from orchestrator.core.content import FoundFile, IntendedPath, LineHunk, LineRange, PathChange, Signature, digest_of
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
@@ -48,6 +48,7 @@ from orchestrator.core.events.keeping import (
     SegmentRestored,
 )
 from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.notices import NoticeShown, ToldPath
 from orchestrator.core.events.reviews import (
     ConflictLapsed,
     ConflictRebased,
@@ -83,7 +84,15 @@ times = st.integers(0, 50_000)
 encodings = st.sampled_from([None, None, "cp1252", "shift_jis"])
 intended = st.builds(IntendedPath, path=paths, before=maybe, after=maybe, encoding=encodings)
 changed = st.builds(
-    PathChange, path=paths, before=maybe, after=maybe, signature=st.none() | signatures, encoding=encodings
+    PathChange,
+    path=paths,
+    before=maybe,
+    after=maybe,
+    signature=st.none() | signatures,
+    encoding=encodings,
+    hunks=st.sampled_from([(), (LineHunk(1, 1, 1, 2), LineHunk(5, 2, 6, 0))]),
+    moved_from=st.sampled_from([None, None, *PATHS]),
+    previous=st.none() | st.integers(1, 30),
 )
 seen = st.builds(
     SeenLines,
@@ -142,6 +151,7 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(LeaseLapsed, lease=seqs),
     st.builds(ApproverSet, salt=st.just("01"), scrypt=st.sampled_from(["02", "03"]), by=st.just("first_up")),
     st.builds(SessionNoted, session=sessions, seen=seen),
+    st.builds(NoticeShown, session=sessions, paths=st.lists(st.builds(ToldPath, paths, seqs), max_size=2).map(tuple)),
     st.builds(ContentSearched, pattern=st.just("x"), path=st.just("."), globs=st.just(()),
               seen=st.lists(seen, max_size=2).map(tuple), total=st.just(1), files_searched=st.just(1),
               left_out=st.just(0), tokens=st.just(1)),

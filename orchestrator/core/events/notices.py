@@ -1,0 +1,41 @@
+"""What a session was told of others' changes to what it had read."""
+
+from __future__ import annotations
+
+import msgspec
+
+from orchestrator.core.content import LineRange
+from orchestrator.core.events.base import Event
+from orchestrator.core.ids import Seq, SessionId, WorkspacePath
+
+MOST_UNSEEN = 20
+"""Pieces that a change carries; the rest is for `stale_readers` and the journal to tell."""
+
+
+class ToldPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A path, and the version up to which its reader knows what became of what it had seen."""
+
+    path: WorkspacePath
+    version: Seq
+
+
+class NoticeShown(Event, frozen=True, kw_only=True, tag="notice_shown"):
+    """An answer told a session that others had changed what it had read."""
+
+    session: SessionId
+    paths: tuple[ToldPath, ...]
+
+
+class UnseenChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Lines that the author of a change had read, and that others had changed since without its having looked.
+
+    `seen` counts in `version`, the one that it saw; `now` in what stood there when its change was decided.
+    Ranges are 1-based, ends included; end < start: no lines.
+    """
+
+    path: WorkspacePath
+    version: Seq
+    seen: LineRange
+    now: LineRange
+    by: tuple[str, ...]
+    since: Seq

@@ -1,0 +1,89 @@
+"""Ranges of lines, carried through the hunks of a change. Ranges are 1-based with both ends, hunks 0-based."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.core.content import LineHunk, LineRange
+
+
+def survivors(ranges: Sequence[LineRange], hunks: Sequence[LineHunk]) -> tuple[LineRange, ...]:
+    """The lines of `ranges` that no hunk takes away, where they stand after it. `hunks` ascend."""
+    out: list[LineRange] = []
+    for span in ranges:
+        at, end = span.start - 1, span.end
+        shift = 0
+        for hunk in hunks:
+            if hunk.old_start >= end:
+                break
+            if hunk.old_start > at:
+                out.append(LineRange(at + shift + 1, hunk.old_start + shift))
+            at = max(at, hunk.old_start + hunk.old_len)
+            shift = hunk.new_start + hunk.new_len - hunk.old_start - hunk.old_len
+        if at < end:
+            out.append(LineRange(at + shift + 1, end + shift))
+    return tuple(out)
+
+
+def written(hunks: Sequence[LineHunk]) -> tuple[LineRange, ...]:
+    """The lines that a change brought, where they stand after it."""
+    return tuple(LineRange(h.new_start + 1, h.new_start + h.new_len) for h in hunks if h.new_len)
+
+
+def hull(hunks: Sequence[LineHunk]) -> LineHunk:
+    """One hunk over all of them."""
+    first, last = hunks[0], hunks[-1]
+    return LineHunk(
+        first.old_start,
+        last.old_start + last.old_len - first.old_start,
+        first.new_start,
+        last.new_start + last.new_len - first.new_start,
+    )
+
+
+def line_by_line(hunks: Sequence[LineHunk]) -> list[LineHunk]:
+    """The same, with a hunk for each line where as many lines came as went: each stands in the other's place."""
+    out: list[LineHunk] = []
+    for h in hunks:
+        if h.old_len == h.new_len and h.old_len > 1:
+            out += [LineHunk(h.old_start + n, 1, h.new_start + n, 1) for n in range(h.old_len)]
+        else:
+            out.append(h)
+    return out
+
+
+def overlap(ranges: Sequence[LineRange], start: int, length: int) -> tuple[LineRange, ...]:
+    """The lines of `ranges` among `length` from the 0-based `start` on."""
+    return tuple(
+        LineRange(max(span.start, start + 1), min(span.end, start + length))
+        for span in ranges
+        if span.start <= start + length and span.end > start and length
+    )
+
+
+def touches(ranges: Sequence[LineRange], start: int, length: int) -> bool:
+    """Whether `ranges` hold one of these lines; of no lines, the line before or after that place."""
+    if length:
+        return any(span.start <= start + length and span.end > start for span in ranges)
+    return any(span.start <= start + 1 and span.end >= start for span in ranges)
+
+
+def meet(start: int, length: int, other: int, count: int) -> bool:
+    """Whether two spans share a line; one without lines is met where it stands inside or at the edge of the other."""
+    if length and count:
+        return start < other + count and other < start + length
+    return start <= other + count and other <= start + length
+
+
+def place(start: int, length: int, hunks: Sequence[LineHunk]) -> tuple[int, int]:
+    """Where a span stands after the hunks; with what came in the place of a part of it."""
+    first, last = start, start + length
+    for hunk in hunks:
+        end = hunk.old_start + hunk.old_len
+        shift = hunk.new_start + hunk.new_len - end
+        if end <= start and not (end == start and hunk.old_len == 0 and length == 0):
+            first, last = start + shift, start + length + shift
+        elif hunk.old_start < start + length:
+            first = min(first, hunk.new_start)
+            last = hunk.new_start + hunk.new_len + max(0, start + length - end)
+    return first, max(0, last - first)

@@ -1,0 +1,214 @@
+"""Read sets at work: what a session saw of a file, against what stands there, and by whose hand it came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import msgspec
+from anyio import to_thread
+
+from orchestrator.api import results as r
+from orchestrator.core.content import LineHunk, LineRange
+from orchestrator.core.decisions.noticing import At, Lines, Piece, contents_of, joined, news, stale
+from orchestrator.core.decisions.patching import line_hunks
+from orchestrator.core.events.files import ChangeApplied, FileChangedOutside, FileCreatedOutside
+from orchestrator.core.events.notices import MOST_UNSEEN, UnseenChange
+from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
+from orchestrator.core.projections.readers import OUTSIDE, Glimpse, View
+from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.regions import meet, place
+from orchestrator.engine.services import OFF_LOOP_BYTES, Services
+from orchestrator.ports.journal import KnownVersion
+
+MOST_TRACED = 50
+"""Changes that are looked through for who touched the lines; of more, all who changed the file are named."""
+
+
+class Stale(msgspec.Struct, frozen=True):
+    """A view that is out of date. `present` None: nothing stands there now. Pieces are joined, in order."""
+
+    path: WorkspacePath
+    view: View
+    version: Seq  # of what stands there now, or of its removal
+    pieces: tuple[Piece, ...]
+    texts: dict[At, Lines]
+    present: Lines | None
+
+
+class Hands(msgspec.Struct, frozen=True):
+    """Who changed what was seen, and since when; and how many changes others made to the file."""
+
+    by: tuple[str, ...]
+    since: Seq
+    changes: int
+
+
+class ReadSets:
+    """Looks at views that others touched; every other view is current without a look."""
+
+    def __init__(self, services: Services) -> None:
+        self._s = services
+
+    async def stale(self, path: WorkspacePath, view: View, *, news_only: bool = False) -> Stale | None:
+        """What is stale in a view; None for nothing, or where a content that it needs was not kept.
+
+        `news_only`: less what a notice told already. A file that moved, and was not told, is stale by that.
+        """
+        if not view.touched or not view.glimpses:
+            return None
+        entry = self._s.state.registry.get(path)
+        if entry is None:
+            version = self._s.state.registry.removed_at(path) or view.touched
+            if news_only and view.told >= version:
+                return None
+            return Stale(path, view, version, (), {}, None)
+        if news_only and view.told >= view.touched:
+            return None
+        found = await self._compared(path, view, entry.version, news_only=news_only)
+        return found if found is not None and (found.pieces or view.moved_from) else None
+
+    async def _compared(self, path: WorkspacePath, view: View, version: Seq, *, news_only: bool) -> Stale | None:
+        glimpses = [glimpse for glimpse in view.glimpses if await self._was_present(glimpse)]
+        present = await self._lines(At(path, version))
+        texts: dict[At, Lines] = {}
+        for at in contents_of(glimpses):
+            lines = await self._lines(at)
+            if lines is None or present is None:
+                return Stale(path, view, version, (), {}, ()) if view.moved_from else None
+            texts[at] = lines
+        if present is None:
+            return None
+        then = await self._told(path, view) if news_only and view.told else None
+        size = len(present) + sum(map(len, texts.values()))
+        work = partial(_pieces, tuple(glimpses), texts, present, then)
+        pieces = await to_thread.run_sync(work) if size > OFF_LOOP_BYTES // 32 else work()
+        return Stale(path, view, version, pieces, texts, present)
+
+    async def _told(self, path: WorkspacePath, view: View) -> Lines | None:
+        """What stood there when the last notice told of it."""
+        for name in dict.fromkeys((path, *(glimpse.path for glimpse in reversed(view.glimpses)))):
+            row = await self._s.journal.version_at(name, view.told)
+            if row is not None and row.present:
+                return await self._lines(At(name, row.seq))
+        return None
+
+    async def _was_present(self, glimpse: Glimpse) -> bool:
+        """Whether it was shown as the file's state of then; who asks for an earlier one knows what it is."""
+        row = await self._s.journal.version_at(glimpse.path, glimpse.at)
+        return row is not None and row.seq == glimpse.version
+
+    async def _lines(self, at: At) -> Lines | None:
+        document = await self._document(at)
+        return document.lines if document is not None else None
+
+    async def _document(self, at: At) -> Document | None:
+        row = await self._s.journal.version_at(at.path, at.version)
+        if row is None or row.digest is None:
+            return None
+        data = await self._s.contents.get(row.digest)
+        return self._s.contents.document(row.digest, data) if data is not None else None
+
+    # --- whose hand ---------------------------------------------------------------------
+
+    async def hands(self, found: Stale, session: SessionId) -> Hands:
+        """Who touched the stale lines; where that would take long, who touched the file."""
+        hands = found.view.hands
+        changes = sum(hand.count for hand in hands)
+        everybody = Hands(
+            tuple(hand.who for hand in hands) or (OUTSIDE,),
+            hands[0].first if hands else found.view.touched,
+            changes,
+        )
+        names = {found.path, *(glimpse.path for glimpse in found.view.glimpses)}
+        if changes <= 1 or changes > MOST_TRACED or len(names) > 1 or not found.pieces:
+            return everybody
+        by: dict[str, Seq] = {}
+        for origin in dict.fromkeys(piece.origin for piece in found.pieces):
+            spans = [(p.seen.start - 1, p.seen.end - p.seen.start + 1) for p in found.pieces if p.origin == origin]
+            for who, seq in await self._traced(found.path, origin.version, found.version, spans, session):
+                by[who] = min(seq, by.get(who, seq))
+        ordered = sorted(by, key=lambda who: by[who])
+        return Hands(tuple(ordered), by[ordered[0]], changes) if ordered else everybody
+
+    async def _traced(
+        self, path: WorkspacePath, after: Seq, until: Seq, spans: list[tuple[int, int]], session: SessionId
+    ) -> list[tuple[str, Seq]]:
+        """Each change by others that met one of the spans (start, length), which move along."""
+        met: list[tuple[str, Seq]] = []
+        before = after
+        for known in await self._s.journal.changes_of(path, after=after, until=until):
+            hunks = await self._hunks(path, before, known)
+            foreign = known.recorded.session != session
+            if foreign and any(meet(*span, hunk.old_start, hunk.old_len) for span in spans for hunk in hunks):
+                met.append((_who(known), known.row.seq))
+            spans = [place(*span, hunks) for span in spans]
+            before = known.row.seq
+        return met
+
+    async def _hunks(self, path: WorkspacePath, before: Seq, known: KnownVersion) -> Sequence[LineHunk]:
+        event = known.recorded.event
+        if isinstance(event, ChangeApplied):
+            changed = next((c for c in event.paths if c.path == path), None)
+            if changed is not None and changed.hunks and changed.previous == before:
+                return changed.hunks
+        old, new = await self._document(At(path, before)), await self._document(At(path, known.row.seq))
+        return line_hunks(old, new) if old is not None and new is not None else ()
+
+    # --- what a change had not seen -----------------------------------------------------
+
+    async def unseen(self, session: SessionId, paths: Iterable[WorkspacePath]) -> tuple[UnseenChange, ...]:
+        """What others did to lines of these files that the session saw, and has not looked at since."""
+        reader = self._s.state.readers.get(session)
+        out: list[UnseenChange] = []
+        for path in paths if reader is not None else ():
+            view = reader.views.get(path) if reader is not None else None
+            found = await self.stale(path, view) if view is not None else None
+            if found is None or found.present is None or not found.pieces:
+                continue
+            hands = await self.hands(found, session)
+            out += (
+                UnseenChange(
+                    path=path,
+                    version=piece.origin.version,
+                    seen=piece.seen,
+                    now=LineRange(piece.start + 1, piece.start + piece.length),
+                    by=hands.by,
+                    since=hands.since,
+                )
+                for piece in found.pieces
+            )
+        return tuple(out[:MOST_UNSEEN])
+
+
+def _pieces(
+    glimpses: Sequence[Glimpse], texts: dict[At, Lines], present: Lines, then: Lines | None
+) -> tuple[Piece, ...]:
+    pieces = stale(glimpses, texts, present)
+    if then is not None:
+        pieces = news(pieces, present, stale(glimpses, texts, then), then)
+    return joined(pieces)
+
+
+def _who(known: KnownVersion) -> str:
+    event = known.recorded.event
+    by = event.by if isinstance(event, FileChangedOutside | FileCreatedOutside) else None
+    return known.recorded.agent or by or OUTSIDE
+
+
+def unseen_texts(unseen: Sequence[UnseenChange], shows: Callable[[WorkspacePath], bool]) -> tuple[r.UnseenText, ...]:
+    """As an answer tells it; of paths that the caller may not be shown, nothing."""
+    return tuple(
+        r.UnseenText(
+            path=item.path,
+            seen_in=show(item.version),
+            start=item.seen.start,
+            end=item.seen.end,
+            now_start=item.now.start,
+            now_end=item.now.end,
+            by=item.by,
+            since=show(item.since),
+        )
+        for item in unseen
+        if shows(item.path)
+    )

@@ -1,0 +1,221 @@
+"""What is news to a session: compared with a model that follows every line by a name of its own."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.core.content import LineHunk, LineRange
+from orchestrator.core.decisions.noticing import At, Lines, joined, news, stale
+from orchestrator.core.ids import Seq, WorkspacePath
+from orchestrator.core.projections.readers import Glimpse
+from orchestrator.core.projections.seen import merged
+from orchestrator.core.text.diff import diff
+from orchestrator.core.text.regions import line_by_line, survivors
+
+PATH = WorkspacePath("a.py")
+
+
+def at(version: int) -> At:
+    return At(PATH, Seq(version))
+
+
+def glimpse(version: int, *ranges: tuple[int, int]) -> Glimpse:
+    return Glimpse(PATH, Seq(version), Seq(version), tuple(LineRange(*span) for span in ranges))
+
+
+def own(before: int, version: int, *hunks: tuple[int, int, int, int]) -> Glimpse:
+    return Glimpse(PATH, Seq(version), Seq(version), (), Seq(before), tuple(LineHunk(*hunk) for hunk in hunks))
+
+
+def found(glimpses: list[Glimpse], versions: dict[int, str], present: str) -> list[tuple[int, int, int, int, int]]:
+    """(version, first, last, start, length) of each piece; texts are a letter a line."""
+    texts: dict[At, Lines] = {at(version): list(text) for version, text in versions.items()}
+    return [
+        (int(piece.origin.version), piece.seen.start, piece.seen.end, piece.start, piece.length)
+        for piece in joined(stale(glimpses, texts, list(present)))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("glimpses", "versions", "present", "pieces"),
+    [
+        pytest.param([glimpse(1, (1, 3))], {1: "abcdef"}, "aBcdef", [(1, 2, 2, 1, 1)], id="a seen line"),
+        pytest.param([glimpse(1, (1, 3))], {1: "abcdef"}, "abcdEf", [], id="a line that was not seen"),
+        pytest.param([glimpse(1, (2, 4))], {1: "abcdef"}, "xyabcdef", [], id="moved down"),
+        pytest.param([glimpse(1, (2, 4))], {1: "abcdef"}, "abef", [(1, 3, 4, 2, 0)], id="taken away"),
+        pytest.param([glimpse(1, (2, 3))], {1: "abcdef"}, "aBCDEf", [(1, 2, 3, 1, 2)], id="only the seen part of it"),
+        pytest.param([glimpse(1, (1, 6))], {1: "abcdef"}, "abcxdef", [], id="a line came in between"),
+        pytest.param([glimpse(1, (1, 6))], {1: "abcdef"}, "", [(1, 1, 6, 0, 0)], id="all of it went"),
+        pytest.param(
+            [glimpse(1, (1, 6)), glimpse(2, (1, 2))],
+            {1: "abcdef", 2: "aBcdEf"},
+            "aBcdEf",
+            [(1, 5, 5, 4, 1)],
+            id="one of two is looked at again",
+        ),
+        pytest.param(
+            [glimpse(1, (1, 6)), glimpse(2, (6, 6))],
+            {1: "abcdef", 2: "aBcdef"},
+            "abcdef",
+            [],
+            id="changed, another place looked at, changed back",
+        ),
+        pytest.param(
+            [glimpse(1, (1, 6)), own(1, 2, (1, 1, 1, 2))],
+            {1: "abcdef", 2: "aBBcdef"},
+            "aBBcdef",
+            [],
+            id="its own change",
+        ),
+        pytest.param(
+            [glimpse(1, (1, 6)), own(2, 3, (1, 1, 1, 0))],
+            {1: "abcdef", 2: "abcdEf", 3: "acdEf"},
+            "acdEf",
+            [(1, 5, 5, 3, 1)],
+            id="its own change onto another's",
+        ),
+        pytest.param(
+            [glimpse(1, (1, 6)), own(2, 3, (4, 1, 4, 1))],
+            {1: "abcdef", 2: "abcdEf", 3: "abcdzf"},
+            "abcdzf",
+            [],
+            id="it wrote over the other's change",
+        ),
+        pytest.param(
+            [glimpse(1, (1, 2)), own(1, 2, (4, 0, 4, 1))],
+            {1: "abcdef", 2: "abcdxef"},
+            "abcdyef",
+            [(2, 5, 5, 4, 1)],
+            id="somebody changes what it wrote",
+        ),
+        pytest.param([own(1, 2, (0, 1, 0, 1))], {1: "abc", 2: "Abc"}, "Abc!", [], id="it saw nothing and wrote a line"),
+    ],
+)
+def test_what_is_stale(
+    glimpses: list[Glimpse], versions: dict[int, str], present: str, pieces: list[tuple[int, int, int, int, int]]
+) -> None:
+    assert found(glimpses, versions, present) == pieces
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "left"),
+    [
+        pytest.param("aBcdef", "aBcdef", [], id="told already"),
+        pytest.param("aBcdef", "aBcdEf", [5], id="another line since"),
+        pytest.param("aBcdef", "aXcdef", [2], id="the same line again"),
+        pytest.param("aBcdef", "xxaBcdef", [], id="it moved since"),
+        pytest.param("acdef", "acdef", [], id="a line that is gone"),
+    ],
+)
+def test_what_is_told_again(then: str, now: str, left: list[int]) -> None:
+    glimpses, texts = [glimpse(1, (1, 6))], {at(1): list("abcdef")}
+    told, present = stale(glimpses, texts, list(then)), stale(glimpses, texts, list(now))
+    assert [piece.seen.start for piece in news(present, list(now), told, list(then))] == left
+
+
+# --- against a model ----------------------------------------------------------------------
+
+spans = st.lists(st.tuples(st.integers(1, 12), st.integers(0, 4)), min_size=1, max_size=3)
+edits = st.lists(
+    st.tuples(st.integers(0, 12), st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=6
+)  # where, how many go, how many come
+step = st.one_of(
+    st.tuples(st.just("others"), edits), st.tuples(st.just("own"), edits), st.tuples(st.just("read"), spans)
+)
+
+
+class Model:
+    """A file whose lines are all different, so that there is one way to follow each; and who knows which of them."""
+
+    def __init__(self, lines: int) -> None:
+        self.lines = [f"l{n}" for n in range(lines)]
+        self.known: set[str] = set()  # lines that the session saw or wrote, and has not been seen to go by itself
+        self._made = 0
+
+    def edit(self, where: int, gone: int, come: int, *, mine: bool) -> None:
+        where = min(where, len(self.lines))
+        new = []
+        for _ in range(come):
+            self._made += 1
+            new.append(f"n{self._made}")
+        if mine:
+            self.known -= set(self.lines[where : where + gone])
+            self.known |= set(new)
+        self.lines[where : where + gone] = new
+
+
+@settings(max_examples=300, deadline=None)
+@given(lines=st.integers(1, 15), first=spans, changes=st.lists(edits, min_size=1, max_size=4))
+def test_a_notice_is_due_exactly_for_seen_lines_that_are_gone(
+    lines: int, first: list[tuple[int, int]], changes: list[list[tuple[int, int, int]]]
+) -> None:
+    """Others' changes only: whatever they do, in however many steps."""
+    model = Model(lines)
+    start = list(model.lines)
+    ranges = _ranges(first, lines)
+    model.known = {start[n - 1] for span in ranges for n in range(span.start, span.end + 1)}
+    for change in changes:
+        for edit in change:
+            model.edit(*edit, mine=False)
+    pieces = stale([Glimpse(PATH, Seq(1), Seq(1), ranges)], {at(1): start}, model.lines)
+    told = {start[n - 1] for piece in pieces for n in range(piece.seen.start, piece.seen.end + 1)}
+    assert told == model.known - set(model.lines)
+
+
+@settings(max_examples=300, deadline=None)
+@given(lines=st.integers(1, 15), first=spans, steps=st.lists(step, min_size=1, max_size=6))
+def test_with_own_changes_and_further_reads_nothing_false_is_told_and_nothing_unseen_kept_back(
+    lines: int, first: list[tuple[int, int]], steps: list[tuple[str, list[tuple[int, ...]]]]
+) -> None:
+    model = Model(lines)
+    version = 1
+    texts: dict[At, Lines] = {at(1): list(model.lines)}
+    glimpses = [Glimpse(PATH, Seq(1), Seq(1), _ranges(first, lines))]
+    model.known = {model.lines[n - 1] for s in glimpses[0].ranges for n in range(s.start, s.end + 1)}
+    looked = False
+    for what, how in steps:
+        before, old = version, list(model.lines)
+        if what == "read":
+            ranges = _ranges([(a, b) for a, b in how], len(model.lines))
+            if ranges:
+                glimpses.append(Glimpse(PATH, Seq(version), Seq(version), ranges))
+                texts[at(version)] = list(model.lines)
+                model.known |= {model.lines[n - 1] for s in ranges for n in range(s.start, s.end + 1)}
+                looked = True
+            continue
+        for where, gone, come in how:
+            model.edit(where, gone, come, mine=what == "own")
+        version += 1
+        if what == "own":
+            texts[at(before)], texts[at(version)] = old, list(model.lines)
+            hunks = tuple(LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(old, model.lines))
+            glimpses.append(Glimpse(PATH, Seq(version), Seq(version), (), Seq(before), hunks))
+            looked = True
+    pieces = stale(glimpses, texts, model.lines)
+    told = {texts[p.origin][n - 1] for p in pieces for n in range(p.seen.start, p.seen.end + 1)}
+    due = model.known - set(model.lines)
+    assert told <= due, "a line that it never saw, or took away itself, or that is still there"
+    if not looked:
+        assert told == due
+
+
+def _ranges(given: list[tuple[int, int]], lines: int) -> tuple[LineRange, ...]:
+    spans = (LineRange(start, min(start + more, lines)) for start, more in given if start <= lines)
+    return merged(tuple(spans))
+
+
+letters = st.lists(st.sampled_from("abc"), max_size=8)
+
+
+@settings(max_examples=200, deadline=None)
+@given(old=letters, new=letters, spans=spans)
+def test_survivors_read_as_before(old: list[str], new: list[str], spans: list[tuple[int, int]]) -> None:
+    """Repeated lines too: what survives reads the same on both sides, in the same order."""
+    ranges = _ranges(spans, len(old))
+    hunks = line_by_line([LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(old, new)])
+    gone = {n for h in hunks for n in range(h.old_start, h.old_start + h.old_len)}
+    left = [old[n - 1] for s in ranges for n in range(s.start, s.end + 1) if n - 1 not in gone]
+    kept = survivors(ranges, hunks)
+    assert [new[n - 1] for s in kept for n in range(s.start, s.end + 1)] == left

@@ -1,0 +1,260 @@
+"""Read sets through the real daemon: who is told what, and that nobody is told what is no news."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import pytest
+
+from orchestrator.api.results import ChangeAnswer, Notice
+from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from tests.daemon.running import RunningDaemon
+
+pytestmark = pytest.mark.anyio
+
+NAME = "code.py"
+TEXT = "".join(f"line {n}\n" for n in range(1, 41))
+
+Act = Callable[[RunningDaemon, FileAccess, FileAccess], Awaitable[None]]
+
+
+async def replace(files: FileAccess, *changes: tuple[str, str], path: str = NAME) -> None:
+    await files.read_file(path)
+    edits = [Replacement(search=f"{old}\n", replace=new) for old, new in changes]
+    answer = await files.edit_file(path, edits)
+    assert answer.status == "applied", answer
+
+
+async def granted(daemon: RunningDaemon, answer: ChangeAnswer) -> None:
+    """A person says yes to what waits."""
+    assert answer.approval is not None, answer
+    async with daemon.client() as person:
+        done = await person.approve(answer.approval, approver=await daemon.make_approver())
+        assert done.status == "applied", done
+
+
+def spans(notice: Notice) -> list[tuple[int, int, int | None, int | None]]:
+    return [(lines.start, lines.end, lines.now_start, lines.now_end) for lines in notice.lines]
+
+
+async def reads_the_start(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await alice.read_file(NAME, start=1, end=10)
+
+
+async def and_bob_changes_5(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await reads_the_start(daemon, alice, bob)
+    await replace(bob, ("line 5", "LINE 5\n"))
+
+
+async def and_bob_changes_20(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await reads_the_start(daemon, alice, bob)
+    await replace(bob, ("line 20", "LINE 20\n"))
+
+
+async def and_bob_adds_above(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await alice.read_file(NAME, start=10, end=20)
+    await replace(bob, ("line 1", "line 0\nline 1\n"))
+
+
+async def and_bob_adds_above_and_changes(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await and_bob_adds_above(daemon, alice, bob)
+    await replace(bob, ("line 12", "LINE 12\nand more\n"))
+
+
+async def and_bob_takes_lines_away(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await reads_the_start(daemon, alice, bob)
+    await replace(bob, ("line 4\nline 5", ""))
+
+
+async def and_bob_changes_it_back(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await and_bob_changes_5(daemon, alice, bob)
+    await replace(bob, ("LINE 5", "line 5\n"))
+
+
+async def and_she_changes_it_herself(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await alice.read_file(NAME)
+    await replace(alice, ("line 5", "LINE 5\n"))
+
+
+async def both_change(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await alice.read_file(NAME)
+    await replace(bob, ("line 5", "five\n"))
+    edit = Replacement(search="line 30\n", replace="thirty\nmore\n")
+    answer = await alice.edit_file(NAME, [edit])
+    assert [spans(notice) for notice in answer.notices] == [[(5, 5, 5, 5)]]
+    await replace(bob, ("line 35", "line 35!\n"))
+
+
+async def and_she_looks_again(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await and_bob_changes_5(daemon, alice, bob)
+    await alice.read_file(NAME, start=3, end=7)
+
+
+async def and_an_editor_saves(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await reads_the_start(daemon, alice, bob)
+    (daemon.workspace / NAME).write_text(TEXT.replace("line 7\n", "seven\n"))
+    await bob.file_info(NAME)
+
+
+async def and_an_editor_touches_it(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await reads_the_start(daemon, alice, bob)
+    (daemon.workspace / NAME).write_text(TEXT)
+    await bob.read_file(NAME)
+
+
+async def and_bob_deletes_it(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await reads_the_start(daemon, alice, bob)
+    await bob.read_file(NAME)
+    await granted(daemon, await bob.delete_file(NAME))
+
+
+async def and_bob_moves_it(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await reads_the_start(daemon, alice, bob)
+    await granted(daemon, await bob.move_file(NAME, "moved.py"))
+
+
+async def searches(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await alice.search_content("line 25", context_lines=1)
+    await replace(bob, ("line 26", "LINE 26\n"), ("line 28", "LINE 28\n"))
+
+
+async def reads_the_past(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    first = (await bob.read_file(NAME)).version_id
+    await replace(bob, ("line 5", "LINE 5\n"))
+    await alice.read_file(NAME, at=first)
+    await replace(bob, ("line 20", "LINE 20\n"))
+
+
+@pytest.mark.parametrize(
+    ("act", "kind", "lines"),
+    [
+        pytest.param(and_bob_changes_5, "changed", [(5, 5, 5, 5)], id="a seen line is changed"),
+        pytest.param(and_bob_changes_20, None, [], id="another line of the file is changed"),
+        pytest.param(and_bob_adds_above, None, [], id="seen lines only moved down"),
+        pytest.param(
+            and_bob_adds_above_and_changes, "changed", [(12, 12, 13, 14)], id="moved down, then one is changed"
+        ),
+        pytest.param(and_bob_takes_lines_away, "changed", [(4, 5, 4, 3)], id="seen lines are taken away"),
+        pytest.param(and_bob_changes_it_back, None, [], id="changed, and changed back"),
+        pytest.param(and_she_changes_it_herself, None, [], id="her own change"),
+        pytest.param(both_change, "changed", [(36, 36, 36, 36)], id="others' change after one of her own"),
+        pytest.param(and_she_looks_again, None, [], id="changed, and looked at again"),
+        pytest.param(and_an_editor_saves, "changed", [(7, 7, 7, 7)], id="changed outside"),
+        pytest.param(and_an_editor_touches_it, None, [], id="saved outside with the same content"),
+        pytest.param(and_bob_deletes_it, "deleted", [], id="deleted"),
+        pytest.param(and_bob_moves_it, "moved", [], id="moved"),
+        pytest.param(searches, "changed", [(26, 26, 26, 26)], id="shown by a search, with its context"),
+        pytest.param(reads_the_past, None, [], id="an earlier state was asked for"),
+    ],
+)
+async def test_who_is_told(
+    daemon: RunningDaemon, act: Act, kind: str | None, lines: list[tuple[int, int, int, int]]
+) -> None:
+    (daemon.workspace / NAME).write_text(TEXT)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        await act(daemon, alice, bob)
+        alice.take_notices()
+        await alice.list_files()
+        notices = alice.take_notices()
+        assert [(n.kind, spans(n)) for n in notices] == ([] if kind is None else [(kind, lines)])
+        outside = act is and_an_editor_saves
+        assert all(n.by == (("outside",) if outside else ("bob",)) for n in notices)
+        await alice.list_files()
+        assert alice.take_notices() == (), "told once"
+        assert bob.take_notices() == (), "whoever made the changes is not told of them"
+
+
+async def test_a_notice_says_who_since_when_and_what(daemon: RunningDaemon) -> None:
+    (daemon.workspace / NAME).write_text(TEXT)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client("carol") as carol:
+        seen = await alice.read_file(NAME, start=1, end=10)
+        await replace(carol, ("line 30", "thirty\n"))
+        await replace(bob, ("line 5", "five\n"))
+        read = await alice.read_file(NAME, start=20, end=21)
+        (notice,) = read.notices
+        assert alice.take_notices() == read.notices
+        assert (notice.by, notice.changes, notice.version_id) == (("bob",), 2, read.version_id)
+        assert notice.since == read.version_id, "carol's change touched nothing that was seen"
+        assert notice.lines[0].seen_in == seen.version_id
+        assert notice.diff == "@@ -5,1 +5,1 @@\n-line 5\n+five\n"
+        status = await alice.session_status()
+        assert [(n.path, spans(n)) for n in status.stale] == [(NAME, [(5, 5, 5, 5)])], "told, and stale still"
+
+
+async def test_it_is_told_again_only_when_it_changes_again(daemon: RunningDaemon) -> None:
+    (daemon.workspace / NAME).write_text(TEXT)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        await and_bob_changes_5(daemon, alice, bob)
+        assert len((await alice.read_file(NAME, start=30, end=30)).notices) == 1
+        await replace(bob, ("line 20", "twenty\n"), ("line 8", "eight\n"))
+        (second,) = (await alice.read_file(NAME, start=30, end=30)).notices
+        assert spans(second) == [(8, 8, 8, 8)], "line 5 is told already"
+        await replace(bob, ("LINE 5", "five\n"))
+        (third,) = (await alice.read_file(NAME, start=30, end=30)).notices
+        assert spans(third) == [(5, 5, 5, 5)]
+
+
+async def test_two_sessions_of_one_agent_tell_each_other(daemon: RunningDaemon) -> None:
+    (daemon.workspace / NAME).write_text(TEXT)
+    async with daemon.client("alice") as one, daemon.client("alice") as two:
+        await and_bob_changes_5(daemon, one, two)
+        assert [n.by for n in (await one.read_file(NAME, start=30, end=30)).notices] == [("alice",)]
+
+
+async def test_what_was_told_stays_told_after_a_crash_and_what_was_not_is_told(daemon: RunningDaemon) -> None:
+    for name in (NAME, "other.py"):
+        (daemon.workspace / name).write_text(TEXT)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        session = alice.session
+        await alice.read_file("other.py")
+        await and_bob_changes_5(daemon, alice, bob)
+        await alice.list_files()
+        assert [n.path for n in alice.take_notices()] == [NAME]
+        await replace(bob, ("line 9", "nine\n"), path="other.py")
+    daemon.kill()
+    daemon.start()
+    async with daemon.client("alice", session=session) as alice:
+        await alice.list_files()
+        assert [n.path for n in alice.take_notices()] == ["other.py"]
+        await alice.list_files()
+        assert alice.take_notices() == ()
+
+
+async def test_a_refusal_tells_too(daemon: RunningDaemon) -> None:
+    (daemon.workspace / NAME).write_text(TEXT)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        await and_bob_changes_5(daemon, alice, bob)
+        with pytest.raises(RemoteError) as refused:
+            await alice.read_file("nowhere.py")
+        assert [spans(notice) for notice in refused.value.notices] == [[(5, 5, 5, 5)]]
+
+
+async def test_many_changes_are_one_notice(daemon: RunningDaemon) -> None:
+    (daemon.workspace / NAME).write_text(TEXT)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        await alice.read_file(NAME)
+        await bob.read_file(NAME)
+        for n in range(60):
+            answer = await bob.edit_file(
+                NAME, [Replacement(search=f"line 5{'!' * n}\n", replace=f"line 5{'!' * (n + 1)}\n")]
+            )
+            assert answer.status == "applied", answer
+        await alice.list_files()
+        (notice,) = alice.take_notices()
+        assert (notice.changes, notice.by, spans(notice)) == (60, ("bob",), [(5, 5, 5, 5)])
+
+
+async def test_who_may_not_read_it_now_is_shown_nothing_of_it(daemon: RunningDaemon) -> None:
+    (daemon.workspace / NAME).write_text(TEXT)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+        await and_bob_changes_5(daemon, alice, bob)
+        rules = msgspec.json.encode(NAME).decode()
+        (daemon.state_dir / "policy.toml").write_text(
+            'name = "closed"\ndefault = "allow"\n[[rule]]\nname = "closed"\nagents = ["alice"]\n'
+            f'actions = ["read"]\npaths = [{rules}]\nverdict = "deny"\n'
+        )
+        await person.policy_reload(approver=await daemon.make_approver())
+        await alice.list_files()
+        (notice,) = alice.take_notices()
+        assert (notice.diff, spans(notice)) == (None, [(5, 5, None, None)])
