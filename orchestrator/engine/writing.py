@@ -46,8 +46,7 @@ class Writer:
 
     async def apply_patch(self, caller: Caller, call: Call, params: p.ApplyPatch) -> r.ChangeAnswer:
         parsed = parse(params.patch, params.path)
-        answer = await self._patch(caller, call, params, parsed.files)
-        return msgspec.structs.replace(answer, form=parsed.form)
+        return read_as(params, await self._patch(caller, call, params, parsed.files))
 
     async def _patch(
         self, caller: Caller, call: Call, params: p.ApplyPatch, patches: tuple[FilePatch, ...]
@@ -230,3 +229,10 @@ class Writer:
     def _is_directory(self, path: WorkspacePath) -> bool:
         stat = self._s.workspace.stat(path) if path != "." else None
         return stat is not None and stat.kind == "directory"
+
+
+def read_as(params: object, answer: r.ChangeAnswer) -> r.ChangeAnswer:
+    """The answer to a call, with the form that its patch has; the same for a call that is repeated."""
+    if not isinstance(params, p.ApplyPatch):
+        return answer
+    return msgspec.structs.replace(answer, form=parse(params.patch, params.path).form)

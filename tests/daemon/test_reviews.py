@@ -222,8 +222,8 @@ async def test_a_newer_change_of_the_same_lines_asks_anew(base: Path) -> None:
             assert [item["regions"][0]["current"] for item in daemon.asked()] == [["two, alice"], ["two, alice again"]]
 
 
-async def test_a_change_that_fits_again_is_applied_as_its_authors(base: Path) -> None:
-    with reviewed(base, "", {}) as daemon:
+async def test_a_change_that_fits_again_is_applied_as_its_authors_where_policy_wants_that(base: Path) -> None:
+    with reviewed(base, '[conflicts]\nwhen_it_fits = "apply"\n', {}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             number = await clash(alice, bob)
             await alice.edit_file("a.txt", [Replacement(search="two, alice", replace="two")])
@@ -232,8 +232,8 @@ async def test_a_change_that_fits_again_is_applied_as_its_authors(base: Path) ->
             assert (await person.blame("a.txt", start=2, end=2)).ranges[0].agent == "bob"
 
 
-async def test_a_change_that_fits_again_is_told_where_policy_wants_that(base: Path) -> None:
-    with reviewed(base, '[conflicts]\nwhen_it_fits = "tell"\n', {}) as daemon:
+async def test_a_change_that_fits_again_is_told(base: Path) -> None:
+    with reviewed(base, "", {}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             await clash(alice, bob)
             await alice.edit_file("a.txt", [Replacement(search="two, alice", replace="two")])

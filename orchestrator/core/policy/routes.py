@@ -38,7 +38,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Conflicts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What becomes of a conflict that nobody settles."""
 
-    when_it_fits: WhenItFits = "apply"  # newer changes took away what it clashed with
+    when_it_fits: WhenItFits = "tell"  # newer changes took away what it clashed with
     lapse_after_s: int = 0  # 0: never
 
 
