@@ -74,7 +74,7 @@ class Settings:
         else:
             for line in render.rendered(result) if lines is None else lines:
                 echo(line)
-            told = isinstance(result, ChangeAnswer)  # among its own lines
+            told = isinstance(result, r.ChangeAnswer)  # among its own lines
             for warning in () if told else getattr(result, "warnings", ()):
                 echo(f"note: {warning}", err=True)
         return exit_code(result)
