@@ -16,6 +16,7 @@ from orchestrator.api import results as r
 from orchestrator.api.framing import Refusal
 from orchestrator.api.leasing import LeaseAnswer
 from orchestrator.api.parameters import Params
+from orchestrator.api.tracing import Blamed
 from orchestrator.clients import render
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.connection import Caller, Connection, RemoteError, socket_of
@@ -74,8 +75,8 @@ class Settings:
         else:
             for line in render.rendered(result) if lines is None else lines:
                 echo(line)
-            told = isinstance(result, r.ChangeAnswer)  # among its own lines
-            for warning in () if told else getattr(result, "warnings", ()):
+            reads = (r.FileText, r.SearchResult, r.History, r.Diff, Blamed)  # others show theirs among their lines
+            for warning in result.warnings if isinstance(result, reads) else ():
                 echo(f"note: {warning}", err=True)
         return exit_code(result)
 
