@@ -15,6 +15,7 @@ from orchestrator.api.results import ChangeAnswer
 from orchestrator.api.tracing import Blamed, BlamedLines
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from orchestrator.servers.blocks import MOST_RANGES, text_block
+from tests.daemon.outside import save
 from tests.daemon.running import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
@@ -178,7 +179,7 @@ async def test_a_revert_of_another_programs_change(daemon: RunningDaemon) -> Non
     file.write_text("one\ntwo\nthree\n")
     async with daemon.client() as person:
         await edited(person, "a.py", "two\n", "TWO\n")
-        file.write_text("one\nbroken\n")
+        save(file, "one\nbroken\n", by_way_of=daemon.base / "saved")
         outside = (await person.file_history("a.py")).versions[0]
         assert outside.kind == "outside"
         answer = await person.revert(outside.version_id)

@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from tests.daemon.outside import save
 from tests.daemon.running import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -390,7 +391,7 @@ async def test_diffs_between_versions(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as alice:
         first = await alice.write_file("a.txt", "one\n", mode="create")
         second = await alice.edit_file("a.txt", [Replacement(search="one", replace="two")])
-        (daemon.workspace / "a.txt").write_text("three\n")
+        save(daemon.workspace / "a.txt", "three\n", by_way_of=daemon.base / "saved")
         last = await alice.get_diff("a.txt")
         assert last.diff == "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-two\n+three\n"
         named = await alice.get_diff("a.txt", from_=first.version_id or "", to=second.version_id or "")
