@@ -9,6 +9,7 @@ import msgspec
 
 from orchestrator.api.failures import operation_named, parse_params, refusal
 from orchestrator.api.framing import UNREADABLE, ErrorReply, Reply, Request, RpcError
+from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import ChangeAnswer, FileText, Notice
 from orchestrator.core.errors import FrameInvalid, InternalError, OrchestratorError
 from orchestrator.engine.caller import Call, Caller
@@ -75,7 +76,12 @@ class Dispatcher:
         return _ENCODER.encode(reply) + b"\n"
 
     async def respond(self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None) -> Answered:
-        """As `run`, with what the session is to be told besides; of a refusal too, as its `notices`."""
+        """As `run`, with what the session is to be told besides; of a refusal too, as its `notices`.
+
+        What is for people only (status, the journal's upkeep) tells none: they wait for the next call about files.
+        """
+        if (known := BY_NAME.get(name)) is not None and known.people:
+            return Answered(await self.run(caller, name, params, call_id), ())
         try:
             result = await self.run(caller, name, params, call_id)
         except OrchestratorError as error:
