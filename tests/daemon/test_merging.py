@@ -22,6 +22,9 @@ NONE = HEAD + "\n[edits]\nsettle = false\n"
 IMPORTS = "import os\n\nprint(os)\n"
 BLOCK = "def one():\n    a = 1\n    b = 2\n    return a + b\n"
 MOVING = f"{BLOCK}\n{''.join(f'x{n} = {n}' + chr(10) for n in range(9))}"
+PIECE = "One: open the door.\nStop.\nTwo: go in.\nThree: close it.\n"
+"""Its second line stands elsewhere too, and no symbol tells which is meant."""
+TELLING = f"{PIECE}\n{''.join(f'{n} times' + chr(10) for n in range(9))}Stop.\n"
 
 
 @pytest.fixture
@@ -32,12 +35,13 @@ def text() -> str:
 
 @pytest.fixture
 def ground(base: Path, text: str) -> Iterator[RunningDaemon]:
-    """A daemon under that policy, with the two files."""
+    """A daemon under that policy, with the three files."""
     for folder in ("state", "work"):
         (base / folder).mkdir(mode=0o700)
     (base / "state" / "policy.toml").write_text(text)
     (base / "work" / "a.py").write_text(IMPORTS)
     (base / "work" / "b.py").write_text(MOVING)
+    (base / "work" / "c.txt").write_text(TELLING)
     with running(base) as daemon:
         yield daemon
 
@@ -90,16 +94,27 @@ async def test_where_policy_does_not_let_it_the_conflict_says_which_rule_would(
         assert found.event["settleable"] == ["imports"]
 
 
-async def test_an_edit_goes_where_its_lines_were_moved(ground: RunningDaemon) -> None:
+async def test_an_edit_goes_where_its_symbol_was_moved(ground: RunningDaemon) -> None:
     rest = MOVING.removeprefix(f"{BLOCK}\n")
     async with ground.client("alice") as alice, ground.client("bob") as bob:
         seen = await bob.read_file("b.py")
         await alice.read_file("b.py")
         await alice.write_file("b.py", f"{rest}\n\n{BLOCK}", mode="truncate")
         answer = await bob.edit_file("b.py", [Replacement(search="b = 2", replace="b = 3")], base=seen.version_id)
-    assert answer.status == "applied"
+    assert (answer.status, answer.rung) == ("applied", "anchored")
     assert (ground.workspace / "b.py").read_text() == f"{rest}\n\n{BLOCK.replace('b = 2', 'b = 3')}"
-    assert answer.rung == "merged"
+
+
+async def test_an_edit_goes_where_its_lines_were_moved(ground: RunningDaemon) -> None:
+    rest = TELLING.removeprefix(f"{PIECE}\n")
+    changed = Replacement(search="door.\nStop.\n", replace="door.\nKnock.\n")
+    async with ground.client("alice") as alice, ground.client("bob") as bob:
+        seen = await bob.read_file("c.txt")
+        await alice.read_file("c.txt")
+        await alice.write_file("c.txt", f"{rest}\n{PIECE}", mode="truncate")
+        answer = await bob.edit_file("c.txt", [changed], base=seen.version_id)
+    assert (answer.status, answer.rung) == ("applied", "merged")
+    assert (ground.workspace / "c.txt").read_text() == f"{rest}\n{PIECE.replace('Stop', 'Knock')}"
     assert [place.rule for place in answer.merge] == ["moved"]
 
 
