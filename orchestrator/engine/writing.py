@@ -13,12 +13,13 @@ from orchestrator.core.errors import FileExists, FileNotFound, ParameterInvalid
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.text.forms.recognise import parse
+from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.patch import FilePatch
 from orchestrator.engine.answers import Answers, everything
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changing import Changer
 from orchestrator.engine.departures import Departures
-from orchestrator.engine.edits import change_of
+from orchestrator.engine.edits import change_of, likeness_of
 from orchestrator.engine.effects import Effects, Intent
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import Services
@@ -71,11 +72,17 @@ class Writer:
         if followed is not None:
             path, base = followed.path, followed.base
             self._changer.refuse_early(caller, Wish("delete" if deleting else "write", path))
-        answer = await self._change(caller, call, Patch(path=path, patch=patch), params, base, params.supersedes)
+        command = Patch(path=path, patch=patch, likeness=self._likeness())
+        answer = await self._change(caller, call, command, params, base, params.supersedes)
         if followed is None:
             return answer
         warning = f"{raw} was moved to {path} at {show(followed.at)}; the patch is of that file now"
         return msgspec.structs.replace(answer, warnings=(warning, *answer.warnings))
+
+    def _likeness(self) -> Likeness | None:
+        """Of hunks that misquote the file; None if the policy takes none."""
+        rules = self._s.policy.edits
+        return likeness_of(rules) if rules.fuzzy else None
 
     def _named(self, path: str | None, patch: FilePatch) -> str:
         """The one file that a call and its patch name. Raises ParameterInvalid."""
@@ -94,7 +101,7 @@ class Writer:
     ) -> r.ChangeAnswer:
         if params.path is not None and (len(patches) > 1 or patches[0].renames):
             raise ParameterInvalid("path", "is for a patch of one file; this one names its files")
-        command = PatchSeveral(files=tuple(map(self._file_part, patches)))
+        command = PatchSeveral(files=tuple(map(self._file_part, patches)), likeness=self._likeness())
         self._changer.refuse_early(caller, *command.wishes({}))
         for path in command.based:
             followed = await self._departures.follow(caller, path, params.base)

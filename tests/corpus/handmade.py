@@ -41,6 +41,7 @@ def cases() -> Iterator[Case]:
     yield from _blocks()
     yield from _whole_files()
     yield from _several()
+    yield from _misquoted()
 
 
 def _unified() -> Iterator[Case]:
@@ -371,3 +372,86 @@ def _several() -> Iterator[Case]:
         INVALID,
     )
     yield refused("several: one without a name", both, f"@@ -1 +1 @@\n-b\n+B\n{HEAD}{TWO}", INVALID)
+
+
+SHOP = """\
+class Shop:
+    def price(self, item):
+        found = self.stock.find(item)
+        return found.price
+
+    def order(self, item, count):
+        price = self.price(item)
+        self.stock.take(item, count)
+        return price * count
+
+    def offer(self, item, count):
+        price = self.price(item)
+        self.stock.show(item, count)
+        return price * count
+"""
+
+
+def _misquoted() -> Iterator[Case]:
+    """Hunks that stand in the file only nearly as they are quoted."""
+    take, taken = "        self.stock.take(item, count)\n", "        self.stock.take(item, count, now=True)\n"
+    yield lands(
+        "misquoted: a word of the context",
+        SHOP,
+        f"{HEAD}@@ @@\n         cost = self.price(item)\n-{take}+{taken}         return price * count\n",
+        SHOP.replace(take, taken),
+    )
+    yield lands(
+        "misquoted: other indentation",
+        SHOP,
+        f"{HEAD}@@ @@\n   price = self.price(item)\n-  {take.lstrip()}+  {taken.lstrip()}   return price * count\n",
+        SHOP.replace(take, taken),
+    )
+    yield lands(
+        "misquoted: begin patch below its heading",
+        SHOP,
+        f"{BEGIN}*** Update File: a.txt\n@@ def order(self, item, count):\n      price = self.price(items)\n"
+        f"-{take}+{taken}{END}",
+        SHOP.replace(take, taken),
+    )
+    yield refused(
+        "misquoted: below another heading",
+        SHOP,
+        f"{BEGIN}*** Update File: a.txt\n@@ def offer(self, item, count):\n      price = self.price(items)\n"
+        f"-{take}+{taken}{END}",
+        NOT_FOUND,
+    )
+    yield refused(
+        "misquoted: as like to one place as to another",
+        SHOP,
+        f"{HEAD}@@ @@\n         price = self.prices(item)\n-        self.stock.sh0w(item, count)\n+        pass\n"
+        "         return price * count\n",
+        NOT_FOUND,
+        AMBIGUOUS,
+    )
+    yield refused(
+        "misquoted: blanks in each of two places",
+        SHOP,
+        f"{HEAD}@@ @@\n-  return price * count\n+  return count * price\n",
+        AMBIGUOUS,
+    )
+    yield refused(
+        "misquoted: another number",
+        "a = 1\nlimit = 100\nb = 2\n",
+        f"{HEAD}@@ @@\n a = 1\n-limit = 1000\n+limit = 2000\n b = 2\n",
+        NOT_FOUND,
+    )
+    yield refused(
+        "misquoted: what is removed does not stand there",
+        SHOP,
+        f"{HEAD}@@ @@\n         price = self.price(item)\n         self.stock.take(item, count)\n-        log(item)\n"
+        "         return price * count\n",
+        NOT_FOUND,
+    )
+    yield refused(
+        "misquoted: at the end of a file that ends otherwise",
+        SHOP,
+        f"{HEAD}@@ @@\n         self.stock.shows(item, count)\n-        return price * count\n+        return 0\n"
+        "\\ No newline at end of file\n",
+        NOT_FOUND,
+    )

@@ -14,6 +14,7 @@ from orchestrator.core.decisions.several import FilePart, PatchSeveral
 from orchestrator.core.errors import CallerError
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.forms.recognise import parse
+from orchestrator.core.text.passages import Likeness
 from tests.corpus import generated, handmade
 from tests.corpus.case import Case
 
@@ -44,7 +45,7 @@ def landed(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
             source = WorkspacePath(file.old_path or file.new_path or case.path or "")
             target = WorkspacePath(file.new_path or source) if file.renames else source
             parts.append(FilePart(path=source, target=target, patch=file))
-        command = PatchSeveral(files=tuple(parts))
+        command = PatchSeveral(files=tuple(parts), likeness=Likeness())
         outcome = command.decide({path: facts(before, path) for path in command.paths})
     assert isinstance(outcome, Apply)
     files = dict(before)

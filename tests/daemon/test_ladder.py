@@ -79,6 +79,49 @@ async def test_the_call_may_forbid_likeness(daemon: RunningDaemon) -> None:
     assert (daemon.workspace / "shop.py").read_text() == SHOP
 
 
+HUNK = """\
+@@ -8,3 +8,4 @@
+   def order(self, item, count):
+     price = self.price(items)
++    check(count)
+     self.stock.take(item, count)
+"""
+TWO_FILES = f"--- a/shop.py\n+++ b/shop.py\n{HUNK}--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-b\n+B\n"
+
+
+@pytest.mark.parametrize("patch", [f"--- a/shop.py\n+++ b/shop.py\n{HUNK}", TWO_FILES], ids=["one file", "two"])
+async def test_a_misquoted_hunk_lands_by_likeness_and_says_so(daemon: RunningDaemon, patch: str) -> None:
+    (daemon.workspace / "shop.py").write_text(SHOP)
+    (daemon.workspace / "b.txt").write_text("b\n")
+    async with daemon.client("alice") as alice:
+        await alice.read_file("shop.py")
+        await alice.read_file("b.txt")
+        answer = await alice.apply_patch(patch)
+    assert (answer.status, answer.rung) == ("applied", "fuzzy")
+    assert answer.score is not None
+    assert 0.8 < answer.score < 1
+    assert landed(answer) == (Lines(start=10, end=10),)
+    written = (daemon.workspace / "shop.py").read_text()
+    assert written == SHOP.replace("(item)\n        self", "(item)\n        check(count)\n        self")
+
+
+async def test_the_policy_may_forbid_likeness_of_hunks(base: Path) -> None:
+    daemon = RunningDaemon(base)
+    (daemon.state_dir / "policy.toml").write_text(POLICY + "fuzzy = false\n")
+    (daemon.workspace / "shop.py").write_text(SHOP)
+    daemon.start()
+    try:
+        async with daemon.client("alice") as alice:
+            await alice.read_file("shop.py")
+            with pytest.raises(RemoteError) as refused:
+                await alice.apply_patch(HUNK, path="shop.py")
+    finally:
+        daemon.stop()
+    assert refused.value.code == "search_not_found"
+    assert "lines 8–10 differ from the search: " in (refused.value.shown or "")
+    assert (daemon.workspace / "shop.py").read_text() == SHOP
+
+
 @pytest.mark.parametrize("asked", [None, True], ids=["policy says no", "the call says yes"])
 async def test_the_policy_may_forbid_likeness(base: Path, asked: bool | None) -> None:
     daemon = RunningDaemon(base)

@@ -19,6 +19,7 @@ from orchestrator.core.paths import ancestors
 from orchestrator.core.policy.rules import Action
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.encoding import decode, remembered
+from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.patch import FilePatch
 
 AllFacts = Mapping[WorkspacePath, Facts]
@@ -99,9 +100,10 @@ class Edit(_One, frozen=True, kw_only=True):
 
 
 class Patch(_One, frozen=True, kw_only=True):
-    """A unified diff."""
+    """A patch of one file, which may misquote it if `likeness` is given."""
 
     patch: FilePatch
+    likeness: Likeness | None = None
     base_rule: Rule = "seen"
     reads: bool = True
 
@@ -111,7 +113,7 @@ class Patch(_One, frozen=True, kw_only=True):
         return super().wishes(facts)
 
     def decide(self, facts: AllFacts) -> Outcome:
-        return patching.patch(self.patch, facts[self.path])
+        return patching.patch(self.patch, facts[self.path], self.likeness)
 
 
 class Write(_One, frozen=True, kw_only=True):

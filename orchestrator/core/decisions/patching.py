@@ -46,8 +46,9 @@ from orchestrator.core.text.encoding import (
     replace_text,
     splice,
 )
-from orchestrator.core.text.locate import Found, Passage
+from orchestrator.core.text.locate import Found
 from orchestrator.core.text.merging.settle import Unsettled
+from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.patch import FilePatch, locate_patch
 
 EMPTY = Document((), ())
@@ -61,8 +62,8 @@ def edit(changes: Sequence[structure.Change], facts: Facts) -> Outcome:
     return _located(partial(structure.locate_all, changes=changes, facts=facts), facts)
 
 
-def patch(parsed: FilePatch, facts: Facts) -> Outcome:
-    """A unified diff. Raises as `edit`, and PatchInvalid, FileExists, BaseRequired."""
+def patch(parsed: FilePatch, facts: Facts, likeness: Likeness | None = None) -> Outcome:
+    """A patch; with `likeness` one that may misquote. Raises as `edit`, and PatchInvalid, FileExists, BaseRequired."""
     if parsed.headed and parsed.old_path is None:
         if facts.held is not None:
             raise FileExists(facts.path, "the patch creates it, but it is there", hint="Send a patch of what is there.")
@@ -73,15 +74,14 @@ def patch(parsed: FilePatch, facts: Facts) -> Outcome:
         raise FileNotFound(facts.path, "there is no such file")
     if facts.base is None:
         raise base_required(facts.path, "a patch is read against the version that it was made from")
-    outcome = _located(partial(_hunks, parsed), facts)
+    outcome = _located(partial(_hunks, parsed, likeness), facts)
     if parsed.headed and parsed.new_path is None:
         return _emptied(outcome, facts)
     return with_bits(outcome, parsed, facts.held)
 
 
-def _hunks(parsed: FilePatch, document: Document, *, lenient: bool) -> Found:
-    edits = locate_patch(parsed, document)
-    return Found(tuple(Passage(edit.start, edit.start + edit.length, (edit,)) for edit in edits))
+def _hunks(parsed: FilePatch, likeness: Likeness | None, document: Document, *, lenient: bool) -> Found:
+    return locate_patch(parsed, document, likeness if lenient else None)
 
 
 def create(content: str, facts: Facts) -> Apply:

@@ -23,6 +23,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.settling import SettledRegion
+from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.patch import FilePatch
 
 
@@ -46,6 +47,7 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
     """A patch of several files, or one that renames, removes without hunks, or makes an empty file."""
 
     files: tuple[FilePart, ...]
+    likeness: Likeness | None = None
     base_rule: Rule = "seen"
     reads: bool = True
     lenient: ClassVar[bool] = False
@@ -72,9 +74,9 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
         outlines: list[Source] = []
         settled: list[SettledRegion] = []
         clashes: list[Clash] = []
-        rung, seen_whole, warnings = 0, True, list[str]()
+        rung, score, seen_whole, warnings = 0, 1.0, True, list[str]()
         for item in self.files:
-            outcome = _decide(item, facts) if len(self.files) == 1 else _named(item, facts)
+            outcome = (_decide if len(self.files) == 1 else _named)(item, facts, self.likeness)
             match outcome:
                 case Need(digests=digests, outlines=sources):
                     missing |= dict.fromkeys(digests)
@@ -83,7 +85,7 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
                     clashes.append(outcome)
                 case Apply():
                     parts += _renamed(item, outcome, facts) if item.target != item.path else outcome.parts
-                    rung = max(rung, RUNGS.index(outcome.rung))
+                    rung, score = max(rung, RUNGS.index(outcome.rung)), min(score, outcome.score)
                     seen_whole = seen_whole and outcome.on_seen_whole
                     settled += outcome.settled
                     warnings += (f"{item.path}: {warning}" for warning in outcome.warnings)
@@ -94,6 +96,7 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
         return Apply(
             parts=tuple(parts),
             rung=RUNGS[rung],
+            score=score,
             on_seen_whole=seen_whole,
             warnings=tuple(warnings),
             settled=tuple(settled),
@@ -177,22 +180,22 @@ def _wishes(item: FilePart) -> Iterator[Wish]:
         yield Wish("create" if item.creates else "write", item.path)
 
 
-def _named(item: FilePart, facts: AllFacts) -> Outcome:
+def _named(item: FilePart, facts: AllFacts, likeness: Likeness | None) -> Outcome:
     """As `_decide`; a refusal says of which file it is."""
     try:
-        return _decide(item, facts)
+        return _decide(item, facts, likeness)
     except (SearchNotFound, SearchAmbiguous, ChangesOverlap) as error:
         error.message = f"{item.path}, {error.message} None of the patch's files was changed."
         error.details["path"] = item.path
         raise
 
 
-def _decide(item: FilePart, facts: AllFacts) -> Outcome:
+def _decide(item: FilePart, facts: AllFacts, likeness: Likeness | None) -> Outcome:
     here = facts[item.path]
     if item.target != item.path and facts[item.target].held is not None:
         raise FileExists(item.target, "something is there, and a rename never overwrites")
     if item.patch.hunks:
-        return patching.patch(item.patch, here)
+        return patching.patch(item.patch, here, likeness)
     if item.target != item.path:
         return with_bits(Move(source=item.path, destination=item.target).decide(facts), item.patch, here.held)
     if item.creates:

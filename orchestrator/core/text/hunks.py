@@ -31,6 +31,11 @@ class PatchHunk(msgspec.Struct, frozen=True):
         """Context and removed lines: what must stand in the base."""
         return tuple(text for tag, text in self.lines if tag != "+")
 
+    @property
+    def new(self) -> tuple[str, ...]:
+        """Context and added lines: what shall stand there."""
+        return tuple(text for tag, text in self.lines if tag != "-")
+
 
 class FilePatch(msgspec.Struct, frozen=True):
     """A patch of one file. A path is None for `/dev/null`; `headed` is False where no paths are named.

@@ -7,32 +7,49 @@ from collections.abc import Sequence
 from orchestrator.core.errors import ChangesOverlap, NothingToChange
 from orchestrator.core.text.encoding import Document, Edit, edits_between, splice
 from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
+from orchestrator.core.text.locate import Found, Passage
+from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.placing import Placed, place, stands_as_stated
 
 __all__ = ["FilePatch", "PatchHunk", "Tag", "locate_patch"]
 
 
-def locate_patch(patch: FilePatch, base: Document) -> list[Edit]:
-    """Where the hunks go, as edits of the base, ascending.
+def locate_patch(patch: FilePatch, base: Document, likeness: Likeness | None = None) -> Found:
+    """Where the hunks go in the base; with `likeness`, hunks whose lines stand there only nearly so too.
 
     The hunks may come in any order. Raises what `place` raises, ChangesOverlap (`details`: `hunk`, 0-based,
     and 1-based `lines`) if one hunk removes what another counts on or two insert at one place, NothingToChange.
     """
-    edits = _locate(patch.hunks, base, first=0, believed=True)
+    placed = _locate(patch.hunks, base, likeness, first=0, believed=True)
+    edits = _edits(placed)
     for index, hunks in enumerate(patch.then):
         after = splice(base, edits)
         first = len(patch.hunks) + sum(map(len, patch.then[:index]))
-        after = splice(after, _locate(hunks, after, first=first, believed=False))
+        again = _locate(hunks, after, likeness, first=first, believed=False)
+        after = splice(after, _edits(again))
         edits = edits_between(base, after.lines, after.final_newline or not after.lines)
+        placed += again
     if not edits:
         raise NothingToChange("the patch removes and adds no line.")
-    return edits
+    scores = [one.score for one in placed if one.score is not None]
+    return Found(
+        tuple(Passage(edit.start, edit.start + edit.length, (edit,)) for edit in edits),
+        score=min(scores, default=1.0),
+        alike=bool(scores),
+    )
 
 
-def _locate(hunks: Sequence[PatchHunk], base: Document, *, first: int, believed: bool) -> list[Edit]:
+def _locate(
+    hunks: Sequence[PatchHunk], base: Document, likeness: Likeness | None, *, first: int, believed: bool
+) -> list[Placed]:
     believed = believed and all(stands_as_stated(hunk, base) for hunk in hunks if hunk.old_start is not None)
-    placed = [place(hunk, first + at, base, believed=believed) for at, hunk in enumerate(hunks)]
+    placed = [place(hunk, first + at, base, believed=believed, likeness=likeness) for at, hunk in enumerate(hunks)]
     _check_apart(placed, first)
+    return placed
+
+
+def _edits(placed: Sequence[Placed]) -> list[Edit]:
+    """What all of them edit, ascending."""
     return sorted((edit for one in placed for edit in one.edits), key=lambda edit: (edit.start, edit.length))
 
 

@@ -1,4 +1,4 @@
-"""Where a hunk goes: at the one place where its lines stand, and never at one of several alike."""
+"""Where a hunk goes: at the one place where its lines stand, or nearly so, and never at one of several alike."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ from itertools import pairwise
 import msgspec
 
 from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_lines
+from orchestrator.core.text.carrying import NotCarried
 from orchestrator.core.text.encoding import Document, Edit
 from orchestrator.core.text.headings import below
 from orchestrator.core.text.hunks import PatchHunk
-from orchestrator.core.text.nearest import nearest
+from orchestrator.core.text.nearest import differences, nearest
+from orchestrator.core.text.passages import Likeness, find_alike
 
 _NUMBERED = re.compile(r" *(\d+)\t")
 _MORE_CONTEXT = "Give the hunk more lines of context, or a heading that it stands below ('@@ def name')."
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """A hunk at its place: the lines that it counts on, 0-based and half-open, and what it edits."""
+    """A hunk at its place: the lines that it counts on, 0-based and half-open, and what it edits.
+
+    `score`: how like they are to what it quotes; None where they stand exactly so.
+    """
 
     start: int
     stop: int
     edits: tuple[Edit, ...]
+    score: float | None = None
 
 
 def stands_as_stated(hunk: PatchHunk, base: Document) -> bool:
@@ -34,11 +40,12 @@ def stands_as_stated(hunk: PatchHunk, base: Document) -> bool:
     )
 
 
-def place(hunk: PatchHunk, index: int, base: Document, *, believed: bool) -> Placed:
+def place(hunk: PatchHunk, index: int, base: Document, *, believed: bool, likeness: Likeness | None = None) -> Placed:
     """Find the hunk's place. `believed`: all headers of the file's hunks are right, so a line may decide.
 
     Taken is the only place where its context and removed lines stand. Of several: the one at the end, where the
     hunk says that it ends the file; the one below its headings; the one at its line, where that is believed.
+    Where they stand nowhere: with `likeness` the one place that is so like them, as `find_alike` finds it.
     Raises SearchNotFound, SearchAmbiguous (`details`: `hunk`, 0-based; `nearest`, or 1-based `lines`).
     """
     if not hunk.old:
@@ -51,9 +58,34 @@ def place(hunk: PatchHunk, index: int, base: Document, *, believed: bool) -> Pla
             hunk = reading
             break
     if not found:
-        raise _nowhere(hunk, index, base, "its context and removed lines stand nowhere in the base")
+        if likeness is None:
+            raise _nowhere(hunk, index, base, "its context and removed lines stand nowhere in the base")
+        return _alike(hunk, index, base, likeness)
     at = _chosen(hunk, index, found, base, believed=believed)
     return Placed(at, at + len(hunk.old), tuple(_edits(hunk, at)))
+
+
+def _alike(hunk: PatchHunk, index: int, base: Document, likeness: Likeness) -> Placed:
+    """Where its lines stand nearly so; never below another heading than it names, nor at a file's end."""
+    try:
+        match = find_alike(base.lines, hunk.old, likeness)
+    except SearchNotFound:
+        raise _nowhere(hunk, index, base, "its context and removed lines stand nowhere in the base") from None
+    except SearchAmbiguous as error:
+        error.message = f"hunk {index + 1}{_stated(hunk)}: {error.message}"
+        error.hint = _MORE_CONTEXT
+        error.details = {"hunk": index, "lines": error.details["lines"]}
+        raise
+    nearly = f"its context and removed lines stand nearly at line {match.start + 1}, but"
+    if hunk.old_no_newline or hunk.new_no_newline or (hunk.at_end and match.stop != len(base.lines)):
+        raise _nowhere(hunk, index, base, f"{nearly} it speaks of the end of the file")
+    if hunk.anchors and not any(scope.start <= match.start < scope.stop for scope in below(base.lines, hunk.anchors)):
+        raise _nowhere(hunk, index, base, f"{nearly} not below {' / '.join(hunk.anchors)[:80]!r}")
+    try:
+        edits = match.edits(base.lines, hunk.old, hunk.new)
+    except NotCarried as reason:
+        raise _nowhere(hunk, index, base, f"{nearly} {reason}") from None
+    return Placed(match.start, match.stop, tuple(edits), round(match.score, 3))
 
 
 def find_lines(passage: Sequence[str], lines: Sequence[str]) -> list[int]:
@@ -135,10 +167,13 @@ def _readings(hunk: PatchHunk) -> Iterator[PatchHunk]:
 
 
 def _nowhere(hunk: PatchHunk, index: int, base: Document, why: str) -> SearchNotFound:
-    details: dict[str, object] = {"hunk": index, "nearest": nearest(base.lines, hunk.old)}
+    near = nearest(base.lines, hunk.old)
+    details: dict[str, object] = {"hunk": index, "nearest": near}
     if hunk.old_start is not None:
         details["line"] = hunk.old_start + 1
-    return SearchNotFound(f"hunk {index + 1}{_stated(hunk)}: {why}.", details=details)
+    error = SearchNotFound(f"hunk {index + 1}{_stated(hunk)}: {why}.", details=details)
+    error.differences = tuple(differences(base.lines, hunk.old, place) for place in near)
+    return error
 
 
 def _stated(hunk: PatchHunk) -> str:

@@ -221,7 +221,7 @@ def test_one_file_is_wanted() -> None:
 ])  # fmt: skip
 def test_locate(base: str, patch: str, after: str) -> None:
     doc = new_document(base)
-    assert splice(doc, locate_patch(parse_unified(patch), doc)).text == after
+    assert splice(doc, locate_patch(parse_unified(patch), doc).edits).text == after
 
 
 @pytest.mark.parametrize(("base", "patch", "error", "lines"), [
@@ -255,7 +255,7 @@ def patched(doc: Document, after: Document) -> Document:
         final_newline_before=doc.final_newline or not doc.lines,
         final_newline_after=after.final_newline or not after.lines,
     )
-    return splice(doc, locate_patch(parse_unified(text), doc)) if text else doc
+    return splice(doc, locate_patch(parse_unified(text), doc).edits) if text else doc
 
 
 @quick
