@@ -25,7 +25,7 @@ from orchestrator.core.text.encoding import Document, edits_between, splice
 from orchestrator.core.text.merge import merge_favouring_proposed
 from orchestrator.engine.diffs import Diffs, diff_text
 from orchestrator.engine.merges import MOST_TOLD, rules, told
-from orchestrator.engine.readsets import unseen_texts
+from orchestrator.engine.readsets import unseen_in_words, unseen_texts
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 
@@ -160,6 +160,8 @@ class Answers:
                 r.ChangedPath(path=found.path, before=show(found.current_version) if found.current_version else None),
             ),
             regions=regions(found.regions),
+            same_symbol=found.same_symbol,
+            unseen=unseen_texts(found.unseen, shows),
         )
 
     async def _settlement(self, conflict: Conflict) -> str:
@@ -307,8 +309,10 @@ def _waits(conflict: Conflict) -> str:
     """Why a change waits, and for whom."""
     found, review = conflict.found, conflict.review
     why = f"was changed since, {found.why or 'where this change wants to go'}"
-    if found.same_symbol:
+    if found.ahead and found.same_symbol:
         why = f"was changed since in {', '.join(found.same_symbol)}, which this change touches too"
+    elif found.ahead and found.unseen:
+        why = f"would take this change, but {unseen_in_words(found.unseen)}"
     asked = f" ({review.reviewer} reviews it)" if review is not None and review.state == "requested" else ""
     return f"{found.path} {why}; it waits as {show(conflict.seq)}{asked}. "
 

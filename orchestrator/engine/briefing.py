@@ -8,7 +8,9 @@ from orchestrator.core.events.files import ChangeApplied, ChangeIntended
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.projections.pending import Conflict
+from orchestrator.core.text.outline.languages import language_of
 from orchestrator.engine.attributing import Attributions, Author
+from orchestrator.engine.readsets import unseen_in_words
 from orchestrator.engine.services import Services
 from orchestrator.engine.sides import Sides, sides_of
 from orchestrator.ports.reviewing import Party, ReviewRegion, ReviewRequest
@@ -35,6 +37,8 @@ class Briefer:
             path=conflict.found.path,
             regions=_regions(sides),
             proposer=await self.proposer(conflict),
+            why=_why(conflict.found),
+            language=language_of(conflict.found.path) or "",
             holders=await self.holders(conflict),
         )
 
@@ -79,6 +83,15 @@ class Briefer:
     async def _title(self, task: Seq | None) -> str:
         recorded = await self._s.journal.event(task) if task is not None else None
         return recorded.event.title if recorded is not None and isinstance(recorded.event, TaskBegun) else ""
+
+
+def _why(found: ConflictFound) -> str:
+    """Why it is put to somebody, where that is not plain from its regions."""
+    if found.ahead and found.same_symbol:
+        return f"it would apply, but both sides changed {', '.join(found.same_symbol)} since the base"
+    if found.ahead and found.unseen:
+        return f"it would apply, but {unseen_in_words(found.unseen)}"
+    return found.why
 
 
 def _regions(sides: Sides) -> tuple[ReviewRegion, ...]:

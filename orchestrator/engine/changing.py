@@ -20,7 +20,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.notices import UnseenChange
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import Deny, NeedApproval
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.engine.answers import Answers, Shows
@@ -30,7 +30,7 @@ from orchestrator.engine.effects import Effects, Intent
 from orchestrator.engine.facts import FactFinder
 from orchestrator.engine.landings import Apart
 from orchestrator.engine.observing import Observer
-from orchestrator.engine.readsets import ReadSets, unseen_texts
+from orchestrator.engine.readsets import ReadSets, unseen_in_words, unseen_texts
 from orchestrator.engine.reservations import Crossing, Reservations
 from orchestrator.engine.routing import routed
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services, denied
@@ -80,12 +80,13 @@ class Changer:
                         details={"path": hidden},
                     )
                 crossing = await self.reservations.crossing(wanted.caller, command.paths, preview=wanted.preview)
-                outcome = routed(self._s, wanted, facts, await self._decide(command, facts))
+                outcome = await self._decide(command, facts)
+                unseen = await self._unseen(command, wanted, outcome)
+                outcome = routed(self._s, wanted, facts, outcome, unseen)
                 if isinstance(outcome, Clash):
-                    answer = await self._clashing.instead(command, wanted, outcome, facts, shows=shows)
+                    answer = await self._clashing.instead(command, wanted, outcome, facts, shows=shows, unseen=unseen)
                     return Carried(_warned(answer, crossing))
                 outcome = _warned(outcome, crossing)
-                unseen = await self._unseen(command, wanted, outcome)
                 asks = (*asks, *self._unsure(outcome, wanted), *self._stale(unseen, wanted))
                 if wanted.preview:
                     would_be = "waiting" if asks else "applied" if outcome.parts else "conflict"
@@ -143,7 +144,7 @@ class Changer:
         reason = f"it fits as {plan.rung} (score {plan.score:g}), and below {lowest} a person decides"
         return (NeedApproval("edits.lowest_rung", reason),)
 
-    async def _unseen(self, command: Command, wanted: Wanted, plan: Apply) -> tuple[UnseenChange, ...]:
+    async def _unseen(self, command: Command, wanted: Wanted, plan: Apply | Clash) -> tuple[UnseenChange, ...]:
         """What the author read and has not seen since; one who undoes or settles did not work from reading."""
         if plan.reverts or wanted.settles is not None:
             return ()
@@ -153,13 +154,7 @@ class Changer:
         """What a person must say yes to because the author has not seen what others did."""
         if not unseen or wanted.vouched or self._s.policy.edits.stale_reads == "allow":
             return ()
-        first = unseen[0]
-        more = f" and {len(unseen) - 1} more places" if len(unseen) > 1 else ""
-        reason = (
-            f"its author has not seen that {', '.join(first.by)} changed lines {first.seen.start}-{first.seen.end} "
-            f"of {first.path} at {show(first.version)}{more}"
-        )
-        return (NeedApproval("edits.stale_reads", reason),)
+        return (NeedApproval("edits.stale_reads", unseen_in_words(unseen)),)
 
     def refuse_early(self, caller: Caller, *wishes: Wish) -> None:
         """Refuse by name what policy denies whatever is there, before anything is opened. Raises Denied."""

@@ -14,11 +14,13 @@ from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ConflictFound, ConflictSuperseded
 from orchestrator.core.events.files import SeenLines, SessionNoted
+from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.excerpt import render
 from orchestrator.engine.answers import Answers, Shows
 from orchestrator.engine.effects import Applied
+from orchestrator.engine.readsets import unseen_texts
 from orchestrator.engine.services import Services
 from orchestrator.engine.wanted import Wanted
 from orchestrator.ports.journal import NewEvent, Unit
@@ -34,7 +36,14 @@ class Clashing:
         self._s, self._answers = services, answers
 
     async def instead(
-        self, command: Command, wanted: Wanted, clash: Clash, facts: Mapping[WorkspacePath, Facts], *, shows: Shows
+        self,
+        command: Command,
+        wanted: Wanted,
+        clash: Clash,
+        facts: Mapping[WorkspacePath, Facts],
+        *,
+        shows: Shows,
+        unseen: tuple[UnseenChange, ...],
     ) -> r.ChangeAnswer:
         """A change that fits nowhere waits as a whole."""
         here = facts[clash.path]
@@ -45,11 +54,12 @@ class Clashing:
                 would_be="conflict",
                 message="nothing was changed; sent without preview, this would be a conflict",
                 paths=(r.ChangedPath(path=clash.path),),
+                unseen=unseen_texts(unseen, shows),
             )
         known = self._known(wanted, clash, here)
         if known is not None:
             return await self._answers.of(known.seq, shows=shows)
-        events: list[NewEvent] = [self._found(command, wanted, clash, here)]
+        events: list[NewEvent] = [self._found(command, wanted, clash, here, unseen)]
         shown = self._current_lines(clash, here) if shows(clash.path) else None
         if shown is not None:
             events.append(
@@ -60,7 +70,9 @@ class Clashing:
         answer = await self._answers.of(recorded[0].seq, shows=shows)
         return msgspec.structs.replace(answer, shown=shown[0]) if shown is not None else answer
 
-    def _found(self, command: Command, wanted: Wanted, clash: Clash, here: Facts) -> NewEvent:
+    def _found(
+        self, command: Command, wanted: Wanted, clash: Clash, here: Facts, unseen: tuple[UnseenChange, ...] = ()
+    ) -> NewEvent:
         session = self._s.state.sessions.get(wanted.caller.session)
         found = ConflictFound(
             path=clash.path,
@@ -79,6 +91,8 @@ class Clashing:
             names=clash.names,
             settleable=clash.settleable,
             same_symbol=clash.same_symbol,
+            ahead=clash.ahead,
+            unseen=unseen,
         )
         return NewEvent(f"conflict:{clash.path}", found)
 

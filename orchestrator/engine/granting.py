@@ -246,6 +246,7 @@ class Granter:
             task=approval.request.task,
             approval=approval.seq,
             reverts=approval.request.reverts,
+            unseen=approval.request.unseen,
         )
         lapsed = ApprovalLapsed(
             approval=approval.seq, cause="conflict", message="the file changed where it wants to go"

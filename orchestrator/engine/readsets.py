@@ -196,6 +196,16 @@ def _who(known: KnownVersion) -> str:
     return known.recorded.agent or by or OUTSIDE
 
 
+def unseen_in_words(unseen: Sequence[UnseenChange]) -> str:
+    """The first of what a change's author had not seen, and how many more there are."""
+    first = unseen[0]
+    more = f" and {len(unseen) - 1} more places" if len(unseen) > 1 else ""
+    return (
+        f"its author has not seen that {', '.join(first.by)} changed lines {first.seen.start}-{first.seen.end} "
+        f"of {first.path} at {show(first.version)}{more}"
+    )
+
+
 def unseen_texts(unseen: Sequence[UnseenChange], shows: Callable[[WorkspacePath], bool]) -> tuple[r.UnseenText, ...]:
     """As an answer tells it; of paths that the caller may not be shown, nothing."""
     return tuple(

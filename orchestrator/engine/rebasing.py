@@ -69,7 +69,7 @@ class Rebaser:
             await self._note(conflict, _event(conflict.seq, moved, now.regions, fits=False), kept=kept)
         elif now.lines == sides.current.lines:
             await self._lapse(conflict, "the file holds all that was proposed")
-        elif found.same_symbol:
+        elif found.ahead:
             await self._ahead(conflict, moved, sides, now.lines)
         else:
             await self._note(conflict, _event(conflict.seq, moved, (), fits=True), kept=False)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from orchestrator.core.conflicts.rebase import changed_regions
 from orchestrator.core.conflicts.route import Matter, lines_of, route_of
 from orchestrator.core.decisions.decision import Apply, Clash, Facts
+from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import Policy
 from orchestrator.core.text.encoding import decode
@@ -15,13 +16,22 @@ from orchestrator.engine.wanted import Wanted
 
 
 def routed(
-    services: Services, wanted: Wanted, facts: Mapping[WorkspacePath, Facts], outcome: Apply | Clash
+    services: Services,
+    wanted: Wanted,
+    facts: Mapping[WorkspacePath, Facts],
+    outcome: Apply | Clash,
+    unseen: Sequence[UnseenChange] = (),
 ) -> Apply | Clash:
-    """The outcome; a conflict in place of a change to a symbol that others changed too, if a route wants those.
+    """The outcome; or a conflict in place of a change that policy wants reviewed first.
 
-    Only a change of one file's lines is held up so; what settles a conflict was looked at already.
+    That is one to a symbol that others changed too, if a route wants those, and with `stale_reads = "review"`
+    one whose author had not seen all that others did (`unseen`). Only a change of one file's lines is held up
+    so; what settles a conflict was looked at already.
     """
-    if not isinstance(outcome, Apply) or not outcome.same_symbol or len(outcome.parts) != 1 or wanted.settles:
+    stale = bool(unseen) and services.policy.edits.stale_reads == "review"
+    if not isinstance(outcome, Apply) or len(outcome.parts) != 1 or wanted.settles or wanted.vouched:
+        return outcome
+    if not (outcome.same_symbol or stale):
         return outcome
     part = outcome.parts[0]
     held = facts[part.path].held
@@ -38,7 +48,7 @@ def routed(
         lines=lines_of(regions),
         same_symbol=True,
     )
-    if not wants(services.policy, matter):
+    if not (stale or wants(services.policy, matter)):
         return outcome
     return Clash(
         path=part.path,
@@ -47,6 +57,7 @@ def routed(
         proposed=part.data,
         regions=regions,
         names=part.names,
+        ahead=True,
         same_symbol=outcome.same_symbol,
     )
 

@@ -38,6 +38,8 @@ class ReviewRequest(msgspec.Struct, frozen=True, kw_only=True):
     path: WorkspacePath
     regions: tuple[ReviewRegion, ...]
     proposer: Party
+    why: str = ""  # if not because both sides changed the same lines
+    language: str = ""
     holders: tuple[Party, ...] = ()  # who made the current lines
 
 

@@ -47,7 +47,8 @@ def prompt_of(request: ReviewRequest, token: str, *, schema_in_text: bool) -> Pr
     `schema_in_text`: for services that do not hold a model to a schema by themselves.
     """
     parts = [
-        f"File: {_quoted(request.path)}",
+        f"File: {_quoted(request.path)}" + (f", {request.language}" if request.language else ""),
+        *([f"Why it is put to you: {_quoted(request.why)}"] if request.why else []),
         f"Current lines by: {'; '.join(map(_party, request.holders)) or 'nobody on record'}",
         f"Proposed by: {_party(request.proposer)}",
         *(_region(region) for region in request.regions),

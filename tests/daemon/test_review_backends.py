@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from orchestrator.core.policy.reviewers import FORMS, Form
+from tests.daemon.routed import BOTH, OPEN, PATIENCE_S, SETTLED, clash, final, follow, route
 from tests.daemon.running import RunningDaemon
-from tests.daemon.test_reviews import BOTH, OPEN, PATIENCE_S, SETTLED, clash, final, follow, route
 from tests.extensions.packages import put, put_shipped
 from tests.review.conflicts import SECRET
 from tests.review.service import Act, edited, message, serving

@@ -35,7 +35,7 @@ def test_routed(route: str, flagged: bool, waits: bool) -> None:
     part = Part(path=PATH, before=digest_of(OLD), after=digest_of(NEW), data=NEW)
     plan = Apply(parts=(part,), rung="merged", same_symbol=("f",) if flagged else ())
     facts = {PATH: Facts(PATH, Held(OLD, digest_of(OLD), 0o644), Seq(7))}
-    services, wanted = SimpleNamespace(policy=policy), SimpleNamespace(settles=None, caller=CALLER)
+    services, wanted = SimpleNamespace(policy=policy), SimpleNamespace(settles=None, vouched=False, caller=CALLER)
     outcome = routed(services, wanted, facts, plan)  # type: ignore[arg-type]  # all that it looks at
     if not waits:
         assert outcome is plan

@@ -290,5 +290,15 @@ STALE: tuple[Event, ...] = (
     c.ApprovalRequested(
         operation="edit_file", paths=(INTENDED,), rule="edits.stale_reads", expires_at=9, unseen=(UNSEEN,)
     ),
+    c.ConflictFound(
+        path=PATH,
+        base=A,
+        base_version=Seq(3),
+        current=A,
+        current_version=Seq(3),
+        proposed=B,
+        ahead=True,
+        unseen=(UNSEEN,),
+    ),
 )
 """As GROWN; changes whose author had not seen what others did."""

@@ -102,7 +102,8 @@ class Clash(msgspec.Struct, frozen=True, kw_only=True):
     base: Digest | None
     base_version: Seq | None
     proposed: bytes | None  # None: the proposal is that nothing stands there
-    same_symbol: tuple[str, ...] = ()  # it would apply, and policy wants it looked at first
+    ahead: bool = False  # it would apply, and policy wants it looked at first
+    same_symbol: tuple[str, ...] = ()  # why so: what others changed too since the base
     regions: tuple[ClashRegion, ...] = ()
     why: str = ""  # if not because both sides changed the same lines
     reverts: tuple[Seq, ...] = ()

@@ -44,8 +44,10 @@ class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
     reverts: tuple[Seq, ...] = ()
     names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: who may not see them sees none
     settleable: tuple[SettleRule, ...] = ()  # rules that would have settled it, had policy let them
-    same_symbol: tuple[str, ...] = ()  # it would apply, but changes what somebody else changed too: policy asks first
+    same_symbol: tuple[str, ...] = ()  # functions and the like that somebody else changed too since its base
     why: str = ""  # if not because both sides changed the same lines
+    ahead: bool = False  # it would apply, and policy wants it looked at first
+    unseen: tuple[UnseenChange, ...] = ()  # what its author had read and not seen since
 
 
 class ConflictSettled(Event, frozen=True, kw_only=True, tag="conflict_settled"):

@@ -111,7 +111,7 @@ class EditRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     min_margin: float = 0.05  # by which it must be liker than any other place
     settle: bool = True  # False: what git would call a conflict is one
     settle_rules: tuple[SettleRule, ...] = SETTLE_RULES  # that may settle a clash without a person
-    stale_reads: OnStale = "allow"  # a change whose author read lines that others changed since; review: as ask
+    stale_reads: OnStale = "allow"  # a change whose author read lines that others changed since; ask: a person
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, cache_hash=True):
