@@ -78,7 +78,8 @@ class Answers:
     async def _of_approval(self, approval: Approval, *, shows: Shows) -> r.ChangeAnswer:
         number = show(approval.seq)
         paths = tuple(item.path for item in approval.request.paths)
-        diff, truncated = await self.approval_diff(approval) if all(map(shows, paths)) else (None, False)
+        shown = all(map(shows, paths))
+        diff, truncated = await self.approval_diff(approval) if shown else (None, False)
         match approval.state:
             case "waiting" | "granted" | "used":
                 status: r.ChangeStatus = "waiting"
@@ -98,6 +99,11 @@ class Answers:
             diff_truncated=truncated,
             paths=tuple(self._waiting_path(item) for item in approval.request.paths),
             base=show(approval.request.base) if approval.request.base else None,
+            rung=approval.request.rung,
+            score=approval.request.score,
+            same_symbol=approval.request.same_symbol,
+            merge=told(approval.request.settled) if shown else (),
+            merge_truncated=len(approval.request.settled) > MOST_TOLD,
             unseen=unseen_texts(approval.request.unseen, shows),
         )
 

@@ -253,6 +253,10 @@ def approval_request(
         emptied=plan.emptied,
         unmade=plan.unmade,
         unseen=intent.unseen,
+        rung=plan.rung,
+        score=plan.score,
+        settled=plan.settled,
+        same_symbol=plan.same_symbol,
     )
 
 

@@ -206,6 +206,10 @@ class Granter:
             )
         return Apply(
             parts=tuple(parts),
+            rung=request.rung,
+            score=request.score,
+            settled=request.settled,
+            same_symbol=request.same_symbol,
             base=request.base,
             on_seen_whole=request.on_seen_whole,
             emptied=request.emptied,

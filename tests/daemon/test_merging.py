@@ -19,6 +19,8 @@ ALL = HEAD
 NO_IMPORTS = HEAD + '\n[edits]\nsettle_rules = ["same_change", "moved"]\n'
 NONE = HEAD + "\n[edits]\nsettle = false\n"
 
+CAREFUL = HEAD + '\n[edits]\nlowest_rung = "shifted"\n'
+
 IMPORTS = "import os\n\nprint(os)\n"
 BLOCK = "def one():\n    a = 1\n    b = 2\n    return a + b\n"
 MOVING = f"{BLOCK}\n{''.join(f'x{n} = {n}' + chr(10) for n in range(9))}"
@@ -116,6 +118,18 @@ async def test_an_edit_goes_where_its_lines_were_moved(ground: RunningDaemon) ->
     assert (answer.status, answer.rung) == ("applied", "merged")
     assert (ground.workspace / "c.txt").read_text() == f"{rest}\n{PIECE.replace('Stop', 'Knock')}"
     assert [place.rule for place in answer.merge] == ["moved"]
+
+
+@pytest.mark.parametrize("text", [CAREFUL])
+async def test_what_waits_says_how_it_fits_and_so_does_what_was_granted(ground: RunningDaemon) -> None:
+    code = await ground.make_approver()
+    waits = await both_import(ground)
+    assert (waits.status, waits.rung) == ("waiting", "merged")
+    async with ground.client() as person:
+        done = await person.approve(waits.approval or "", approver=code)
+    assert (done.status, done.rung) == ("applied", "merged")
+    assert [place.rule for place in done.merge] == ["imports"]
+    assert done.merge == waits.merge
 
 
 async def test_two_functions_added_at_one_place_both_stay(ground: RunningDaemon) -> None:

@@ -262,6 +262,16 @@ SETTLING: tuple[Event, ...] = (
         proposed=B,
         settleable=("imports", "moved"),
     ),
+    c.ApprovalRequested(
+        operation="edit_file",
+        paths=(INTENDED,),
+        rule="edits.lowest_rung",
+        expires_at=9,
+        rung="merged",
+        score=0.93,
+        settled=(SETTLED,),
+        same_symbol=("Shop.close",),
+    ),
 )
 """As GROWN; merges that say what they settled."""
 

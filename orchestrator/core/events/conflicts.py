@@ -6,11 +6,11 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from orchestrator.core.content import IntendedPath
+from orchestrator.core.content import IntendedPath, Rung
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.core.settling import SettleRule
+from orchestrator.core.settling import SettledRegion, SettleRule
 
 
 class ClashRegion(msgspec.Struct, frozen=True, array_like=True):
@@ -90,6 +90,10 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval_requeste
     emptied: tuple[WorkspacePath, ...] = ()  # as of ChangeIntended
     unmade: tuple[WorkspacePath, ...] = ()
     unseen: tuple[UnseenChange, ...] = ()  # what its author had read and not seen since
+    rung: Rung = "current"  # how it came to fit, as of ChangeIntended; what is granted fits so
+    score: float = 1.0
+    settled: tuple[SettledRegion, ...] = ()
+    same_symbol: tuple[str, ...] = ()
 
 
 class ApprovalGranted(Event, frozen=True, kw_only=True, tag="approval_granted"):
