@@ -54,6 +54,39 @@ def model(name: str, url: str, form: Form, more: str = "") -> str:
     )
 
 
+def program(name: str) -> str:
+    """A program that wants both sides' words."""
+    answer = json.dumps(edited((1, LINES)))
+    argv = json.dumps([sys.executable, "-I", "-c", f"import sys; sys.stdin.read(); print({answer!r})"])
+    return f'[[reviewer]]\nname = "{name}"\nkind = "program"\nargv = {argv}\n'
+
+
+HUMAN = '[[reviewer]]\nname = "ada"\nkind = "human"\n'
+
+
+async def test_a_person_in_the_chain_settles_it_in_time(base: Path) -> None:
+    with backed(base, HUMAN + route("ada")) as daemon:
+        code = await daemon.make_approver()
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            await follow(person, "review_requested")
+            (info,) = (await person.list_conflicts()).conflicts
+            assert (info.state, info.reviewer) == ("requested", "ada")
+            settled = await person.resolve_conflict(number, "proposed", approver=code)
+            assert settled.status == "applied"
+            assert (await final(bob, number)).status == "applied"
+            assert (daemon.workspace / "a.txt").read_text() == SETTLED.replace("alice and ", "")
+
+
+async def test_a_person_who_does_not_come_is_not_waited_for(base: Path) -> None:
+    with backed(base, HUMAN + program("clerk") + route("ada", "clerk", deadline_s=2)) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            assert (await final(bob, number)).status == "applied"
+            assert (await follow(person, "review_failed"))[0]["code"] == "too_late"
+            assert (daemon.workspace / "a.txt").read_text() == SETTLED
+
+
 def kept(daemon: Backed) -> bytes:
     """All that the daemon wrote of itself: its log, and its state directory."""
     files = [daemon.base / "daemon.log", *daemon.state_dir.rglob("*")]
@@ -125,10 +158,7 @@ async def test_a_secret_in_the_conflict_never_leaves_and_is_kept(base: Path) -> 
 
 
 async def test_a_program_settles_a_conflict(base: Path) -> None:
-    answer = json.dumps(edited((1, LINES)))
-    argv = json.dumps([sys.executable, "-I", "-c", f"import sys; sys.stdin.read(); print({answer!r})"])
-    policy = route("script") + f'[[reviewer]]\nname = "script"\nkind = "program"\nargv = {argv}\n'
-    with backed(base, policy) as daemon:
+    with backed(base, route("script") + program("script")) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob:
             assert (await final(bob, await clash(alice, bob))).status == "applied"
             assert (daemon.workspace / "a.txt").read_text() == SETTLED

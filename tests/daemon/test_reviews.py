@@ -194,6 +194,31 @@ async def test_a_restart_asks_once_more(base: Path) -> None:
     assert daemon.stop() == 0
 
 
+@pytest.mark.parametrize("accept", ["auto", "person"])
+async def test_an_answer_outlives_the_daemon_that_took_it(base: Path, accept: str) -> None:
+    """Killed between answer and acceptance, it asks nobody again."""
+    daemon = Reviewed(base)
+    daemon.write(route("quick", accept="person"), {"quick": [BOTH]})
+    daemon.start()
+    code = await daemon.make_approver()
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+        number = await clash(alice, bob)
+        await follow(person, "review_answered")
+    daemon.kill()
+    daemon.write(route("quick", accept=accept), {"quick": [{"fails": "asked again"}]})
+    daemon.start()
+    async with daemon.client("bob") as bob, daemon.client() as person:
+        if accept == "person":
+            assert (await one(person)).state == "answered"
+            assert (await person.resolve_conflict(number, "review", approver=code)).status == "applied"
+        assert (await final(bob, number)).status == "applied"
+        assert (daemon.workspace / "a.txt").read_text() == SETTLED
+        assert len(await follow(person, "review_requested")) == 1
+        assert (await person.journal_rebuild()).ok
+    assert len(daemon.asked()) == 1
+    assert daemon.stop() == 0
+
+
 # --- checks -----------------------------------------------------------------------------------
 
 
