@@ -53,9 +53,15 @@ def patch(settings: Settings, *, file: str, path: str | None, base: str | None, 
 
 @click.command()
 @click.argument("path")
-@click.option("--search", required=True, help="The present text.")
-@click.option("--replace", required=True, help="The new text.")
+@click.option("--search", help="The present text.")
+@click.option("--replace", help="The new text.")
 @click.option("--count", type=int, default=1, show_default=True, help="How often the text must stand.")
+@click.option("--fuzzy/--exact", default=None, help="Whether the text may be misquoted; else the policy says.")
+@click.option("--start", type=int, help="Instead of --search: the first line to replace.")
+@click.option("--end", type=int, help="With --start: the last line.")
+@click.option("--expect", help="With --start: the text that these lines hold.")
+@click.option("--symbol", help="Instead of --search: a function, class, key or heading, as in Class.method.")
+@click.option("--content", metavar="FILE|-", help="With --symbol: its whole new text.")
 @base
 @changing
 @click.pass_obj
@@ -63,15 +69,31 @@ def edit(
     settings: Settings,
     *,
     path: str,
-    search: str,
-    replace: str,
+    search: str | None,
+    replace: str | None,
     count: int,
+    fuzzy: bool | None,
+    start: int | None,
+    end: int | None,
+    expect: str | None,
+    symbol: str | None,
+    content: str | None,
     base: str | None,
     preview: bool,
     reason: str,
 ) -> int:
-    """Replace a passage of a file."""
-    change = p.Replacement(search=search, replace=replace, expected_count=count)
+    """Replace a passage of a file, lines by number, or a symbol."""
+    change = p.Replacement(
+        search=search,
+        replace=replace,
+        expected_count=count,
+        fuzzy=fuzzy,
+        start=start,
+        end=end,
+        expect=expect,
+        symbol=symbol,
+        content=None if content is None else text_of(content),
+    )
     params = p.EditFile(path=settings.path(path), changes=(change,), base=base, preview=preview, reason=reason)
     return settings.run("edit_file", params, r.ChangeAnswer)
 
