@@ -46,7 +46,7 @@ from orchestrator.ports.watching import Watcher
 from orchestrator.review.backends import Backends
 from orchestrator.servers.auth import Doorkeeper
 from orchestrator.servers.dispatch import Dispatcher
-from orchestrator.servers.socket import SocketServer, bind
+from orchestrator.servers.socket import SocketServer, bind, import_mcp
 from orchestrator.version import VERSION
 from orchestrator.workspace.checking import ScratchChecker
 from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
@@ -94,7 +94,9 @@ class Daemon:
                 self._publish("running")
                 _spare_the_collector()
                 self._tell_ready()
-                tasks.start_soon(to_thread.run_sync, _import_mcp)
+                # where agents come by MCP, the next one need not wait for the SDK's import
+                if any(session.door == "mcp" for session in services.state.sessions):
+                    tasks.start_soon(to_thread.run_sync, import_mcp)
                 await self._stopping.wait()
                 self._publish("stopped")
                 await listener.aclose()
@@ -322,11 +324,6 @@ def _spare_the_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)
-
-
-def _import_mcp() -> None:
-    """The first MCP caller need not wait for the SDK's import."""
-    import orchestrator.servers.mcp  # noqa: F401
 
 
 def main(argv: list[str]) -> int:

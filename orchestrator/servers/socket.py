@@ -103,6 +103,7 @@ class SocketServer:
         caller, preamble = admitted
         try:
             if preamble.door == "mcp":
+                await to_thread.run_sync(import_mcp)
                 from orchestrator.servers.mcp import serve_mcp
 
                 await serve_mcp(lines, caller, preamble, self._dispatcher)
@@ -178,6 +179,11 @@ class SocketServer:
             await lines.send(await self._dispatcher.answer(caller, request))
         finally:
             self._dispatcher.end()
+
+
+def import_mcp() -> None:
+    """The SDK, which takes half a second: only where somebody comes by MCP, and off the event loop."""
+    import orchestrator.servers.mcp  # noqa: F401
 
 
 def _peer_uid(raw: sockets.socket) -> int:
