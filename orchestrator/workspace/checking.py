@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shutil
-import signal
+import subprocess
 import tempfile
 from collections.abc import Sequence
 from functools import partial
-from os import killpg
 from pathlib import Path
 
 import anyio
 from anyio import to_thread
-from anyio.abc import ByteReceiveStream, Process
+from anyio.abc import ByteReceiveStream
 
+from orchestrator import leashed
 from orchestrator.core.errors import PathError, escaped
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.routes import Checks
@@ -24,9 +24,6 @@ MOST_TREE_BYTES = 256 * 1024 * 1024
 MOST_FILE_BYTES = 50 * 1024 * 1024
 KEPT_OUTPUT = 4000
 """Bytes of what it printed last."""
-
-GRACE_S = 2.0
-"""Between asking a command to end and ending it."""
 
 ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ")
 """What a command is given of the daemon's own; no token, no key."""
@@ -75,8 +72,8 @@ class ScratchChecker:
 
     async def _run(self, command: list[str], scratch: Path, timeout_s: float) -> CheckReport:
         try:
-            process = await anyio.open_process(
-                command, stdin=-3, stderr=-2, cwd=scratch, env=self._environment, start_new_session=True
+            process = await leashed.start(
+                command, cwd=scratch, env=self._environment, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT
             )
         except OSError as error:
             return CheckReport(False, f"{escaped(command[0])} can't be started: {error.strerror}")
@@ -88,7 +85,7 @@ class ScratchChecker:
                 await process.wait()
         finally:
             with anyio.CancelScope(shield=True):
-                await _end(process)
+                await leashed.end(process)
         said = escaped(bytes(tail).decode("utf-8", "replace").strip())
         if scope.cancelled_caught:
             return CheckReport(False, f"not done in {timeout_s} s; it said: {said}")
@@ -100,19 +97,6 @@ async def _drain(stdout: ByteReceiveStream, tail: bytearray) -> None:
     async for piece in stdout:
         tail += piece
         del tail[:-KEPT_OUTPUT]
-
-
-async def _end(process: Process) -> None:
-    """End what runs still of it, and all that it started: it has a session of its own."""
-    for number, wait_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, None)):
-        try:
-            killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        if number == signal.SIGTERM:
-            with anyio.move_on_after(wait_s):
-                await process.wait()
-    await process.aclose()
 
 
 def _put(target: Path, data: bytes, mode: int | None) -> None:
