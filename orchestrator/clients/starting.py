@@ -23,8 +23,13 @@ READY_TIMEOUT_S = 60.0
 ENDING_TIMEOUT_S = 15.0
 """What a daemon that was told to stop gets for its last calls and its journal, before a new one is tried."""
 
+POLICY_FILE = "policy.toml"  # in the state directory; as in `daemon`, which no client imports
+
+NEVER_KEPT = ("ORCHESTRATOR_", "PYTHON", "LD_")
+"""Variables that begin so no policy hands on: a session, an approver code; and what decides which code runs."""
+
 KEPT = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
-"""The environment the daemon gets: nothing of the agent that happened to start it, and no PYTHON*."""
+"""The environment the daemon gets beside what its policy names: no more of the agent that happened to start it."""
 
 
 class StateDirectoryInUse(OperatorError):
@@ -77,11 +82,30 @@ def command(root: str, state_dir: str, socket: str) -> list[str]:
     ]
 
 
-def environment() -> dict[str, str]:
-    """What of our environment the daemon gets."""
-    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+def environment(state_dir: str) -> dict[str, str]:
+    """What of our environment the daemon gets: the usual, and what the policy's reviewers and plugins are to have."""
+    kept = {name: os.environ[name] for name in (*KEPT, *_named(state_dir)) if name in os.environ}
     kept.setdefault("HOME", locations.home_directory())
     return kept
+
+
+def _named(state_dir: str) -> list[str]:
+    """The variables that the operator's policy names; what is wrong with it the daemon says."""
+    import tomllib
+
+    try:
+        with open(f"{state_dir}/{POLICY_FILE}", "rb") as file:
+            policy = tomllib.load(file)
+    except (OSError, ValueError):
+        return []
+    reviewers, plugins = policy.get("reviewer"), policy.get("plugins")
+    tables = [
+        table for table in (*(reviewers if isinstance(reviewers, list) else ()), plugins) if isinstance(table, dict)
+    ]
+    lists = [table.get("env") for table in tables]
+    names = [table.get("api_key_env") for table in tables]
+    names += [name for named in lists if isinstance(named, list) for name in named]
+    return [name for name in names if isinstance(name, str) and not name.startswith(NEVER_KEPT)]
 
 
 def check_state_directory(known: Location, wanted: str) -> None:
@@ -151,7 +175,7 @@ def _start(daemon_command: Sequence[str], state_dir: str, timeout_s: float) -> L
                 stdout=output,
                 stderr=output,
                 cwd="/",
-                env=environment(),
+                env=environment(state_dir),
                 pass_fds=(told,),
                 start_new_session=True,
             )

@@ -9,7 +9,7 @@ import msgspec
 
 from orchestrator.extensions.hookspecs import AppliedChange, hook
 
-VARIABLE = "ORCHESTRATOR_CHANGE_LOG"
+VARIABLE = "CHANGE_LOG_FILE"
 
 
 class ChangeLog:

@@ -75,6 +75,33 @@ def test_starts_it_detached_and_clean(workspace: Path, home: Path, monkeypatch: 
 
 
 @pytest.mark.usefixtures("listener")
+def test_hands_on_what_the_policy_names(workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = home / "state"
+    state.mkdir()
+    (state / starting.POLICY_FILE).write_text(
+        '[[reviewer]]\napi_key_env = "REVIEW_KEY"\n[[reviewer]]\nenv = ["PROGRAMS", "PYTHONPATH", "UNSET"]\n'
+        '[plugins]\nenv = ["CHANGE_LOG_FILE", "LD_PRELOAD", "ORCHESTRATOR_APPROVER"]\n'
+    )
+    handed = {"REVIEW_KEY": "k", "PROGRAMS": "p", "CHANGE_LOG_FILE": "f"}
+    never = {"PYTHONPATH": "/x", "LD_PRELOAD": "", "ORCHESTRATOR_APPROVER": "a", "OTHER": "o"}
+    for name, value in (handed | never).items():
+        monkeypatch.setenv(name, value)
+    starting.ensure(str(workspace), str(state))
+    seen = json.loads((state / "seen").read_text())["env"]
+    assert {name: seen[name] for name in seen if name not in starting.KEPT and name != "LC_CTYPE"} == handed
+
+
+@pytest.mark.usefixtures("listener")
+@pytest.mark.parametrize("policy", ["= broken", "reviewer = 3\nplugins = 4\n", '[[reviewer]]\nenv = "A"\n'])
+def test_a_policy_that_is_wrong_names_nothing(workspace: Path, home: Path, policy: str) -> None:
+    state = home / "state"
+    state.mkdir()
+    (state / starting.POLICY_FILE).write_text(policy)
+    starting.ensure(str(workspace), str(state))
+    assert set(json.loads((state / "seen").read_text())["env"]) - {"LC_CTYPE"} <= set(starting.KEPT)
+
+
+@pytest.mark.usefixtures("listener")
 def test_finds_the_one_that_runs(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     location, _ = starting.ensure(str(workspace))
     locations.write_location(location)

@@ -32,7 +32,7 @@ class Backed(RunningDaemon):
     def env(self) -> dict[str, str]:
         paths = os.pathsep.join((os.getcwd(), str(self.base / "site")))
         log = str(self.base / "changes.jsonl")
-        return {**super().env, "REVIEW_KEY": KEY, "PYTHONPATH": paths, "ORCHESTRATOR_CHANGE_LOG": log}
+        return {**super().env, "REVIEW_KEY": KEY, "PYTHONPATH": paths, "CHANGE_LOG_FILE": log}
 
 
 @contextmanager

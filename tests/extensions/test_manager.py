@@ -186,7 +186,7 @@ async def test_one_that_is_not_loaded(site: Path) -> None:
 
 
 async def test_a_plugin_without_a_reviewer(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ORCHESTRATOR_CHANGE_LOG", str(tmp_path / "log"))
+    monkeypatch.setenv("CHANGE_LOG_FILE", str(tmp_path / "log"))
     put_shipped(site, "change_log")
     settings = ReviewerSettings(name="r", kind="plugin", plugin="change_log")
     with pytest.raises(ReviewerUnusable, match="has none"):

@@ -128,7 +128,7 @@ def _become_daemon(root: str, state_dir: str | None, options: tuple[str, ...]) -
     state = locations.state_directory(identity, state_dir)
     command = [*starting.command(root, state, locations.socket_path(identity)), *options]
     os.chdir("/")
-    os.execve(command[0], command, starting.environment())
+    os.execve(command[0], command, starting.environment(state))
 
 
 def _new_approver_code(connection: Connection, *, may_show: bool) -> str | None:

@@ -57,6 +57,7 @@ class Plugins(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The plugins that the operator named; no other is even imported."""
 
     enabled: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()  # names of variables that `up` hands to the daemon for them
     timeout_s: float = 5.0  # for one call of one hook, and for its import
 
 
@@ -104,15 +105,30 @@ def read_reviewer(table: Mapping[str, Any]) -> tuple[ReviewerSettings | None, li
 def read_plugins(table: Mapping[str, Any]) -> tuple[Plugins, list[Trouble]]:
     """The `[plugins]` table, and all that is wrong with it."""
     troubles = [
-        (key, "unknown key; known: enabled, timeout_s") for key in table if key not in Plugins.__struct_fields__
+        (key, "unknown key; known: enabled, env, timeout_s") for key in table if key not in Plugins.__struct_fields__
     ]
     enabled = table.get("enabled", [])
     if not isinstance(enabled, list) or not all(isinstance(name, str) and _PLUGIN.match(name) for name in enabled):
         troubles.append(("enabled", "is a list of plugins' names: letters, digits, '_', '-' and '.'"))
     elif len(set(enabled)) < len(enabled):
         troubles.append(("enabled", "names a plugin twice"))
+    if not isinstance(env := table.get("env", []), list) or not all(isinstance(name, str) for name in env):
+        troubles.append(("env", "is a list of variables' names"))
+    troubles += _variables(table)
     troubles += _timeout(table)
     return (Plugins() if troubles else msgspec.convert(dict(table), Plugins, strict=False)), troubles
+
+
+def _variables(table: Mapping[str, Any]) -> Iterator[Trouble]:
+    """Of those that are handed on by name."""
+    names = [("api_key_env", table.get("api_key_env"))]
+    if isinstance(env := table.get("env"), list):
+        names += [("env", name) for name in env]
+    for key, name in names:
+        if isinstance(name, str) and not _VARIABLE.match(name):
+            yield key, "is the name of a variable, not its value"
+        elif isinstance(name, str) and name.startswith(_OWN):
+            yield key, f"{_OWN}… variables are the orchestrator's own and are handed to nobody"
 
 
 def _forms(table: Mapping[str, Any]) -> Iterator[Trouble]:
@@ -155,14 +171,7 @@ def _values(table: Mapping[str, Any]) -> Iterator[Trouble]:
         yield "api_key_file", "is an absolute path"
     if key_file and table.get("api_key_env"):
         yield "api_key_file", "stands beside api_key_env; keep one of them"
-    names = [("api_key_env", table.get("api_key_env"))]
-    if isinstance(env := table.get("env"), list):
-        names += [("env", name) for name in env]
-    for key, name in names:
-        if isinstance(name, str) and not _VARIABLE.match(name):
-            yield key, "is the name of a variable, not its value"
-        elif isinstance(name, str) and name.startswith(_OWN):
-            yield key, f"{_OWN}… variables are the orchestrator's own and are handed to nobody"
+    yield from _variables(table)
     capped = table.get("max_cost_usd") or table.get("max_cost_usd_per_hour")
     if capped and not (table.get("usd_per_mtok_input") or table.get("usd_per_mtok_output")):
         yield (

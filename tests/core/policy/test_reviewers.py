@@ -94,6 +94,9 @@ def test_without_them_nobody_is_asked_and_no_plugin_is_let_in() -> None:
         pytest.param('"desk"', '"person"', 24, "reviewer[3].name", "kept for people", id="person"),
         pytest.param('plugin = "union_reviewer"', "", 27, "reviewer[4].plugin", "missing", id="missing"),
         pytest.param('["union_reviewer"]', '"union_reviewer"', 33, "plugins.enabled", "list", id="enabled"),
+        pytest.param(
+            "timeout_s = 2", 'env = ["A=b"]\ntimeout_s = 2', 34, "plugins.env", "not its value", id="plugins env"
+        ),
         pytest.param("timeout_s = 2", "time = 2", 34, "plugins.time", "unknown", id="plugins' key"),
     ],
 )
