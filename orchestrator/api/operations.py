@@ -89,10 +89,6 @@ OPERATIONS: tuple[Operation, ...] = (
             e.ChangesOverlap,
             e.NothingToChange,
         ),
-        planned=(
-            "changes[].symbol",
-            "changes[].content",
-        ),
     ),
     Operation(
         name="apply_patch",
