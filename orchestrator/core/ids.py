@@ -23,6 +23,14 @@ _SEQ = re.compile(r"@?([0-9]{1,18})\Z")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 
 
+_RESERVED = re.compile(r"(person|class|reviewer):|(outside|unnamed|found|policy|daemon|person)\Z", re.IGNORECASE)
+
+
+def is_reserved(name: str) -> bool:
+    """Whether histories and policies use a name for something else than an agent."""
+    return _RESERVED.match(name) is not None
+
+
 def show(seq: int) -> str:
     """Write a position the one way that callers see it."""
     return f"@{seq}"

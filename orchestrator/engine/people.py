@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from functools import partial
 
@@ -16,7 +15,7 @@ from orchestrator.core.errors import ParameterInvalid, PathError, VersionUnknown
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import PolicyLoaded
 from orchestrator.core.events.sessions import AgentAdded, AgentRevoked
-from orchestrator.core.ids import AgentName, show
+from orchestrator.core.ids import AgentName, is_reserved, show
 from orchestrator.core.policy.parse import check_policy, parse_policy
 from orchestrator.core.policy.rules import Policy
 from orchestrator.engine.approver import ApproverGate
@@ -27,8 +26,6 @@ from orchestrator.engine.effects import Effects
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-
-RESERVED = re.compile(r"(person:|class:|reviewer:|outside\Z|unnamed\Z)")
 
 
 class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,7 +130,7 @@ class People:
 
     async def agent_add(self, caller: Caller, call: Call, params: p.AgentAdd) -> r.AgentToken:
         await self._gate.check(params.approver)
-        if RESERVED.match(params.name):
+        if is_reserved(params.name):
             raise ParameterInvalid("name", f"{params.name} is reserved")
         known = self._s.state.identities.get(params.name)
         if known is not None and known.token_hash is not None and not known.revoked:

@@ -10,7 +10,7 @@ from orchestrator.api.framing import PROTOCOL, Preamble
 from orchestrator.core.errors import FrameInvalid, SessionNotYours, SessionUnknown, Unauthorised, escaped
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.sessions import AgentAdded, AgentClass
-from orchestrator.core.ids import AgentName, SessionId
+from orchestrator.core.ids import AgentName, SessionId, is_reserved
 from orchestrator.core.projections.identities import Agent
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.services import Services
@@ -66,10 +66,12 @@ class Doorkeeper:
         return agent
 
     async def _asserted(self, name: str) -> Agent:
-        if not _NAME.match(name) or name.startswith(("person:", "class:")) or name == "outside":
+        if not _NAME.match(name):
             raise Unauthorised(
                 f"{escaped(name)!r} can't be an agent's name", hint="Letters, digits and . _ : @ - only."
             )
+        if name != UNNAMED and is_reserved(name):
+            raise Unauthorised(f"{name} can't be an agent's name: it means something else", hint="Take another name.")
         agent = self._s.state.identities.get(name)
         if agent is not None and (agent.token_hash is not None or agent.revoked):
             raise Unauthorised(

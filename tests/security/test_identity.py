@@ -147,7 +147,23 @@ def test_64_a_session_that_nobody_had(fort: Fort) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["person:root", "class:person", "outside", "", "a b", "a/b", "../x", "x" * 65, "a\n", "\u202ea", "-x"],
+    [
+        "person:root",
+        "class:person",
+        "reviewer:q",
+        "outside",
+        "found",
+        "Policy",
+        "daemon",
+        "",
+        "a b",
+        "a/b",
+        "../x",
+        "x" * 65,
+        "a\n",
+        "\u202ea",
+        "-x",
+    ],
 )
 def test_64_names_that_are_none(fort: Fort, name: str) -> None:
     turned_away(fort, "unauthorised", agent=name)
