@@ -11,6 +11,7 @@ import resource
 import signal
 import sys
 import time
+from contextlib import suppress
 from typing import BinaryIO
 
 import msgspec
@@ -92,4 +93,6 @@ if __name__ == "__main__":
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever else is printed goes to the daemon's log, not among the answers
     start_logging()
-    serve(sys.stdin.buffer, answers)
+    with suppress(BrokenPipeError):  # the daemon was killed; nobody wants the answer
+        serve(sys.stdin.buffer, answers)
+    os._exit(0)  # what is left in the buffers is nobody's
