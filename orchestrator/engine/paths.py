@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.core.errors import ParameterInvalid, escaped
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import check_new_name, parse_path
-from orchestrator.core.policy.parse import glob_problem
+from orchestrator.core.policy.glob_problems import glob_problem
 
 
 class Paths:
