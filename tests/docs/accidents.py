@@ -42,8 +42,9 @@ def agents_at_work(operator: Operator) -> None:
     edit(operator, "alice", "cart.py", "VAT = 0.20", "VAT = 0.19", "the German rate")
     edit(operator, "bob", "cart.py", "price * count", "round(price * count, 2)", "whole cents")
     operator.sh("! orchestrator open .env --agent bob")
-    operator.sh("git stash -q; git checkout -qb rates; echo '# Rates' >> notes.md; echo 'RATES = {}' > tax.py")
-    operator.sh("git add .; git commit -qm Rates; git checkout -q main; git stash pop -q; git checkout -q rates")
+    # cart.py, which the agents changed and nobody committed, is touched by none of this
+    operator.sh("git checkout -qb rates; echo '# Rates' >> notes.md; echo 'RATES = {}' > tax.py")
+    operator.sh("git add notes.md tax.py; git commit -qm Rates; git checkout -q main; git checkout -q rates")
     operator.sh("until orchestrator --json since @1 --glob tax.py | grep -q tax.py; do :; done")
     operator.sh('until orchestrator --json status | grep -q \'"baseline":"done"\'; do :; done')
 
