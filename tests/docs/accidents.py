@@ -35,6 +35,8 @@ def a_repository(operator: Operator) -> None:
         (operator.shop / name).write_text(content)
     operator.sh("git config --global user.name Op; git config --global user.email op@example.org")
     operator.sh("git init -q -b main; git add .; git commit -qm Start")
+    operator.sh("git checkout -qb rates; echo '# Rates' >> notes.md; echo 'RATES = {}' > tax.py")
+    operator.sh("git add .; git commit -qm Rates; git checkout -q main")
 
 
 def agents_at_work(operator: Operator) -> None:
@@ -42,11 +44,10 @@ def agents_at_work(operator: Operator) -> None:
     edit(operator, "alice", "cart.py", "VAT = 0.20", "VAT = 0.19", "the German rate")
     edit(operator, "bob", "cart.py", "price * count", "round(price * count, 2)", "whole cents")
     operator.sh("! orchestrator open .env --agent bob")
-    # cart.py, which the agents changed and nobody committed, is touched by none of this
-    operator.sh("git checkout -qb rates; echo '# Rates' >> notes.md; echo 'RATES = {}' > tax.py")
-    operator.sh("git add notes.md tax.py; git commit -qm Rates; git checkout -q main; git checkout -q rates")
-    operator.sh("until orchestrator --json since @1 --glob tax.py | grep -q tax.py; do :; done")
     operator.sh('until orchestrator --json status | grep -q \'"baseline":"done"\'; do :; done')
+    operator.sh("git checkout -q rates")
+    operator.sh("until orchestrator --json since @1 --glob tax.py | grep -q tax.py; do :; done")
+    operator.sh("until orchestrator --json journal query --kind outside_group_closed | grep -q changes; do :; done")
 
 
 def a_lease(operator: Operator) -> None:
