@@ -59,7 +59,7 @@ TWO = "def f():\n    return 1\ndef g():\n    return 2\n"
             TWO,
             TWO.replace("1", "10"),
             TWO.replace("def g():\n    return 2\n", ""),
-            "def f():\n    return 10\n",
+            None,
             id="one changed, the next removed",
         ),
         pytest.param(
