@@ -19,9 +19,9 @@ GRAMMARS = Grammars()
 def merged(path: str, base: str, current: str, proposed: str) -> Settled | Unsettled:
     """What becomes of three texts, each outlined by its grammar."""
     name = WorkspacePath(path)
-    sides = [text.removesuffix("\n").split("\n") for text in (base, current, proposed)]
+    one, two, three = (text.removesuffix("\n").split("\n") for text in (base, current, proposed))
     outlines = Outlines(*(outline(name, text) for text in (base, current, proposed)))
-    return settle(*sides, outlines, path=name)
+    return settle(one, two, three, outlines, path=name)
 
 
 def outline(path: WorkspacePath, text: str) -> Outline | None:
