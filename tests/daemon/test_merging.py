@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.api.results import ChangeAnswer
-from orchestrator.clients.python import Replacement
+from orchestrator.clients.python import FileAccess, Replacement
 from orchestrator.clients.render import rendered
+from tests.daemon.routed import follow, one
 from tests.daemon.running import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
@@ -193,3 +194,122 @@ async def test_an_undo_settles_nothing(ground: RunningDaemon) -> None:
         await alice.edit_file("a.py", [Replacement(search="import re\n", replace="import re\nimport sys\n")])
         answer = await alice.revert(first.change or "")
     assert answer.status == "conflict"
+
+
+async def meeting(ground: RunningDaemon, path: str, was: str, by_alice: str, by_bob: str) -> ChangeAnswer:
+    """Two agents read the same text; one writes hers, then his whole text is stale."""
+    (ground.workspace / path).write_text(was)
+    async with ground.client("alice") as alice, ground.client("bob") as bob:
+        seen = await bob.read_file(path)
+        await alice.read_file(path)
+        await alice.write_file(path, by_alice, mode="truncate")
+        return await bob.write_file(path, by_bob, mode="truncate", base=seen.version_id)
+
+
+LOAD = "def load():\n    return 1\n\n\ndef main():\n    load()\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "was", "by_alice", "by_bob"),
+    [
+        pytest.param(
+            "s.py",
+            "import z\nfrom secrets_cfg import p, s\n\nx=1\n",
+            "import z\n\nx=1\n",
+            "import z\nfrom secrets_cfg import p, s, r\n\nx=1\n",
+            id="an import removed, and made longer",
+        ),
+        pytest.param(
+            "s.py",
+            'T = """\nimport a\nimport b\n"""\nz = 1\n',
+            'T = """\nimport a\nimport b\nimport c\n"""\nz = 1\n',
+            'T = """\nimport a\nimport b\nimport d\n"""\nz = 1\n',
+            id="imports in a string",
+        ),
+        pytest.param(
+            "s.py", "X = 1\nY = 2\n", "Y = 2\n", "X = 1\nY = X + 2\n", id="a constant removed, and used next to it"
+        ),
+        pytest.param(
+            "s.py",
+            LOAD,
+            LOAD.replace("load", "read"),
+            f"{LOAD}\n\ndef other():\n    load()\n",
+            id="a function renamed, and used in a new one",
+        ),
+        pytest.param(
+            "s.yml", "a: &x 1\nb: 2\n", "a: &y 1\nb: 2\n", "a: &x 1\nb: *x\n", id="an anchor renamed, and used"
+        ),
+    ],
+)
+async def test_what_does_not_go_together_waits(
+    ground: RunningDaemon, path: str, was: str, by_alice: str, by_bob: str
+) -> None:
+    answer = await meeting(ground, path, was, by_alice, by_bob)
+    assert answer.status == "conflict"
+    assert (ground.workspace / path).read_text() == by_alice
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        pytest.param("s.py", "from a import {}\n", id="Python"),
+        pytest.param("s.ts", 'import {{ {} }} from "x";\n', id="TS"),
+    ],
+)
+async def test_names_added_to_one_import_become_one_line(ground: RunningDaemon, path: str, line: str) -> None:
+    answer = await meeting(ground, path, line.format("p"), line.format("p, q"), line.format("p, r"))
+    assert (answer.status, answer.rung) == ("applied", "merged")
+    assert [place.rule for place in answer.merge] == ["imports"]
+    assert (ground.workspace / path).read_text() == line.format("p, q, r")
+
+
+COPIED = "h\nx\na\nb\n--\nx\na\nb\nt\n"
+
+
+async def copied(ground: RunningDaemon, bob: FileAccess) -> ChangeAnswer:
+    """One agent copies a passage above itself; the other changes a line of what he read."""
+    (ground.workspace / "e.txt").write_text("h\nx\na\nb\nt\n")
+    async with ground.client("alice") as alice:
+        await bob.read_file("e.txt")
+        await alice.read_file("e.txt")
+        await alice.edit_file("e.txt", [Replacement(search="h\n", replace="h\nx\na\nb\n--\n")])
+    return await bob.edit_file("e.txt", [Replacement(start=3, end=3, expect="a", replace="A")])
+
+
+async def test_a_line_that_stands_twice_by_now_is_not_guessed(ground: RunningDaemon) -> None:
+    async with ground.client("bob") as bob:
+        answer = await copied(ground, bob)
+        assert answer.status == "conflict"
+        assert "of two equal passages there it is not sure which one is meant" in answer.message
+        assert (ground.workspace / "e.txt").read_text() == COPIED
+        (region,) = (await one(bob)).regions
+        assert (region.base_start, region.base_end) == (2, 4)
+        assert (region.current_start, region.current_end) == (2, 8)
+        meant = COPIED.replace("--\nx\na", "--\nx\nA")
+        await bob.write_file("e.txt", meant, mode="truncate")
+    assert (ground.workspace / "e.txt").read_text() == meant
+
+
+@pytest.mark.parametrize("text", [HEAD + '\n[conflicts]\nwhen_it_fits = "apply"\n'])
+async def test_it_waits_on_when_the_file_changes_elsewhere(ground: RunningDaemon) -> None:
+    async with ground.client("bob") as bob, ground.client("alice") as alice, ground.client() as person:
+        waits = await copied(ground, bob)
+        await alice.read_file("e.txt")
+        await alice.write_file("e.txt", "z\n", mode="append")
+        await follow(person, "conflict_rebased")
+        info = await one(person)
+        assert (info.conflict, info.fits) == (waits.conflict, False)
+    assert (ground.workspace / "e.txt").read_text() == f"{COPIED}z\n"
+
+
+async def test_a_line_that_stands_once_goes_to_its_place(ground: RunningDaemon) -> None:
+    (ground.workspace / "e.py").write_text("if a:\n    go(1)\n    log()\nend()\n")
+    async with ground.client("alice") as alice, ground.client("bob") as bob:
+        await bob.read_file("e.py")
+        await alice.read_file("e.py")
+        await alice.edit_file("e.py", [Replacement(search="end()", replace="if b:\n    go(1)\n    log()\nend()")])
+        answer = await bob.edit_file("e.py", [Replacement(search="go(1)", replace="go(2)")])
+    assert (answer.status, answer.rung) == ("applied", "shifted")
+    assert (
+        ground.workspace / "e.py"
+    ).read_text() == "if a:\n    go(2)\n    log()\nif b:\n    go(1)\n    log()\nend()\n"

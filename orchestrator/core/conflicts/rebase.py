@@ -9,7 +9,8 @@ import msgspec
 
 from orchestrator.core.events.conflicts import ClashRegion
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.merge import Clashed, Merged, merge3
+from orchestrator.core.text.merge import Merged, merge3
+from orchestrator.core.text.merging.sliding import placed_twice
 
 Lines = Sequence[str]
 Side = Literal["current", "proposed"]
@@ -27,19 +28,20 @@ class GapClashes(ValueError):
 
 
 def rebased(base: Lines, current: Lines, proposed: Lines) -> Rebased:
-    """What of a change base → proposed clashes with a newer content of the file."""
-    match merge3(base, current, proposed):
-        case Merged(lines=lines):
-            return Rebased((), lines)
-        case Clashed(regions=regions):
-            return Rebased(
-                tuple(
-                    ClashRegion(
-                        r.base_start, r.base_len, r.current_start, r.current_len, r.proposed_start, r.proposed_len
-                    )
-                    for r in regions
-                )
-            )
+    """What of a change base → proposed clashes with a newer content of the file, or has no sure place in it."""
+    merged = merge3(base, current, proposed)
+    if isinstance(merged, Merged):
+        regions = placed_twice(base, current, proposed) if merged.lines != tuple(current) else ()
+        if not regions:
+            return Rebased((), merged.lines)
+    else:
+        regions = merged.regions
+    return Rebased(
+        tuple(
+            ClashRegion(r.base_start, r.base_len, r.current_start, r.current_len, r.proposed_start, r.proposed_len)
+            for r in regions
+        )
+    )
 
 
 def changed_regions(current: Lines, proposed: Lines) -> tuple[ClashRegion, ...]:

@@ -47,12 +47,17 @@ from orchestrator.core.text.encoding import (
     splice,
 )
 from orchestrator.core.text.locate import Found
+from orchestrator.core.text.merge import Region
 from orchestrator.core.text.merging.settle import Unsettled
+from orchestrator.core.text.merging.sliding import placed_twice
 from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.patch import FilePatch, locate_patch
 
 EMPTY = Document((), ())
 """The text of a file without lines."""
+
+STANDS_TWICE = "of two equal passages there it is not sure which one is meant"
+"""Why a change waits that would go to one of them."""
 
 
 def edit(changes: Sequence[structure.Change], facts: Facts) -> Outcome:
@@ -165,11 +170,7 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     if isinstance(merged, Need):
         return merged
     if isinstance(merged, Unsettled):
-        regions = tuple(
-            ClashRegion(r.base_start, r.base_len, r.current_start, r.current_len, r.proposed_start, r.proposed_len)
-            for r in merged.clashed.regions
-        )
-        return msgspec.structs.replace(_clash(facts, new, regions), settleable=merged.settleable)
+        return msgspec.structs.replace(_clash(facts, new, merged.clashed.regions), settleable=merged.settleable)
     final = new.final_newline if new.final_newline != old.final_newline else current.final_newline
     after = splice(current, edits_between(current, merged.lines, final or not current.lines))
     rung: Rung = "shifted" if anchors and merged.beyond is None and untouched(old, current, anchors) else "merged"
@@ -178,6 +179,8 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
             f"{facts.path} holds this change already",
             hint="Nothing is left to do here.",
         )
+    if (unsure := _placed_twice(facts, old, current, new)) is not None:
+        return unsure
     applied = _applied(facts, held, current, after, rung, seen_whole=False)
     fitted = msgspec.structs.replace(applied, settled=merged.report) if rung == "merged" else applied
     return structure.checked(fitted, facts, old=old, new=new, current=current)
@@ -220,10 +223,13 @@ def _onto_current(place: Place, facts: Facts) -> Outcome:
             return outcome
         rung = max(outcome.rung, "fuzzy" if found.alike else "current", key=RUNGS.index)
         return msgspec.structs.replace(outcome, rung=rung, score=min(outcome.score, found.score))
+    new = splice(old, found.edits)
+    if (unsure := _placed_twice(facts, old, again.document, new)) is not None:
+        return unsure
     applied = _edited(facts, again.held, again.document, again.edits, "anchored", seen_whole=False)
     if found.alike:
         applied = msgspec.structs.replace(applied, rung="fuzzy", score=found.score)
-    return structure.checked(applied, facts, old=old, new=splice(old, found.edits), current=again.document)
+    return structure.checked(applied, facts, old=old, new=new, current=again.document)
 
 
 def _edited(facts: Facts, held: Held, document: Document, edits: list[Edit], rung: Rung, *, seen_whole: bool) -> Apply:
@@ -280,13 +286,22 @@ def _emptied(outcome: Outcome, facts: Facts) -> Outcome:
     return Apply(parts=(gone,), rung=outcome.rung, base=outcome.base)
 
 
-def _clash(facts: Facts, proposed: Document, regions: tuple[ClashRegion, ...]) -> Clash:
+def _placed_twice(facts: Facts, old: Document, current: Document, new: Document) -> Clash | None:
+    """The clash of a change whose lines have a double by now; None where its place is sure."""
+    regions = placed_twice(old.lines, current.lines, new.lines)
+    return msgspec.structs.replace(_clash(facts, new, regions), why=STANDS_TWICE) if regions else None
+
+
+def _clash(facts: Facts, proposed: Document, regions: Sequence[Region]) -> Clash:
     return Clash(
         path=facts.path,
         base=facts.base.digest if facts.base else None,
         base_version=facts.base.version if facts.base else None,
         proposed=_encoded(proposed, facts.path),
-        regions=regions,
+        regions=tuple(
+            ClashRegion(r.base_start, r.base_len, r.current_start, r.current_len, r.proposed_start, r.proposed_len)
+            for r in regions
+        ),
     )
 
 

@@ -9,6 +9,7 @@ import msgspec
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.merge import Cluster
 from orchestrator.core.text.merging.clash import Resolution, Sides, new_lines
+from orchestrator.core.text.merging.independence import independent
 from orchestrator.core.text.symbols import Outline, Symbol
 
 ORDERED = frozenset({"heading", "text"})
@@ -22,14 +23,16 @@ class _Added(msgspec.Struct, frozen=True):
     """Whole definitions, one after the other."""
 
     parent: str  # dotted; "" at the top
-    names: frozenset[str]  # dotted; with all that they hold
+    whole: frozenset[str]  # their own names, dotted
+    names: frozenset[str]  # with all that they hold, whatever their case
 
 
 def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     """Keep both sides' definitions, the current ones first.
 
     Only where each side added nothing but whole definitions (with comments and blank lines), in the
-    same parent, and no name that one side added stands anywhere in the other.
+    same parent; where no name that one side added is defined anywhere in the other, but for its case;
+    and where neither uses what the other added, or took away.
     """
     sound = sides.outlines.sound
     if sound is None or len(cluster.ours) != 1 or len(cluster.theirs) != 1:
@@ -42,6 +45,8 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     if mine is None or other is None or mine.parent != other.parent:
         return None
     if mine.names & _all(proposed) or other.names & _all(current):
+        return None
+    if not independent(cluster, sides, mine.whole, other.whole):
         return None
     why = f"both sides only added here, of different names: {_first(mine)} and {_first(other)}"
     return Resolution((*new_lines(sides.current, ours), *new_lines(sides.proposed, theirs)), why)
@@ -69,7 +74,11 @@ def _added(outline: Outline, hunk: Hunk, lines: Sequence[str]) -> _Added | None:
             return None
     parent = ".".join(parents)
     prefix = f"{parent}." if parent else ""
-    return _Added(parent, frozenset(name for symbol in whole for name in _names(symbol, prefix)))
+    return _Added(
+        parent,
+        frozenset(f"{prefix}{symbol.name}" for symbol in whole),
+        frozenset(name.casefold() for symbol in whole for name in _names(symbol, prefix)),
+    )
 
 
 def _names(symbol: Symbol, prefix: str) -> list[str]:
@@ -78,7 +87,7 @@ def _names(symbol: Symbol, prefix: str) -> list[str]:
 
 
 def _all(outline: Outline) -> frozenset[str]:
-    return frozenset(name for name, _ in outline.walk())
+    return frozenset(name.casefold() for name, _ in outline.walk())
 
 
 def _is_comment(text: str) -> bool:
@@ -86,4 +95,4 @@ def _is_comment(text: str) -> bool:
 
 
 def _first(added: _Added) -> str:
-    return min(added.names, key=lambda name: (name.count("."), name))
+    return min(added.whole)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.merge import Cluster
 from orchestrator.core.text.merging.clash import Resolution, Sides, new_lines
+from orchestrator.core.text.merging.independence import independent
 from orchestrator.core.text.merging.touched import names_in, related
 from orchestrator.core.text.symbols import Outline
 
@@ -18,7 +19,8 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     """Take each side's lines in their places.
 
     Only where no line is changed by both, no two insertions meet, and every symbol that one side
-    touches, before or after, is another than each that the other touches, neither holding the other.
+    touches, before or after, is another than each that the other touches, neither holding the other,
+    nor used in the other's new lines; and only where both sides keep all that is defined around here.
     """
     sound = sides.outlines.sound
     if sound is None or not cluster.ours or not cluster.theirs:
@@ -27,6 +29,8 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     mine = _touched(cluster.ours, base, sides.base, current, sides.current)
     other = _touched(cluster.theirs, base, sides.base, proposed, sides.proposed)
     if not mine or not other or any(related(one, two) for one in mine for two in other):
+        return None
+    if not independent(cluster, sides, mine, other):
         return None
     marked = [(hunk, sides.current) for hunk in cluster.ours] + [(hunk, sides.proposed) for hunk in cluster.theirs]
     marked.sort(key=lambda item: (item[0].old_start, item[0].old_end))

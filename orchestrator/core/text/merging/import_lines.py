@@ -18,8 +18,7 @@ class ImportLine(msgspec.Struct, frozen=True):
 
     place: str  # the indentation, and the opening line of the list that it stands in: only equal places mix
     source: str  # where the names come from
-    names: tuple[str, ...]  # bound in this text
-    known: bool = True  # False: what it binds cannot be told (`#include`)
+    names: tuple[str, ...]  # bound in this text, as far as that can be told (`#include`)
     package: bool = False  # it binds the package that holds what it imports, as other lines may too
 
 
@@ -110,7 +109,7 @@ def _javascript(lines: Sequence[str]) -> Iterator[ImportLine | None]:
         if one:
             yield ImportLine(_indent(line), one["source"], (one["names"],))
         elif effect:
-            yield ImportLine(_indent(line), effect["source"], (), known=False)
+            yield ImportLine(_indent(line), effect["source"], ())
         else:
             yield listed
 
@@ -149,7 +148,7 @@ def _go(lines: Sequence[str]) -> Iterator[ImportLine | None]:
             name = match["alias"] or _GO_MAJOR.sub("", match["source"]).rpartition("/")[2]
             known = match["alias"] != "_" and re.fullmatch(_WORD, name) is not None
             place = f"{_indent(line)}{'import (' if inside else ''}"
-            yield ImportLine(place, match["source"], (name,) if known else (), known=known)
+            yield ImportLine(place, match["source"], (name,) if known else ())
             continue
         inside = bool(_GO_OPEN.match(line)) or (inside and not line.strip().startswith(")"))
         yield None
@@ -164,7 +163,7 @@ def _java(lines: Sequence[str]) -> Iterator[ImportLine | None]:
 def _c(lines: Sequence[str]) -> Iterator[ImportLine | None]:
     for line in lines:
         match = _INCLUDE.match(line)
-        yield ImportLine(_indent(line), match["source"], (), known=False) if match else None
+        yield ImportLine(_indent(line), match["source"], ()) if match else None
 
 
 _READERS = {
