@@ -175,26 +175,6 @@ async def test_of_a_deleted_file_it_says_so_and_reviving_it_warns(daemon: Runnin
     assert (daemon.workspace / "f.txt").read_text() == HIS
 
 
-async def test_no_policy_revives_a_deleted_file(base: Path) -> None:
-    """A reviewer may want the proposed side; that a deletion is undone is said by a person."""
-    pipe = base / "go"
-    os.mkfifo(pipe)
-    mine = {"verdict": "proposed", "reason": "it is needed"}
-    policy = route("slow", "quick")
-    with reviewed(base, policy, {"slow": [{"fails": "busy", "after": str(pipe)}], "quick": [mine]}) as daemon:
-        code = await daemon.make_approver()
-        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob, "f.txt")
-            await follow(person, "review_requested")
-            await alice.delete_file("f.txt")
-            await to_thread.run_sync(pipe.write_bytes, b"now")
-            await follow(person, "review_answered")
-            info = await one(person)
-            assert (info.state, info.deleted_at is not None) == ("answered", True)
-            assert (await person.resolve_conflict(number, "review", approver=code)).status == "applied"
-        assert (daemon.workspace / "f.txt").read_text() == HIS
-
-
 async def test_a_conflict_that_is_closed_is_not_moved(daemon: RunningDaemon) -> None:
     code = await daemon.make_approver()
     async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
