@@ -17,6 +17,9 @@ PROTOCOL = 1
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 """A longer line is refused with `frame_too_large` and read past."""
 
+MAX_REPLY_BYTES = 64 * 1024 * 1024
+"""In place of a longer answer the daemon says `answer_too_large`; the clients read no longer line."""
+
 MAX_PREAMBLE_BYTES = 64 * 1024
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

@@ -236,7 +236,10 @@ class EndTask(Params, frozen=True, kw_only=True):
 
 
 class ListConflicts(Params, frozen=True, kw_only=True):
-    pass
+    conflict: Annotated[Version | None, Meta(description="Only this one, '@N'.")] = None
+    limit: Annotated[int, Meta(description="Most conflicts in one answer.", ge=1, le=100)] = 20
+    cursor: Cursor = None
+    max_tokens: Annotated[int, Meta(description="Budget of the answer, estimated.", ge=500, le=10_000_000)] = 20_000
 
 
 class ResolveConflict(Params, frozen=True, kw_only=True):

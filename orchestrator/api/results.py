@@ -353,6 +353,7 @@ class ReviewLine(Result, frozen=True, kw_only=True):
     reason: str = ""  # the reviewer's
     model: str = ""
     code: str = ""  # why it failed
+    message: str = ""  # the same in words; they may quote the file
 
 
 class ConflictInfo(Result, frozen=True, kw_only=True):
@@ -371,6 +372,7 @@ class ConflictInfo(Result, frozen=True, kw_only=True):
     current: str | None = None
     proposed: str | None = None
     diff: str | None = None  # current → proposed
+    diff_truncated: bool = False
     state: str = "found"  # found, requested, answered, accepted, rejected, edited, lapsed, superseded
     fits: bool = False  # newer changes took away what it clashed with
     same_symbol: tuple[str, ...] = ()  # why a change that would apply waits
@@ -381,11 +383,18 @@ class ConflictInfo(Result, frozen=True, kw_only=True):
     route: str | None = None
     reviews: tuple[ReviewLine, ...] = ()
     review_diff: str | None = None  # current → what the reviewer proposes
+    review_diff_truncated: bool = False
     marked: str | None = None  # the whole file with diff3 markers where it clashes, to be edited
+    texts_left_out: bool = False  # base, current, proposed and marked are over the budget: ask for it alone, with more
+    regions_left_out: int = 0  # so many more regions
+    moved_from: str | None = None  # where its file stood until moved_at
+    moved_at: str | None = None
+    deleted_at: str | None = None  # its file was deleted then: the proposed side would bring it back
 
 
 class Conflicts(Result, frozen=True, kw_only=True):
-    conflicts: tuple[ConflictInfo, ...]
+    conflicts: tuple[ConflictInfo, ...]  # oldest first
+    cursor: str | None = None
 
 
 class EntryPath(Result, frozen=True, kw_only=True, omit_defaults=True):

@@ -316,9 +316,18 @@ class AgentCalls:
         """Say that a task is over, and what came of it."""
         return await self._call(r.TaskAnswer, p.EndTask(task=task, outcome=outcome, request_id=request_id))
 
-    async def list_conflicts(self) -> r.Conflicts:
+    async def list_conflicts(
+        self,
+        *,
+        conflict: str | int | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+        max_tokens: int = 20_000,
+    ) -> r.Conflicts:
         """The changes that fitted nowhere and wait: base, current and proposed content of each."""
-        return await self._call(r.Conflicts, p.ListConflicts())
+        return await self._call(
+            r.Conflicts, p.ListConflicts(conflict=conflict, limit=limit, cursor=cursor, max_tokens=max_tokens)
+        )
 
     async def resolve_conflict(
         self,

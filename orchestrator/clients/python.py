@@ -17,7 +17,7 @@ import msgspec
 from anyio.abc import SocketStream
 
 from orchestrator.api import locations
-from orchestrator.api.framing import AnyReply, Welcome
+from orchestrator.api.framing import MAX_REPLY_BYTES, AnyReply, Welcome
 from orchestrator.api.lines import LineStream
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.parameters import Params, Replacement
@@ -43,8 +43,6 @@ CONNECT_TIMEOUT_S = 10.0
 SEND_TIMEOUT_S = 30.0
 MOST_NOTICES = 100
 """That wait to be taken; the oldest fall out."""
-
-MAX_REPLY_BYTES = 64 * 1024 * 1024
 
 _NAMES = {operation.params: operation.name for operation in OPERATIONS}
 

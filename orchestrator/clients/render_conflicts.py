@@ -19,7 +19,7 @@ def conflicts(found: r.Conflicts) -> Iterator[str]:
             c.state,
             c.reviewer or "a person",
             f"until {when(c.deadline)}" if c.deadline is not None else "",
-            c.path,
+            c.path + _since(c),
             c.reason,
         )
         for c in found.conflicts
@@ -31,6 +31,8 @@ def conflict(info: r.ConflictInfo) -> Iterator[str]:
     yield from facts(
         ("conflict", info.conflict),
         ("file", info.path),
+        ("moved", f"from {info.moved_from} at {info.moved_at}" if info.moved_from else ""),
+        ("deleted", f"at {info.deleted_at}: the proposed side brings it back whole" if info.deleted_at else ""),
         ("from", _party(info.proposer) or info.agent or ""),
         ("against", "; ".join(map(_party, info.holders))),
         ("since", when(info.since)),
@@ -48,19 +50,30 @@ def conflict(info: r.ConflictInfo) -> Iterator[str]:
             f"  region {number}: lines {region.current_start}-{region.current_end} of the current content against "
             f"{region.proposed_start}-{region.proposed_end} of the proposed"
         )
+    if info.regions_left_out:
+        yield f"  and {info.regions_left_out} more regions"
     for item in info.reviews:
-        yield escaped(
-            f"  {item.review} {item.reviewer}: {item.state} {item.verdict or ''} {item.code} {item.reason}"
-        ).rstrip()
+        said = f"{item.verdict or ''} {item.code} {item.reason or item.message}"
+        yield escaped(f"  {item.review} {item.reviewer}: {item.state} {said}").rstrip()
     yield from diff_lines(info.diff or "")
+    if info.diff_truncated:
+        yield "  (the diff goes on)"
     if info.review_diff is not None:
         yield f"  {info.reviewer} proposes:"
         yield from diff_lines(info.review_diff)
+        if info.review_diff_truncated:
+            yield "  (the diff goes on)"
         yield f"  Accept that: orchestrator conflicts resolve {info.conflict} --accept"
     yield (
         f"  Settle it: orchestrator conflicts resolve {info.conflict} --choose current|proposed, --edit, "
         "--region 1=current,…, --reject --reason WHY, or --file FILE"
     )
+
+
+def _since(info: r.ConflictInfo) -> str:
+    """What became of the file while the conflict waits."""
+    moved = f" (moved from {info.moved_from} at {info.moved_at})" if info.moved_from else ""
+    return moved + (f" (deleted at {info.deleted_at})" if info.deleted_at else "")
 
 
 def _party(party: r.ConflictParty | None) -> str:

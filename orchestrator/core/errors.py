@@ -106,6 +106,22 @@ class FrameTooLarge(CallerError):
     hint = "Send less at once."
 
 
+class AnswerTooLarge(CallerError):
+    """The answer does not fit one line on the socket; a change that was to be made is made."""
+
+    code = "answer_too_large"
+    hint = (
+        "Ask for less: a smaller limit or max_tokens, fewer lines, one path. If it was to change something, that is "
+        "done: session_status tells."
+    )
+
+    def __init__(self, operation: str, *, size: int, most: int) -> None:
+        super().__init__(
+            f"the answer to {escaped(operation)[:100]} has {size} bytes, and {most} fit",
+            details={"bytes": size, "most": most},
+        )
+
+
 class RequestIdReused(CallerError):
     """The request id was used before, with other parameters."""
 
@@ -389,6 +405,11 @@ class SearchNotFound(CallerError):
     code = "search_not_found"
     hint = "Copy the lines exactly from a fresh read; the nearest places are shown."
     differences: tuple[str, ...] = ()  # at each of `nearest`; they quote the file, so they go where its lines go
+
+    def __init__(self, message: str, *, hint: str | None = None, details: Mapping[str, Any] | None = None) -> None:
+        if hint is None and details is not None and not details.get("nearest") and self.hint == SearchNotFound.hint:
+            hint = "Copy the lines exactly from a fresh read; nothing in the file is like them."
+        super().__init__(message, hint=hint, details=details)
 
 
 class ExpectMismatch(SearchNotFound):

@@ -50,6 +50,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.catching_up import Chronicler
 from orchestrator.engine.changing import Changer
 from orchestrator.engine.checking import Checking
+from orchestrator.engine.departures import Departures
 from orchestrator.engine.effects import Effects
 from orchestrator.engine.entries import Entries
 from orchestrator.engine.following import Follower
@@ -120,9 +121,8 @@ class Engine:
         self._watching = Watching(services, observer, absorber, watcher)
         self._granter = Granter(services, observer, effects, answers, gate)
         proposals, briefer = Proposals(services, changer, checker), Briefer(services)
-        self.reviewing = Reviewing(
-            services, Rebaser(services, observer), proposals, briefer, {} if reviewers is None else reviewers
-        )
+        rebaser, self._departures = Rebaser(services, observer), Departures(services)
+        self.reviewing = Reviewing(services, rebaser, proposals, briefer, {} if reviewers is None else reviewers)
         self._leaser = Leaser(services, paths)
         self.noticer = Noticer(services, observer, paths)
         self._stacks = Stacks(services, answers, self.noticer)
@@ -156,7 +156,7 @@ class Engine:
             Traveller(services, paths, self.baseline),
             Writer(services, changer, effects, answers, paths),
             Undoer(services, changer, answers),
-            Settler(services, changer, answers, gate, proposals, briefer, self.reviewing.route),
+            Settler(services, changer, answers, gate, proposals, briefer, self.reviewing.route, rebaser),
             self._granter,
             self._leaser,
             self._stacks,
@@ -234,6 +234,7 @@ class Engine:
         except Refused as refused:
             raise refused.error from refused.error.__cause__
         except (CallerError, ApproverError) as error:
+            await self._departures.name(caller, error)
             await self._refused(caller, call, error)
             raise
 

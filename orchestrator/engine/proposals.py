@@ -128,7 +128,9 @@ class Proposals:
     # --- carrying out -----------------------------------------------------------------
 
     def automatic(self, conflict: Conflict) -> bool:
-        """Whether the agent itself might change the path without asking; else a person accepts."""
+        """Whether the agent itself might change the path without asking; else, or to revive it, a person accepts."""
+        if conflict.gone:
+            return False
         verdict = self._s.verdict(self.author(conflict), "write", conflict.found.path, on_disk=True)
         return isinstance(verdict, Allow)
 
@@ -189,7 +191,7 @@ class Proposals:
         found = conflict.found
         sides = await sides_of(self._s.contents, found)
         chosen = encode(sides.chosen({})) if sides is not None else None
-        if sides is None and found.proposed is not None:
+        if conflict.gone or (sides is None and found.proposed is not None):
             return None
         call = Call(
             operation=BY_NAME["resolve_conflict"],
@@ -226,8 +228,7 @@ class Proposals:
 
     async def answer(self, conflict: Conflict, review: Review) -> ReviewAnswered | None:
         """What a reviewer said, as the journal has it."""
-        stream = f"conflict:{conflict.found.path}"
-        wanted = EventFilter(tags=(tag_of(ReviewAnswered),), stream=stream, after=review.seq)
+        wanted = EventFilter(tags=(tag_of(ReviewAnswered),), after=review.seq)  # its file may have moved since
         async for recorded in self._s.journal.events(wanted, batch=20):
             event = recorded.event
             if isinstance(event, ReviewAnswered) and event.review == review.seq and not event.ignored:

@@ -1,4 +1,4 @@
-"""Open conflicts whose file moves on: they move along, dissolve, or turn out to be moot."""
+"""Open conflicts whose file moves on, or moves away: they go along, dissolve, or turn out to be moot."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from orchestrator.core.errors import PathError
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ClashRegion, ConflictFound
 from orchestrator.core.events.reviews import ConflictLapsed, ConflictRebased, ReviewFailed
-from orchestrator.core.ids import Seq
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.encoding import encode
+from orchestrator.engine.departures import Departures, Went
 from orchestrator.engine.observing import Observer
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.engine.sides import Sides, sides_of
@@ -27,15 +27,34 @@ class Rebaser:
 
     def __init__(self, services: Services, observer: Observer) -> None:
         self._s, self._observer = services, observer
+        self._departures = Departures(services)
 
     async def follow(self, conflict: Conflict) -> None:
-        """Bring one conflict up to date with its file, if that has changed."""
-        if not self._moved(conflict):
-            return
-        async with self._s.locks.alone((conflict.found.path,)):
+        """Bring one conflict up to date with its file, if that has changed or was moved."""
+        if self._moved(conflict) or conflict.found.current is None:
+            await self._bring(conflict, await self._went(conflict))
+
+    async def go_along(self, conflict: Conflict) -> None:
+        """Bring one conflict to where its file was moved; what else became of the file can wait."""
+        if self._moved(conflict) or conflict.found.current is None:
+            went = await self._went(conflict)
+            if went is not None:
+                await self._bring(conflict, went)
+
+    async def _bring(self, conflict: Conflict, went: Went | None) -> None:
+        """Under the locks of its paths; if it is otherwise by then, what made it so wakes the duty again."""
+        paths = (conflict.found.path,) if went is None else (conflict.found.path, went.path)
+        async with self._s.locks.alone(paths):
             present = self._s.state.pending.conflict(conflict.seq)
-            if present is not None and present.state == "open" and self._moved(present):
-                await self._follow(present)
+            if present is None or present.state != "open" or present.found.path != conflict.found.path:
+                return
+            if await self._went(present) == went and (went is not None or self._moved(present)):
+                await self._follow(present, went)
+
+    async def _went(self, conflict: Conflict) -> Went | None:
+        """Where the conflict's file was moved since it was last looked at."""
+        found = conflict.found
+        return await self._departures.went(found.path, after=found.current_version or conflict.seq)
 
     def _moved(self, conflict: Conflict) -> bool:
         entry = self._s.state.registry.get(conflict.found.path)
@@ -44,8 +63,10 @@ class Rebaser:
             return False  # too large to hash: nothing can be said of it
         return now != (conflict.found.current, conflict.found.current_version)
 
-    async def _follow(self, conflict: Conflict) -> None:
+    async def _follow(self, conflict: Conflict, went: Went | None) -> None:
         found = conflict.found
+        if went is not None:
+            found = msgspec.structs.replace(found, path=went.path)
         try:
             await self._observer.look(found.path, content=True)
         except PathError:
@@ -59,20 +80,20 @@ class Rebaser:
         sides = await sides_of(self._s.contents, moved)
         if sides is None:
             fits = found.proposed is None and current == found.base
-            await self._note(conflict, _event(conflict.seq, moved, (), fits=fits), kept=False)
+            await self._note(conflict, _event(conflict, moved, (), went, fits=fits), kept=False)
             return
         work = partial(rebased, sides.base.lines, sides.current.lines, sides.proposed.lines)
         size = len(sides.current.lines) + len(sides.proposed.lines)
         now: Rebased = await to_thread.run_sync(work) if size > OFF_LOOP_BYTES // 32 else work()
         if now.regions:
             kept = await self._only_moved(conflict, sides, now.regions)
-            await self._note(conflict, _event(conflict.seq, moved, now.regions, fits=False), kept=kept)
+            await self._note(conflict, _event(conflict, moved, now.regions, went, fits=False), kept=kept)
         elif now.lines == sides.current.lines:
             await self._lapse(conflict, "the file holds all that was proposed")
         elif found.ahead:
-            await self._ahead(conflict, moved, sides, now.lines)
+            await self._ahead(conflict, moved, sides, now.lines, went)
         else:
-            await self._note(conflict, _event(conflict.seq, moved, (), fits=True), kept=False)
+            await self._note(conflict, _event(conflict, moved, (), went, fits=True), kept=False)
 
     async def _only_moved(self, conflict: Conflict, now: Sides, regions: tuple[ClashRegion, ...]) -> bool:
         """Whether what clashes is the same as before, so that an answer to it still is one."""
@@ -84,7 +105,9 @@ class Rebaser:
             (now.current.lines, now.proposed.lines),
         )
 
-    async def _ahead(self, conflict: Conflict, moved: ConflictFound, sides: Sides, lines: tuple[str, ...]) -> None:
+    async def _ahead(
+        self, conflict: Conflict, moved: ConflictFound, sides: Sides, lines: tuple[str, ...], went: Went | None
+    ) -> None:
         """A change that would apply and is to be looked at: it is against the newer content from now on."""
         document = sides.current_with(lines)
         data = encode(document)
@@ -99,7 +122,7 @@ class Rebaser:
             regions,
             (sides.current.lines, document.lines),
         )
-        await self._note(conflict, _event(conflict.seq, onto, regions, fits=False), kept=kept, data=data)
+        await self._note(conflict, _event(conflict, onto, regions, went, fits=False), kept=kept, data=data)
 
     async def _note(self, conflict: Conflict, event: ConflictRebased, *, kept: bool, data: bytes | None = None) -> None:
         """Say where it stands now; a review of what is not there any more comes to nothing."""
@@ -114,7 +137,7 @@ class Rebaser:
                     message="the file changed where it clashes while this was under review",
                 )
             )
-        stream = f"conflict:{conflict.found.path}"
+        stream = f"conflict:{event.path or conflict.found.path}"
         blobs = ((event.proposed, data),) if event.proposed is not None and data is not None else ()
         await self._s.journal.append(
             Unit(tuple(NewEvent(stream, one) for one in events), Origin(cause=conflict.seq), blobs)
@@ -125,9 +148,11 @@ class Rebaser:
         await self._s.append(Origin(cause=conflict.seq), (f"conflict:{conflict.found.path}", event))
 
 
-def _event(seq: Seq, found: ConflictFound, regions: tuple[ClashRegion, ...], *, fits: bool) -> ConflictRebased:
+def _event(
+    conflict: Conflict, found: ConflictFound, regions: tuple[ClashRegion, ...], went: Went | None, *, fits: bool
+) -> ConflictRebased:
     return ConflictRebased(
-        conflict=seq,
+        conflict=conflict.seq,
         base=found.base,
         base_version=found.base_version,
         current=found.current,
@@ -135,4 +160,6 @@ def _event(seq: Seq, found: ConflictFound, regions: tuple[ClashRegion, ...], *, 
         proposed=found.proposed,
         regions=regions,
         fits=fits,
+        path=went.path if went is not None else None,
+        moved_at=went.at if went is not None else None,
     )

@@ -21,8 +21,10 @@ from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.briefing import Briefer
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changing import Changer
+from orchestrator.engine.conflict_pages import ConflictPages
 from orchestrator.engine.diffs import diff_text
 from orchestrator.engine.proposals import Proposals, ProposalUnfit
+from orchestrator.engine.rebasing import Rebaser
 from orchestrator.engine.services import Services
 from orchestrator.engine.sides import sides_of, text
 from orchestrator.engine.wanted import Wanted
@@ -41,13 +43,14 @@ class Settler:
         proposals: Proposals,
         briefer: Briefer,
         route: Callable[[Conflict], Route | None],
+        rebaser: Rebaser,
     ) -> None:
         self._s, self._changer, self._answers, self._gate = services, changer, answers, gate
         self._proposals, self._briefer, self._route = proposals, briefer, route
+        self._rebaser, self._pages = rebaser, ConflictPages(services, rebaser, self._info)
 
     async def list_conflicts(self, caller: Caller, call: Call, params: p.ListConflicts) -> r.Conflicts:
-        found = [await self._info(caller, conflict) for conflict in self._s.state.pending.open_conflicts()]
-        return r.Conflicts(conflicts=tuple(found))
+        return await self._pages.page(caller, params)
 
     async def resolve_conflict(self, caller: Caller, call: Call, params: p.ResolveConflict) -> r.ChangeAnswer:
         if caller.agent_class not in ("person", "review"):
@@ -60,6 +63,9 @@ class Settler:
         conflict = self._s.state.pending.conflict(number)
         if conflict is None:
             raise VersionUnknown(f"{show(number)} is no conflict", hint="list_conflicts names those that wait.")
+        if conflict.state == "open":
+            await self._rebaser.go_along(conflict)
+            conflict = self._now(number)
         if conflict.state != "open":
             raise ConflictClosed(f"{show(number)} is {conflict.state} already", details={"conflict": show(number)})
         if params.choice == "content" and params.content is None:
@@ -84,7 +90,7 @@ class Settler:
             return await self._answers.of_conflict(self._now(number))
         if answer.status == "applied" and answer.change is not None:
             await self._settled(caller, call, conflict, params, change=parse_seq(answer.change))
-        return answer
+        return self._pages.revived(conflict, answer)
 
     async def _accepted(self, caller: Caller, conflict: Conflict) -> r.ChangeAnswer:
         """A person says yes to what a reviewer proposes."""
@@ -182,7 +188,8 @@ class Settler:
         proposed = await self._answers.proposed(conflict) if readable else None
         recorded = await self._s.journal.event(conflict.seq)
         reason = recorded.event.reason if recorded and isinstance(recorded.event, ConflictFound) else ""
-        diff = (await self._answers.conflict_diff(conflict))[0] if readable else None
+        diff, diff_truncated = await self._answers.conflict_diff(conflict) if readable else (None, False)
+        review_diff, review_diff_truncated = await self._review_diff(conflict) if readable else (None, False)
         review, route = conflict.review, self._route(conflict)
         asked = review is not None and review.state in ("requested", "answered")
         sides = await sides_of(self._s.contents, found) if readable else None
@@ -202,6 +209,7 @@ class Settler:
             current=current.text if current else None,
             proposed=proposed.text if proposed else None,
             diff=diff,
+            diff_truncated=diff_truncated,
             state=conflict.stage,
             fits=conflict.fits,
             same_symbol=found.same_symbol,
@@ -211,8 +219,12 @@ class Settler:
             deadline=review.deadline if review is not None and review.state == "requested" else None,
             route=route.name if route is not None else None,
             reviews=await self._reviews(conflict, shown=readable),
-            review_diff=await self._review_diff(conflict) if readable else None,
+            review_diff=review_diff,
+            review_diff_truncated=review_diff_truncated,
             marked=sides.marked() if sides is not None and sides.regions else None,
+            moved_from=conflict.moved[-1].path if conflict.moved else None,
+            moved_at=show(at) if conflict.moved and (at := conflict.moved[-1].at) is not None else None,
+            deleted_at=await self._pages.deleted_at(conflict),
         )
 
     async def _reviews(self, conflict: Conflict, *, shown: bool) -> tuple[r.ReviewLine, ...]:
@@ -230,19 +242,20 @@ class Settler:
                     reason=said.reason if said is not None and shown else "",
                     model=said.model if said is not None else "",
                     code=review.code,
+                    message=await self._pages.failure(review) if shown else "",
                 )
             )
         return tuple(lines)
 
-    async def _review_diff(self, conflict: Conflict) -> str | None:
+    async def _review_diff(self, conflict: Conflict) -> tuple[str | None, bool]:
         """What accepting the reviewer's proposal would change."""
         review = conflict.review
         if review is None or review.state != "answered" or review.proposal is None:
-            return None
+            return None, False
         current, proposed = await text(self._s.contents, review.current), await text(self._s.contents, review.proposal)
         if current is None or proposed is None:
-            return None
-        return diff_text(conflict.found.path, current, proposed)[0]
+            return None, False
+        return diff_text(conflict.found.path, current, proposed)
 
 
 def _party(party: Party) -> r.ConflictParty:

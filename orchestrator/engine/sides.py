@@ -30,8 +30,12 @@ class Sides(msgspec.Struct, frozen=True):
         return self.current_with(lines)
 
     def current_with(self, lines: tuple[str, ...]) -> Document:
-        """What the file holds, with these lines in place of its own; its encoding and line ends stay."""
-        return splice(self.current, edits_between(self.current, lines, self._ended()))
+        """What the file holds, with these lines in place of its own; its encoding and line ends stay.
+
+        Where it holds nothing (it may have been deleted) they are as proposed.
+        """
+        like = self.current if self.current.lines else self.proposed
+        return splice(like, edits_between(like, lines, self._ended()))
 
     def gaps(self) -> tuple[tuple[str, ...], ...]:
         """What no choice may touch. Raises GapClashes."""
@@ -57,7 +61,7 @@ class Sides(msgspec.Struct, frozen=True):
 
     def _ended(self) -> bool:
         """Whether the last line is: as the side says that changed it, the proposed one if both did."""
-        changed = self.proposed.final_newline != self.base.final_newline
+        changed = self.proposed.final_newline != self.base.final_newline or not self.current.lines
         return self.proposed.final_newline if changed else self.current.final_newline
 
 

@@ -9,7 +9,7 @@ from orchestrator.api import results as r
 from orchestrator.core.decisions.commands import Command, Delete, Edit, Move, Patch, Wish, Write
 from orchestrator.core.decisions.decision import Apply, Part
 from orchestrator.core.decisions.several import DeleteTree, FilePart, MoveTree, PatchSeveral
-from orchestrator.core.errors import FileExists, FileNotFound, ParameterInvalid
+from orchestrator.core.errors import FileExists, ParameterInvalid
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.text.forms.recognise import parse
@@ -18,7 +18,7 @@ from orchestrator.core.text.patch import FilePatch
 from orchestrator.engine.answers import Answers, everything
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changing import Changer
-from orchestrator.engine.departures import Departures
+from orchestrator.engine.departures import Departed, Departures
 from orchestrator.engine.edits import change_of, likeness_of
 from orchestrator.engine.effects import Effects, Intent
 from orchestrator.engine.paths import Paths
@@ -41,9 +41,13 @@ class Writer:
         self._changer.refuse_early(caller, Wish("write", path))
         rules = self._s.policy.edits
         changes = tuple(change_of(change, at, rules) for at, change in enumerate(params.changes, 1))
-        return await self._change(
-            caller, call, Edit(path=path, changes=changes), params, params.base, params.supersedes
-        )
+        followed = await self._departures.follow(caller, path, params.base)
+        base = params.base
+        if followed is not None:
+            path, base = followed.path, followed.base
+            self._changer.refuse_early(caller, Wish("write", path))
+        answer = await self._change(caller, call, Edit(path=path, changes=changes), params, base, params.supersedes)
+        return answer if followed is None else _followed(answer, params.path, followed, "changes are")
 
     async def apply_patch(self, caller: Caller, call: Call, params: p.ApplyPatch) -> r.ChangeAnswer:
         parsed = parse(params.patch, params.path)
@@ -74,10 +78,7 @@ class Writer:
             self._changer.refuse_early(caller, Wish("delete" if deleting else "write", path))
         command = Patch(path=path, patch=patch, likeness=self._likeness())
         answer = await self._change(caller, call, command, params, base, params.supersedes)
-        if followed is None:
-            return answer
-        warning = f"{raw} was moved to {path} at {show(followed.at)}; the patch is of that file now"
-        return msgspec.structs.replace(answer, warnings=(warning, *answer.warnings))
+        return answer if followed is None else _followed(answer, raw, followed, "patch is")
 
     def _likeness(self) -> Likeness | None:
         """Of hunks that misquote the file; None if the policy takes none."""
@@ -104,13 +105,7 @@ class Writer:
         command = PatchSeveral(files=tuple(map(self._file_part, patches)), likeness=self._likeness())
         self._changer.refuse_early(caller, *command.wishes({}))
         for path in command.based:
-            followed = await self._departures.follow(caller, path, params.base)
-            if followed is not None:
-                raise FileNotFound(
-                    path,
-                    f"it was moved to {followed.path} at {show(followed.at)}",
-                    hint=f"Send the patch again with {followed.path} in place of it. None of its files was changed.",
-                )
+            await self._departures.refuse(caller, path, note=" None of the patch's files was changed.")
         return await self._change(caller, call, command, params, params.base, params.supersedes)
 
     def _file_part(self, patch: FilePatch) -> FilePart:
@@ -129,10 +124,20 @@ class Writer:
         if self._s.state.registry.get(path) is None and self._s.workspace.stat(path) is None:
             path = self._paths.new(raw)
             self._changer.refuse_early(caller, Wish("create", path))
+            await self._refuse_departed(caller, params, path, mode)
         else:
             self._changer.refuse_early(caller, Wish("write", path))
         command = Write(path=path, content=content, mode=mode)
         return await self._change(caller, call, command, params, params.base, params.supersedes)
+
+    async def _refuse_departed(
+        self, caller: Caller, params: p.WriteFile | p.ApplyPatch, path: WorkspacePath, mode: str
+    ) -> None:
+        """Refuse a new content for a file that was moved; not what makes a new one at the old path."""
+        if mode == "create" or (params.base is None and not self._departures.seen(caller, path)):
+            return
+        note = f' Mode "create" makes a new {path}.' if isinstance(params, p.WriteFile) else ""
+        await self._departures.refuse(caller, path, note=note)
 
     async def move_file(self, caller: Caller, call: Call, params: p.MoveFile) -> r.ChangeAnswer:
         source = self._paths.either(params.source)
@@ -141,6 +146,7 @@ class Writer:
         source = self._paths.file(params.source)
         destination = self._paths.new(params.destination)
         self._changer.refuse_early(caller, Wish("move", source), Wish("create", destination))
+        await self._departures.refuse(caller, source)
         if self._is_directory(destination):
             raise FileExists(destination, "it is a directory", hint="Name the file's new path in full.")
         return await self._change(caller, call, Move(source=source, destination=destination), params, params.base, None)
@@ -165,6 +171,7 @@ class Writer:
             return await self._change(caller, call, command, params, params.base, None)
         path = self._paths.file(params.path)
         self._changer.refuse_early(caller, Wish("delete", path))
+        await self._departures.refuse(caller, path)
         return await self._change(caller, call, Delete(path=path), params, params.base, None)
 
     async def create_directory(self, caller: Caller, call: Call, params: p.CreateDirectory) -> r.ChangeAnswer:
@@ -236,6 +243,12 @@ class Writer:
     def _is_directory(self, path: WorkspacePath) -> bool:
         stat = self._s.workspace.stat(path) if path != "." else None
         return stat is not None and stat.kind == "directory"
+
+
+def _followed(answer: r.ChangeAnswer, raw: str, followed: Departed, what: str) -> r.ChangeAnswer:
+    """The answer to a change of a file that it names by the path it was moved from."""
+    warning = f"{raw} was moved to {followed.path} at {show(followed.at)}; the {what} of that file now"
+    return msgspec.structs.replace(answer, warnings=(warning, *answer.warnings))
 
 
 def read_as(params: object, answer: r.ChangeAnswer) -> r.ChangeAnswer:

@@ -8,10 +8,10 @@ import anyio
 import msgspec
 
 from orchestrator.api.failures import operation_named, parse_params, refusal
-from orchestrator.api.framing import UNREADABLE, ErrorReply, Reply, Request, RpcError
+from orchestrator.api.framing import MAX_REPLY_BYTES, UNREADABLE, ErrorReply, Reply, Request, RpcError
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import ChangeAnswer, FileText, Notice
-from orchestrator.core.errors import FrameInvalid, InternalError, OrchestratorError
+from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError, OrchestratorError
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
@@ -73,7 +73,10 @@ class Dispatcher:
         except OrchestratorError as error:
             return self.failed(request.id, error)
         reply = Reply(id=request.id, result=answered.result, notices=answered.notices or msgspec.UNSET)
-        return _ENCODER.encode(reply) + b"\n"
+        line = _ENCODER.encode(reply) + b"\n"
+        if len(line) > MAX_REPLY_BYTES:
+            return self.failed(request.id, AnswerTooLarge(request.method, size=len(line), most=MAX_REPLY_BYTES))
+        return line
 
     async def respond(self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None) -> Answered:
         """As `run`, with what the session is to be told besides; of a refusal too, as its `notices`.

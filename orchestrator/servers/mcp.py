@@ -21,7 +21,7 @@ from orchestrator.api.lines import LineStream
 from orchestrator.api.odd_text import refused_text
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import ChangeAnswer, Conflicts, Notice
-from orchestrator.core.errors import FrameTooLarge, OrchestratorError, UnknownOperation, escaped
+from orchestrator.core.errors import AnswerTooLarge, FrameTooLarge, OrchestratorError, UnknownOperation, escaped
 from orchestrator.engine.caller import Caller
 from orchestrator.servers.blocks import fenced, text_block
 from orchestrator.servers.dispatch import Dispatcher
@@ -30,6 +30,9 @@ from orchestrator.servers.tools import INSTRUCTIONS, tools
 from orchestrator.version import VERSION
 
 _ENCODER = msgspec.json.Encoder()
+MOST_CHARS = 16 * 1024 * 1024
+"""Of the text of one answer; it goes out once more as structured content, and escaped."""
+
 NO_MESSAGE = "the line is not a JSON-RPC message"
 _CALL_IDS = ("claudecode/toolUseId", "callId")
 """Where clients put their own id of a tool call."""
@@ -160,7 +163,11 @@ class _McpDoor:
             answered = await self._dispatcher.respond(self._caller, name, raw, _call_id(context))
         except OrchestratorError as error:
             return self._refused(error)
-        return self._answered(answered.result, answered.notices)
+        result = self._answered(answered.result, answered.notices)
+        size = sum(len(part.text) for part in result.content if isinstance(part, types.TextContent))
+        if size > MOST_CHARS:
+            return self._refused(AnswerTooLarge(name, size=size, most=MOST_CHARS))
+        return result
 
     def _answered(self, result: Any, notices: tuple[Notice, ...]) -> types.CallToolResult:
         text = text_block(result, _mark)
@@ -225,7 +232,7 @@ def _apart(result: Any) -> tuple[Any, list[str]]:
             bare = [msgspec.structs.replace(c, **whole) for c in waiting]
             head = "from what the file holds to what is proposed"
             parts = [f"{c.conflict} {c.path}, {head}\n{c.diff}" for c in waiting if c.diff]
-            return Conflicts(conflicts=tuple(bare)), parts
+            return msgspec.structs.replace(result, conflicts=tuple(bare)), parts
         case _:
             return result, []
 

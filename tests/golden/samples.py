@@ -312,3 +312,17 @@ STALE: tuple[Event, ...] = (
     ),
 )
 """As GROWN; changes whose author had not seen what others did."""
+
+MOVED: tuple[Event, ...] = (
+    v.ConflictRebased(
+        conflict=Seq(26),
+        base=A,
+        base_version=Seq(3),
+        current=B,
+        current_version=Seq(24),
+        proposed=C,
+        path=PATH,
+        moved_at=Seq(24),
+    ),
+)
+"""As GROWN; conflicts whose file was moved."""

@@ -13,11 +13,14 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.clients import render_conflicts
 from orchestrator.clients.cli.context import DONE, Settings, shared, text_of, usage
+from orchestrator.clients.connection import RemoteError
 from orchestrator.core.errors import CallerError
-from orchestrator.core.ids import parse_seq
 
 _MARKER = re.compile(r"^(<{7}|\|{7}|>{7})( |$)", re.MULTILINE)
 _REGION = re.compile(r"([1-9][0-9]*)=(current|proposed)\Z")
+
+MOST_TOKENS = 10_000_000
+"""For one conflict: its texts are needed whole, to be edited."""
 
 Side = Literal["current", "proposed"]
 
@@ -53,7 +56,7 @@ def conflicts() -> None:
 @click.pass_obj
 def conflicts_list(settings: Settings) -> int:
     """The open conflicts: how far each is, who reviews it, and until when."""
-    found = settings.call("list_conflicts", p.ListConflicts(), r.Conflicts)
+    found = _all(settings)
     return settings.show(found, render_conflicts.conflicts(found))
 
 
@@ -125,11 +128,26 @@ def conflicts_resolve(
 
 
 def _find(settings: Settings, conflict: str) -> r.ConflictInfo:
-    wanted = parse_seq(conflict, parameter="conflict")
-    for found in settings.call("list_conflicts", p.ListConflicts(), r.Conflicts).conflicts:
-        if parse_seq(found.conflict) == wanted:
-            return found
-    raise NoSuchConflict(f"no open conflict is called {conflict}")
+    wanted = p.ListConflicts(conflict=conflict, max_tokens=MOST_TOKENS)
+    try:
+        (found,) = settings.call("list_conflicts", wanted, r.Conflicts).conflicts
+    except RemoteError as error:
+        if error.code != NoSuchConflict.code:
+            raise
+        raise NoSuchConflict(f"no open conflict is called {conflict}") from error
+    return found
+
+
+def _all(settings: Settings) -> r.Conflicts:
+    """Every page."""
+    found: list[r.ConflictInfo] = []
+    cursor = None
+    while True:
+        page = settings.call("list_conflicts", p.ListConflicts(cursor=cursor), r.Conflicts)
+        found += page.conflicts
+        cursor = page.cursor
+        if cursor is None:
+            return r.Conflicts(conflicts=tuple(found))
 
 
 def _sides(given: str) -> tuple[Side, ...]:
@@ -147,7 +165,8 @@ def _sides(given: str) -> tuple[Side, ...]:
 def _edited(found: r.ConflictInfo) -> str:
     """What a person makes of the file. Raises NothingEdited, MarkersLeft."""
     if found.marked is None:
-        raise NothingEdited(f"{found.conflict} has no lines to choose from; use --choose or --file")
+        why = "is too long to be edited so" if found.texts_left_out else "has no lines to choose from"
+        raise NothingEdited(f"{found.conflict} {why}; use --choose or --file")
     name = Path(found.path).name
     with tempfile.TemporaryDirectory(prefix="orchestrator-") as folder:
         place = Path(folder) / name

@@ -12,7 +12,7 @@ import msgspec
 
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import ClashRegion
-from orchestrator.core.ids import Digest, Seq
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
 
 Verdict = Literal["current", "proposed", "content", "reject"]
 """What a reviewer wants to stand: one side, another content, or nothing that it would vouch for."""
@@ -21,7 +21,7 @@ Ignored = Literal["", "late", "double", "unknown", "closed"]
 
 
 class ConflictRebased(Event, frozen=True, kw_only=True, tag="conflict_rebased"):
-    """The file changed, or its newer content met the proposal elsewhere: these are the three sides now."""
+    """The file changed or was moved, or its newer content met the proposal elsewhere: these are the sides now."""
 
     conflict: Seq
     base: Digest | None
@@ -31,6 +31,8 @@ class ConflictRebased(Event, frozen=True, kw_only=True, tag="conflict_rebased"):
     proposed: Digest | None
     regions: tuple[ClashRegion, ...] = ()
     fits: bool = False  # nothing clashes any more: the proposal can be applied as it is
+    path: WorkspacePath | None = None  # where its file was moved to; None: it is where it was
+    moved_at: Seq | None = None  # the version with which it came there
 
 
 class ConflictLapsed(Event, frozen=True, kw_only=True, tag="conflict_lapsed"):

@@ -46,6 +46,13 @@ class Approval(msgspec.Struct, frozen=True):
     successor: Seq | None = None  # the request or conflict that took its place
 
 
+class Moved(msgspec.Struct, frozen=True):
+    """Where a conflict's file stood, and the version with which it left."""
+
+    path: WorkspacePath
+    at: Seq | None
+
+
 class Conflict(msgspec.Struct, frozen=True):
     """One change that fitted nowhere; `found` has its sides as they are now, however often the file moved on."""
 
@@ -61,6 +68,13 @@ class Conflict(msgspec.Struct, frozen=True):
     cause: str | None = None  # why it lapsed
     fits: bool = False  # nothing clashes any more, and nobody applied it yet
     reviews: tuple[Review, ...] = ()  # oldest first
+    moved: tuple[Moved, ...] = ()  # where its file stood before, oldest first
+
+    @property
+    def gone(self) -> bool:
+        """Whether its file was deleted since: what is proposed would bring it back."""
+        found = self.found
+        return found.current_version is None and found.base is not None and found.proposed is not None
 
     @property
     def review(self) -> Review | None:
@@ -111,7 +125,7 @@ class Pending:
     """Approvals, conflicts and intents without an outcome."""
 
     name: ClassVar[str] = "pending"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalLapsed, FileRead),
@@ -281,7 +295,14 @@ class Pending:
             proposed=event.proposed,
             regions=event.regions,
         )
-        self._conflicts[event.conflict] = msgspec.structs.replace(known, found=found, fits=event.fits)
+        moved = known.moved
+        if event.path is not None and event.path != found.path:
+            old = found.path
+            names = found.names if old in found.names else (*found.names, old)
+            found = msgspec.structs.replace(found, path=event.path, names=names)
+            moved = (*moved, Moved(old, event.moved_at))
+            self._open[event.conflict] = event.path
+        self._conflicts[event.conflict] = msgspec.structs.replace(known, found=found, fits=event.fits, moved=moved)
 
     def _review(self, recorded: Happened) -> None:
         event = recorded.event

@@ -18,6 +18,7 @@ from orchestrator.core.text.passages import Likeness, find_alike
 
 _NUMBERED = re.compile(r" *(\d+)\t")
 _MORE_CONTEXT = "Give the hunk more lines of context, or a heading that it stands below ('@@ def name')."
+_SOME_CONTEXT = "Give the hunk a line of context: one of the file's own, before or behind the new ones, led by a blank."
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -144,7 +145,7 @@ def _insertion(hunk: PatchHunk, index: int, base: Document) -> int:
         return end
     raise SearchAmbiguous(
         f"hunk {index + 1}{_stated(hunk)} only adds lines, and holds none that the file has: where they go is a guess.",
-        hint=_MORE_CONTEXT,
+        hint=_SOME_CONTEXT,
         details={"hunk": index, "lines": []},
     )
 
