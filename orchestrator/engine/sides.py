@@ -10,7 +10,7 @@ from orchestrator.core.conflicts.rebase import GapClashes, Side, assembled, gaps
 from orchestrator.core.decisions.patching import EMPTY
 from orchestrator.core.events.conflicts import ClashRegion, ConflictFound
 from orchestrator.core.ids import Digest
-from orchestrator.core.text.encoding import Document, edits_between, splice
+from orchestrator.core.text.encoding import Document, edits_between, splice, with_runs_of
 from orchestrator.engine.contents import Contents
 
 OURS, BASE, SEPARATOR, THEIRS = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
@@ -31,7 +31,8 @@ class Sides(msgspec.Struct, frozen=True):
 
     def current_with(self, lines: tuple[str, ...]) -> Document:
         """What the file holds, with these lines in place of its own; its encoding and line ends stay."""
-        return splice(self.current, edits_between(self.current, lines, self._ended()))
+        onto = with_runs_of(self.current, self.base, self.proposed)
+        return splice(onto, edits_between(self.current, lines, self._ended()))
 
     def gaps(self) -> tuple[tuple[str, ...], ...]:
         """What no choice may touch. Raises GapClashes."""
