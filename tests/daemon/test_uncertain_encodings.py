@@ -119,6 +119,34 @@ async def test_what_was_taken_out_comes_back_onto_later_work(daemon: RunningDaem
         assert (await person.journal_rebuild()).first_difference is None
 
 
+@pytest.mark.parametrize(
+    ("content", "codec", "why"),
+    [
+        pytest.param("key = 添加\n# 测试\n", "gb18030", "not certain", id="not certain"),
+        pytest.param("key = 日\n# Größe\n", "cp1252", "cannot hold", id="not in the encoding"),
+    ],
+)
+async def test_a_person_is_told_it_as_an_agent_is(daemon: RunningDaemon, content: str, codec: str, why: str) -> None:
+    file = daemon.workspace / "a.txt"
+    tail = content.splitlines(keepends=True)[1].encode(codec)
+    file.write_bytes(b"key = 1\n" + tail)
+    code = await daemon.make_approver()
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+        await alice.read_file("a.txt")
+        await bob.read_file("a.txt")
+        await alice.edit_file("a.txt", [Replacement(search="key = 1", replace="key = 2")])
+        late = await bob.edit_file("a.txt", [Replacement(search="key = 1", replace="key = 3")])
+        assert late.conflict is not None, late
+        with pytest.raises(RemoteError) as refused:
+            await person.resolve_conflict(late.conflict, "content", content=content, approver=code)
+        assert refused.value.code == "not_encodable"
+        assert why in str(refused.value)
+        assert file.read_bytes() == b"key = 2\n" + tail
+        settled = await person.resolve_conflict(late.conflict, "proposed", approver=code)
+        assert settled.status == "applied"
+    assert file.read_bytes() == b"key = 3\n" + tail
+
+
 async def test_a_file_that_is_saved_as_utf_8_takes_anything(daemon: RunningDaemon) -> None:
     file = daemon.workspace / "a.txt"
     file.write_bytes("key = 1\n# 测试\n".encode("gb18030"))

@@ -27,6 +27,7 @@ from orchestrator.core.text.charsets import (
     holds,
     legacy,
     marked,
+    named,
     runs_of,
     slightly_damaged,
 )
@@ -52,6 +53,10 @@ class NotEncodable(ValueError):
 
 class EncodingUncertain(NotEncodable):
     """The encoding is a guess for which little speaks, and the character may be written in another way in the file."""
+
+    def __init__(self, character: str, line: int, encoding: str) -> None:
+        super().__init__(character, line, encoding)
+        self.args = (f"line {line}: it is not certain that {encoding} is how the file writes {named(character)}",)
 
 
 class Document(msgspec.Struct, frozen=True, dict=True):
