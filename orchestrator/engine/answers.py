@@ -21,7 +21,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.settling import SettledRegion, SettleRule
-from orchestrator.core.text.encoding import Document, edits_between, splice
+from orchestrator.core.text.encoding import Document, edits_between, splice, with_runs_of
 from orchestrator.core.text.merge import merge_favouring_proposed
 from orchestrator.engine.diffs import Diffs, diff_text
 from orchestrator.engine.merges import MOST_TOLD, rules, told
@@ -197,7 +197,8 @@ class Answers:
         if base is None or current is None or proposed is None:
             return proposed
         lines = merge_favouring_proposed(base.lines, current.lines, proposed.lines)
-        return splice(current, edits_between(current, lines, proposed.final_newline))
+        onto = with_runs_of(current, base, proposed)
+        return splice(onto, edits_between(onto, lines, proposed.final_newline))
 
     async def document(self, digest: Digest | None) -> Document | None:
         """A kept content as text; None if it is absent, not kept, or no text."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
+import msgspec
+
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.conflicts import ConflictFound
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.projections.pending import Conflict
+from orchestrator.core.text.key_lines import Secret, key_lines
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.engine.attributing import Attributions, Author
 from orchestrator.engine.readsets import unseen_in_words
 from orchestrator.engine.services import Services
 from orchestrator.engine.sides import Sides, sides_of
-from orchestrator.ports.reviewing import Party, ReviewRegion, ReviewRequest
+from orchestrator.ports.reviewing import KeyLines, Party, ReviewRegion, ReviewRequest
 
 AROUND = 12
 """Lines before and after each place."""
@@ -96,14 +101,36 @@ def _why(found: ConflictFound) -> str:
 
 def _regions(sides: Sides) -> tuple[ReviewRegion, ...]:
     base, current, proposed = sides.base.lines, sides.current.lines, sides.proposed.lines
-    return tuple(
-        ReviewRegion(
-            number=number,
-            base=tuple(base[r.base_start : r.base_start + r.base_len]),
-            current=tuple(current[r.current_start : r.current_start + r.current_len]),
-            proposed=tuple(proposed[r.proposed_start : r.proposed_start + r.proposed_len]),
-            before=tuple(current[max(0, r.current_start - AROUND) : r.current_start]),
-            after=tuple(current[r.current_start + r.current_len :][:AROUND]),
+    in_base, in_current, in_proposed = (tuple(key_lines(lines)) for lines in (base, current, proposed))
+    regions: list[ReviewRegion] = []
+    for number, r in enumerate(sides.regions, 1):
+        start, end = r.current_start, r.current_start + r.current_len
+        before, after = slice(max(0, start - AROUND), start), slice(end, min(end + AROUND, len(current)))
+        of_base = slice(r.base_start, r.base_start + r.base_len)
+        of_proposed = slice(r.proposed_start, r.proposed_start + r.proposed_len)
+        keys = KeyLines(
+            before=_within(in_current, before),
+            base=_within(in_base, of_base),
+            current=_within(in_current, slice(start, end)),
+            proposed=_within(in_proposed, of_proposed),
+            after=_within(in_current, after),
         )
-        for number, r in enumerate(sides.regions, 1)
-    )
+        regions.append(
+            ReviewRegion(
+                number=number,
+                base=tuple(base[of_base]),
+                current=tuple(current[start:end]),
+                proposed=tuple(proposed[of_proposed]),
+                before=tuple(current[before]),
+                after=tuple(current[after]),
+                keys=keys,
+            )
+        )
+    return tuple(regions)
+
+
+def _within(found: tuple[Secret, ...], span: slice) -> tuple[Secret, ...]:
+    """Those that stand in these lines, counted from their first."""
+    first = bisect_left(found, span.start, key=lambda secret: secret.line)
+    last = bisect_left(found, span.stop, key=lambda secret: secret.line)
+    return tuple(msgspec.structs.replace(secret, line=secret.line - span.start) for secret in found[first:last])

@@ -8,6 +8,7 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.conflicts.rebase import GapClashes, Side
 from orchestrator.core.decisions.commands import Settle
+from orchestrator.core.decisions.patching import not_encodable
 from orchestrator.core.errors import CallerError, NothingToChange, NotPermitted, ParameterInvalid, VersionUnknown
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import ConflictFound, ConflictSettled
@@ -15,7 +16,7 @@ from orchestrator.core.events.reviews import ReviewRejected
 from orchestrator.core.ids import Digest, Seq, parse_seq, show
 from orchestrator.core.policy.routes import Route
 from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.text.encoding import encode, new_document, replace_text
+from orchestrator.core.text.encoding import NotEncodable, encode, new_document, replace_text
 from orchestrator.engine.answers import Answers, regions
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.briefing import Briefer
@@ -75,7 +76,10 @@ class Settler:
         if params.choice == "current":
             await self._settled(caller, call, conflict, params, change=None)
             return await self._answers.of_conflict(self._now(number))
-        chosen = await self._chosen(conflict, params)
+        try:
+            chosen = await self._chosen(conflict, params)
+        except NotEncodable as error:
+            raise not_encodable(error, conflict.found.path) from error
         if caller.agent_class == "review" and chosen is not None:
             await self._check(conflict, chosen)
         current = await self._seen(conflict, params)

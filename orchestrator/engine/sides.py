@@ -10,7 +10,7 @@ from orchestrator.core.conflicts.rebase import GapClashes, Side, assembled, gaps
 from orchestrator.core.decisions.patching import EMPTY
 from orchestrator.core.events.conflicts import ClashRegion, ConflictFound
 from orchestrator.core.ids import Digest
-from orchestrator.core.text.encoding import Document, edits_between, splice
+from orchestrator.core.text.encoding import Document, edits_between, splice, with_runs_of
 from orchestrator.engine.contents import Contents
 
 OURS, BASE, SEPARATOR, THEIRS = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
@@ -35,7 +35,8 @@ class Sides(msgspec.Struct, frozen=True):
         Where it holds nothing (it may have been deleted) they are as proposed.
         """
         like = self.current if self.current.lines else self.proposed
-        return splice(like, edits_between(like, lines, self._ended()))
+        onto = with_runs_of(like, self.base, self.current, self.proposed)
+        return splice(onto, edits_between(like, lines, self._ended()))
 
     def gaps(self) -> tuple[tuple[str, ...], ...]:
         """What no choice may touch. Raises GapClashes."""

@@ -8,6 +8,7 @@ import msgspec
 
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.text.key_lines import Secret
 
 Lines = tuple[str, ...]
 
@@ -20,6 +21,16 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class KeyLines(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines of private keys in one region, 0-based in each part: found in the whole texts, of which it is cut."""
+
+    before: tuple[Secret, ...] = ()
+    base: tuple[Secret, ...] = ()
+    current: tuple[Secret, ...] = ()
+    proposed: tuple[Secret, ...] = ()
+    after: tuple[Secret, ...] = ()
+
+
 class ReviewRegion(msgspec.Struct, frozen=True, kw_only=True):
     """One place that clashes, as each side has it, and the lines around it."""
 
@@ -29,6 +40,7 @@ class ReviewRegion(msgspec.Struct, frozen=True, kw_only=True):
     proposed: Lines
     before: Lines = ()
     after: Lines = ()
+    keys: KeyLines | None = None  # for hiding them; None in what a reviewer is sent
 
 
 class ReviewRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from orchestrator.core.errors import escaped
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.text.key_lines import Secret
 from orchestrator.core.text.redact import MarkerDamaged, Veil
 from orchestrator.ports.reviewing import (
+    KeyLines,
     Lines,
     Party,
     RegionText,
@@ -24,6 +29,8 @@ class VeiledRequest:
         self._veil = Veil(_texts(request))
         self.shown = msgspec.structs.replace(
             request,
+            path=WorkspacePath(self.clean(request.path)),
+            why=self.clean(request.why),
             regions=tuple(self._region(region) for region in request.regions),
             proposer=self._party(request.proposer),
             holders=tuple(self._party(holder) for holder in request.holders),
@@ -55,12 +62,17 @@ class VeiledRequest:
         return "\n".join(self._veil.hide(text.split("\n")))
 
     def _region(self, region: ReviewRegion) -> ReviewRegion:
-        """Each side between the lines around it: a key may begin before the region and end after it."""
+        """Each side between the lines around it: a key may begin before the region and end after it.
+
+        What began or ends beyond these lines is known from the whole texts, which `keys` are of.
+        """
         before, after = region.before, region.after
+        keys = region.keys or KeyLines()
         sides: list[Lines] = []
-        for side in (region.base, region.current, region.proposed):
-            hidden = self._veil.hide((*region.before, *side, *region.after))
+        for side, own in ((region.base, keys.base), (region.current, keys.current), (region.proposed, keys.proposed)):
             cut = len(region.before)
+            known = (*keys.before, *_moved(own, cut), *_moved(keys.after, cut + len(side)))
+            hidden = self._veil.hide((*region.before, *side, *region.after), known)
             before = _more_hidden(region.before, before, hidden[:cut])
             sides.append(hidden[cut : cut + len(side)])
             after = _more_hidden(region.after, after, hidden[cut + len(side) :])
@@ -70,7 +82,11 @@ class VeiledRequest:
         )
 
     def _party(self, party: Party) -> Party:
-        return Party(agent=party.agent, task=self.clean(party.task), reason=self.clean(party.reason))
+        return Party(agent=self.clean(party.agent), task=self.clean(party.task), reason=self.clean(party.reason))
+
+
+def _moved(keys: Iterable[Secret], down: int) -> tuple[Secret, ...]:
+    return tuple(msgspec.structs.replace(secret, line=secret.line + down) for secret in keys)
 
 
 def _more_hidden(plain: Lines, one: Lines, other: Lines) -> Lines:
@@ -80,7 +96,8 @@ def _more_hidden(plain: Lines, one: Lines, other: Lines) -> Lines:
 
 def _texts(request: ReviewRequest) -> list[str]:
     parties = (request.proposer, *request.holders)
-    texts = [text for party in parties for text in (party.task, party.reason)]
+    texts = [request.path, request.why]
+    texts += [text for party in parties for text in (party.agent, party.task, party.reason)]
     for region in request.regions:
         texts += [*region.before, *region.base, *region.current, *region.proposed, *region.after]
     return texts

@@ -275,7 +275,7 @@ class Settle(_One, frozen=True, kw_only=True):
             raise StaleBase(f"{self.path} has changed meanwhile", details={"path": self.path})
         if now != self.current:
             return self._onto(here)
-        like = before.encoding if before else None
+        like = before.told if before else None
         new = decode(self.chosen, like=like) if self.chosen is not None else patching.EMPTY
         binary = before is None or new is None
         part = Part(
@@ -295,7 +295,7 @@ class Settle(_One, frozen=True, kw_only=True):
             return Clash(path=self.path, base=self.current, base_version=here.version, proposed=self.chosen)
         if self.current not in here.contents:
             return Need((self.current,))
-        like = here.held.document.encoding if here.held.document else None
+        like = here.held.document.told if here.held.document else None
         old, new = decode(here.contents[self.current], like=like), decode(self.chosen, like=like)
         if old is None or new is None:
             return Clash(path=self.path, base=self.current, base_version=here.version, proposed=self.chosen)

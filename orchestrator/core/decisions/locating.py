@@ -60,7 +60,7 @@ def located(locate: Locate, facts: Facts) -> Place | Need:
         return Place(document=current, found=_found(locate, current, facts.path), on_current=True)
     if base.digest not in facts.contents:
         return Need((base.digest,))
-    old = decode(facts.contents[base.digest], like=current.encoding)
+    old = decode(facts.contents[base.digest], like=current.told)
     if old is None:
         raise BinaryFile(facts.path, f"its content at {show(base.version)} is not text")
     try:

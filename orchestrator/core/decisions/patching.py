@@ -36,6 +36,7 @@ from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import (
     Document,
     Edit,
+    EncodingUncertain,
     NotEncodable,
     decode,
     edits_between,
@@ -45,6 +46,7 @@ from orchestrator.core.text.encoding import (
     remembered,
     replace_text,
     splice,
+    with_runs_of,
 )
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.merge import Region
@@ -166,7 +168,11 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     current = held.document or decode(held.data)
     if current is None:
         return _clash(facts, new, ())
-    merged = combine(old, current, new, facts, held)
+    current = with_runs_of(current, old, new)
+    try:
+        merged = combine(old, current, new, facts, held)
+    except NotEncodable as error:
+        raise not_encodable(error, facts.path) from error
     if isinstance(merged, Need):
         return merged
     if isinstance(merged, Unsettled):
@@ -311,21 +317,35 @@ def line_hunks(before: Document, after: Document) -> tuple[LineHunk, ...]:
 
 
 def _encoding_of(held: Held) -> str | None:
-    return held.document.encoding if held.document else None
+    return held.document.told if held.document else None
 
 
 def _encoded(document: Document, path: WorkspacePath) -> bytes:
     try:
         return encode(document)
     except NotEncodable as error:
+        raise not_encodable(error, path) from error
+
+
+def not_encodable(error: NotEncodable, path: WorkspacePath) -> CharacterNotEncodable:
+    """The refusal of a text that the file's encoding cannot hold, or may hold in another way than it seems."""
+    if isinstance(error, EncodingUncertain):
+        refused = CharacterNotEncodable(
+            path,
+            f"line {error.line}: {named(error.character)} can't be written, for it is not certain that the "
+            f"file's encoding is {error.encoding}",
+            hint="Write it in ASCII, for example as an escape, or save the file as UTF-8 first.",
+        )
+        refused.details["certain"] = False
+    else:
         refused = CharacterNotEncodable(
             path,
             f"line {error.line}: its encoding, {error.encoding}, cannot hold {named(error.character)}",
             hint=f"Write that character another way in line {error.line}, for example as an escape.",
         )
-        refused.details |= {
-            "line": error.line,
-            "character": f"U+{ord(error.character):04X}",
-            "encoding": error.encoding,
-        }
-        raise refused from error
+    refused.details |= {
+        "line": error.line,
+        "character": f"U+{ord(error.character):04X}",
+        "encoding": error.encoding,
+    }
+    return refused

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import islice
-from typing import Final, Literal, get_args
+from typing import Final, Literal, assert_never, get_args
+
+from orchestrator.core.text import certainty
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1", "cp1252", "shift_jis", "gb18030"]
 """As callers see them. Both kinds of UTF-16 and `utf-8-sig` begin with a byte order mark; `shift_jis` is
@@ -34,6 +36,9 @@ MARKS: Final[Mapping[Encoding, bytes]] = {
     "utf-16-be": b"\xfe\xff",
 }
 
+DOUBT: Final = "?"
+"""After an encoding's name, as it is remembered: a guess for which little speaks."""
+
 SAMPLE_BYTES = 16_384
 """Of the bytes from the first that is not ASCII on, what a guess looks at."""
 SAMPLE_RUNS = 1_000
@@ -55,8 +60,18 @@ def marked(data: bytes) -> Encoding | None:
 
 
 def legacy(name: str | None) -> Legacy | None:
-    """The encoding of this name, if it is one that must be remembered."""
-    return next((encoding for encoding in LEGACY if encoding == name), None)
+    """The encoding of this name, if it is one that must be remembered; also of one in doubt."""
+    return next((encoding for encoding in LEGACY if name in (encoding, encoding + DOUBT)), None)
+
+
+def doubted(name: str | None) -> bool:
+    """Whether an encoding is remembered as one in doubt."""
+    return name is not None and name.endswith(DOUBT)
+
+
+def runs_of(line: str) -> list[str]:
+    """Its runs of characters that are not ASCII."""
+    return _RUN.findall(line)
 
 
 def holds(data: bytes, encoding: Encoding) -> str | None:
@@ -84,11 +99,13 @@ def slightly_damaged(body: bytes, *, most: int) -> bool:
 def guess(data: bytes) -> Legacy:
     """The likeliest encoding of bytes that are no UTF-8 and have no mark.
 
-    The same for the same bytes. The two-byte encodings must hold all of the bytes, look right in a
-    sample to charset-normalizer, and more right than Windows' Latin letters do; the rest is cp1252
-    where it has C1 bytes that this defines, else latin-1, which holds anything.
+    The same for the same bytes. Latin letters in Latin words are latin-1. Else the two-byte encodings must hold
+    all of the bytes, look right in a sample to charset-normalizer, and more right than Windows' Latin letters do;
+    the rest is cp1252 where it has C1 bytes that this defines, else latin-1, which holds anything.
     Cost: O(len(data)) in C for the former, bounded by SAMPLE_BYTES for the looking.
     """
+    if not _C1.search(data) and _all_latin(_sample(data)):
+        return "latin-1"
     wide = [encoding for encoding in LEGACY[2:] if _plausible(data, encoding)]
     likeliest = _likeliest(_sample(data), wide) if wide else None
     if likeliest is not None:
@@ -96,10 +113,31 @@ def guess(data: bytes) -> Legacy:
     return "cp1252" if _C1.search(data) and holds(data, "cp1252") is not None else "latin-1"
 
 
+def _all_latin(sample: bytes) -> bool:
+    evidence = certainty.latin(sample.decode("latin-1"))
+    return evidence.enough and not evidence.against
+
+
+def certain(data: bytes, encoding: Legacy) -> bool:
+    """Whether a guess may be relied on: enough of a sample speaks for it, and little against it."""
+    text = _sample(data).decode(CODECS[encoding], "ignore")
+    match encoding:
+        case "shift_jis":
+            return certainty.shift_jis(text).enough
+        case "gb18030":
+            return certainty.gb18030(text).enough
+        case "latin-1" | "cp1252":
+            return certainty.latin(text).enough
+        case _:
+            assert_never(encoding)
+
+
 def _plausible(data: bytes, encoding: Legacy) -> bool:
     """Whether all of it is text, and more than stray signs, such as a curly quote makes with the letter after it."""
     text = holds(data, encoding)
     if text is None or _ODD[encoding].search(text):
+        return False
+    if encoding == "shift_jis" and not certainty.double_bytes_speak(text):
         return False
     codec = CODECS[encoding]
     return any(

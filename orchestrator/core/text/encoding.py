@@ -17,13 +17,18 @@ import msgspec
 from orchestrator.core.text import bytelines
 from orchestrator.core.text.charsets import (
     CODECS,
+    DOUBT,
     LEGACY,
     MARKS,
     Encoding,
+    certain,
+    doubted,
     guess,
     holds,
     legacy,
     marked,
+    named,
+    runs_of,
     slightly_damaged,
 )
 from orchestrator.core.text.diff import diff
@@ -46,18 +51,33 @@ class NotEncodable(ValueError):
         self.character, self.line, self.encoding = character, line, encoding
 
 
+class EncodingUncertain(NotEncodable):
+    """The encoding is a guess for which little speaks, and the character may be written in another way in the file."""
+
+    def __init__(self, character: str, line: int, encoding: str) -> None:
+        super().__init__(character, line, encoding)
+        self.args = (f"line {line}: it is not certain that {encoding} is how the file writes {named(character)}",)
+
+
 class Document(msgspec.Struct, frozen=True, dict=True):
     """A text file: its lines, what ends each, and how they become bytes.
 
     `ends` is as long as `lines`; each is a newline, a carriage return, or both, and only the last
     may be empty. A line holds neither character. `kept` has, by 0-based line, the bytes of lines
-    that their text does not give again; nearly always none.
+    that their text does not give again; nearly always none. `runs`, where the encoding is in doubt, are the
+    runs of characters beyond ASCII that its bytes gave; no others can be written.
     """
 
     lines: tuple[str, ...]
     ends: tuple[str, ...]
     encoding: Encoding = "utf-8"
     kept: dict[int, bytes] = {}
+    runs: frozenset[str] | None = None
+
+    @property
+    def told(self) -> str:
+        """The encoding as `decode` may be told it of another version."""
+        return self.encoding if self.runs is None else self.encoding + DOUBT
 
     @property
     def text(self) -> str:
@@ -106,6 +126,7 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
     encoding in which we wrote these very bytes; strict UTF-8; `like`, that of an earlier version (if
     it is one that must be remembered), also where all is ASCII; UTF-8 with a few damages; a guess,
     which ends with latin-1.
+    A guess for which little speaks leaves the document in doubt, and so does an encoding that is told with one.
     Line ends are at the same bytes in every one of these. Cost: O(len(data)); of UTF-8 one strict decoding.
     """
     mark = marked(data)
@@ -114,19 +135,20 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
     if b"\0" in data[:SNIFFED_BYTES]:
         return None
     if (told := legacy(written)) is not None and holds(data, told) is not None:
-        return _document(data, told)
+        return _document(data, told, in_doubt=doubted(written))
     body = data.removeprefix(MARKS["utf-8-sig"])
     encoding: Encoding = mark or "utf-8"
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         if (told := legacy(like)) is not None and holds(data, told) is not None:
-            return _document(data, told)
+            return _document(data, told, in_doubt=doubted(like))
         if encoding == written or slightly_damaged(body, most=MOST_DAMAGES):
             return _with_kept(body, encoding)
-        return _document(data, guess(data))
+        guessed = guess(data)
+        return _document(data, guessed, in_doubt=not certain(data, guessed))
     if mark is None and (told := legacy(like)) is not None and data.isascii():
-        encoding = told
+        return _document(data, told, in_doubt=doubted(like))
     lines, ends = split(text)
     return Document(tuple(lines), tuple(ends), encoding)
 
@@ -134,8 +156,10 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
 def encode(doc: Document) -> bytes:
     """The document's bytes; of what `decode` gave, exactly the bytes that it was given.
 
-    Raises NotEncodable for the first character that the encoding lacks.
+    Raises NotEncodable for the first character that the encoding lacks, EncodingUncertain for one that a
+    document in doubt has not had before.
     """
+    _check_runs(doc)
     codec = CODECS[doc.encoding]
     if doc.kept:
         body = b"".join(_bytes(doc, codec))
@@ -148,9 +172,27 @@ def encode(doc: Document) -> bytes:
     return body if doc.encoding not in MARKS else MARKS[doc.encoding] + body
 
 
-def remembered(doc: Document | None) -> Encoding | None:
-    """The document's encoding, where the bytes alone do not say it for certain."""
-    return doc.encoding if doc is not None and (doc.encoding in LEGACY or doc.kept) else None
+def with_runs_of(doc: Document, *others: Document) -> Document:
+    """A document in doubt that may be given what stands in these, other versions of the same file."""
+    if doc.runs is None:
+        return doc
+    more = (other.runs for other in others if other.runs is not None and other.encoding == doc.encoding)
+    return msgspec.structs.replace(doc, runs=doc.runs.union(*more))
+
+
+def _check_runs(doc: Document) -> None:
+    if doc.runs is None:
+        return
+    for number, line in enumerate(doc.lines, 1):
+        for run in () if line.isascii() else runs_of(line):
+            if run not in doc.runs:
+                new = next((character for character in run if not any(character in old for old in doc.runs)), run[0])
+                raise EncodingUncertain(new, number, doc.encoding)
+
+
+def remembered(doc: Document | None) -> str | None:
+    """The document's encoding, as `decode` is told it, where the bytes alone do not say it for certain."""
+    return doc.told if doc is not None and (doc.encoding in LEGACY or doc.kept) else None
 
 
 def reads_back(doc: Document, data: bytes) -> bool:
@@ -160,7 +202,7 @@ def reads_back(doc: Document, data: bytes) -> bool:
     """
     if doc.encoding == "utf-8" and not doc.kept:
         return b"\0" not in data[:SNIFFED_BYTES] and marked(data) is None
-    return decode(data, written=doc.encoding) == doc
+    return decode(data, written=doc.told) == doc
 
 
 def _wide(body: bytes, encoding: Encoding, *, known: bool) -> Document | None:
@@ -173,13 +215,17 @@ def _wide(body: bytes, encoding: Encoding, *, known: bool) -> Document | None:
     return None if "\0" in text[:SNIFFED_BYTES] or (damaged and not known) else _with_kept(body, encoding)
 
 
-def _document(data: bytes, encoding: Encoding) -> Document:
+def _document(data: bytes, encoding: Encoding, *, in_doubt: bool = False) -> Document:
     """Text in an encoding that holds all of the bytes."""
     text = data.decode(CODECS[encoding])
     if encoding in ("shift_jis", "gb18030") and not bytelines.same(data, text, encoding):
-        return _with_kept(data, encoding)
-    lines, ends = split(text)
-    return Document(tuple(lines), tuple(ends), encoding)
+        doc = _with_kept(data, encoding)
+    else:
+        lines, ends = split(text)
+        doc = Document(tuple(lines), tuple(ends), encoding)
+    if not in_doubt:
+        return doc
+    return msgspec.structs.replace(doc, runs=frozenset(run for line in doc.lines for run in runs_of(line)))
 
 
 def _with_kept(body: bytes, encoding: Encoding) -> Document:
@@ -254,7 +300,7 @@ def replace_text(doc: Document, text: str) -> Document:
     lines, ends = split(text)
     if "\r" in text:
         kept = splice(doc, edits_between(doc, lines, True)).kept if doc.kept else {}
-        return Document(tuple(lines), tuple(ends), doc.encoding, bytelines.fitting(kept, ends, doc.encoding))
+        return Document(tuple(lines), tuple(ends), doc.encoding, bytelines.fitting(kept, ends, doc.encoding), doc.runs)
     final = not ends or ends[-1] != ""
     return splice(doc, edits_between(doc, lines, final))
 
@@ -337,4 +383,4 @@ def _closed(
         for at, (end, following) in enumerate(pairwise(ends)):
             if end == "\r" and following == "\n" and not lines[at + 1]:
                 ends[at] = "\r\n"
-    return Document(tuple(lines), tuple(ends), old.encoding, bytelines.fitting(kept, ends, old.encoding))
+    return Document(tuple(lines), tuple(ends), old.encoding, bytelines.fitting(kept, ends, old.encoding), old.runs)

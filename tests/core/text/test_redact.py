@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.core.text.key_lines import Secret
 from orchestrator.core.text.redact import MARKER, MarkerDamaged, Veil, secrets
 
 LONG = "".join(map("".join, zip(string.ascii_letters, "4907135682" * 6, strict=False))) * 2
@@ -42,6 +43,28 @@ TOKENS = [
     ("telegram-token", "123456789:AA" + LONG[:33]),
     ("age-key", "AGE-SECRET-KEY-1" + (UPPER * 2)[:58]),
     ("azure-key", "abc8Q~" + LONG[:34]),
+    ("slack-token", "xoxd-" + LONG[:30]),
+    ("hugging-face-token", "hf_" + LONG[:34]),
+    ("groq-key", "gsk_" + LONG[:52]),
+    ("xai-key", "xai-" + LONG[:80]),
+    ("perplexity-key", "pplx-" + LONG[:48]),
+    ("replicate-token", "r8_" + LONG[:37]),
+    ("docker-token", "dckr_pat_" + LONG[:27]),
+    ("figma-token", "figd_" + LONG[:40]),
+    ("linear-key", "lin_api_" + LONG[:40]),
+    ("notion-token", "ntn_" + LONG[:46]),
+    ("notion-token", "secret_" + LONG[:43]),
+    ("databricks-token", "dapi" + HEX[:32]),
+    ("supabase-key", "sbp_" + HEX[:40]),
+    ("planetscale-token", "pscale_tkn_" + LONG[:43]),
+    ("planetscale-token", "pscale_pw_" + LONG[:43]),
+    ("discord-token", "MT" + LONG[:22] + ".Gx1abc." + LONG[:38]),
+    ("mailgun-key", "key-" + HEX[:32]),
+    ("key-line", "MC4CAQAwBQYDK2VwBCIEI" + LONG[:43]),
+    ("key-line", "b3BlbnNzaC1rZXktdjEA" + LONG[:50]),
+    ("key-line", "MHcCAQEEI" + LONG[:55]),
+    ("key-line", "MIIEpAIBAAKCAQEA" + LONG[:48]),
+    ("key-line", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" + LONG[:32]),
 ]
 
 
@@ -61,12 +84,27 @@ def test_a_token_is_hidden_whole_and_nothing_else(kind: str, token: str, around:
         pytest.param('aws_secret_access_key = "{}"', LONG[:40], "aws-secret-key", id="aws secret"),
         pytest.param("AWS_SECRET_ACCESS_KEY={}", LONG[5:45], "aws-secret-key", id="aws secret in a .env"),
         pytest.param("AccountName=x;AccountKey={};End=y", LONG[:86] + "==", "azure-key", id="azure storage"),
+        pytest.param("SecretAccessKey: {}", LONG[3:43], "aws-secret-key", id="aws secret in YAML"),
+        pytest.param('"SecretAccessKey": "{}",', LONG[3:43], "aws-secret-key", id="aws secret in JSON"),
+        pytest.param('{{"aws_secret_access_key" : "{}"}}', LONG[:40], "aws-secret-key", id="aws secret in one object"),
+        pytest.param('put("AWS_SECRET_ACCESS_KEY", "{}")', LONG[:40], "aws-secret-key", id="aws secret in a call"),
+        pytest.param("<SecretAccessKey>{}</SecretAccessKey>", LONG[:40], "aws-secret-key", id="aws secret in XML"),
+        pytest.param('{{"kty": "OKP", "d":"{}", "x": "1"}}', LONG[:43], "json-web-key", id="a JWK's private part"),
+        pytest.param('  "dp": "{}",', LONG[:86], "json-web-key", id="another, on a line of its own"),
+        pytest.param("Authorization: Bearer {}", LONG[:30], "authorization", id="a header"),
+        pytest.param('"Authorization": "Basic {}"', LONG[:30] + "==", "authorization", id="a header in JSON"),
+        pytest.param("postgres://app:{}@db:5432/x", "hunter2;" + LONG[:40], "url-password", id="in a URL"),
+        pytest.param("TWILIO_AUTH_TOKEN={}", HEX[:32], "twilio-key", id="twilio's auth token"),
+        pytest.param("twilio(key='{}')", "SK" + HEX[:32], "twilio-key", id="twilio's API key"),
+        pytest.param("curl -u AC" + HEX[:32] + ":{} x", HEX[1:33], "twilio-key", id="twilio's pair"),
+        pytest.param("a=1&k={}&b=2", "sk%2Dant%2Dapi03%2D" + LONG[:60], "anthropic-key", id="percent form"),
+        pytest.param("next=%2Fx%3Fk%3D{}%26b", "ghp%5F" + LONG[:36], "github-token", id="percent form around it too"),
         pytest.param("https://x.blob/y?sv=1&sig={}&se=2", LONG[:44] + "%3D", "azure-key", id="azure sas"),
     ],
 )
 def test_of_a_setting_only_the_value_is_hidden(line: str, secret: str, kind: str) -> None:
-    (hidden,) = Veil().hide([line.format(secret)])
-    start, end = line.split("{}")
+    start, end = (part.replace("{{", "{").replace("}}", "}") for part in line.split("{}"))
+    (hidden,) = Veil().hide([start + secret + end])
     assert hidden.startswith(start)
     assert MARKER.search(hidden)[1] == kind  # type: ignore[index]
     assert hidden.endswith(end)
@@ -94,6 +132,45 @@ def test_of_a_setting_only_the_value_is_hidden(line: str, secret: str, kind: str
         pytest.param("-----BEGIN PUBLIC KEY-----", id="a public key"),
         pytest.param("# never commit -----BEGIN anything", id="words about keys"),
         pytest.param("[redacted:aws-access-key#1]", id="a marker"),
+        pytest.param("gsk_" + "shared_key_store_of_all_the_groups", id="words after gsk_"),
+        pytest.param("xai-" + LONG[:30], id="short after xai-"),
+        pytest.param("mpplx-" + LONG[:48], id="inside another word"),
+        pytest.param("r8_" + LONG[:36], id="r8_, one short"),
+        pytest.param("r8_" + LONG[:38], id="r8_, one long"),
+        pytest.param("dckr_pat_of_mine", id="a name of a docker token"),
+        pytest.param("figd_" + LONG[:20], id="figd_, short"),
+        pytest.param("lin_api_" + LONG[:20], id="lin_api_, short"),
+        pytest.param("secret_" + string.ascii_letters[:43], id="secret_ and letters alone"),
+        pytest.param("secret_" + LONG[:30], id="secret_, short"),
+        pytest.param("ntn_" + LONG[:20], id="ntn_, short"),
+        pytest.param("dapi" + HEX[:31], id="dapi, one short"),
+        pytest.param("sbp_" + HEX[:39], id="sbp_, one short"),
+        pytest.param("pscale_tkn_name", id="a name of a planetscale token"),
+        pytest.param("NotificationServiceFactory.create.withAllTheListenersOfTheWindow2", id="a call, as discord's"),
+        pytest.param("cache-key-" + HEX[:32], id="a cache key with a sum"),
+        pytest.param("key-" + HEX[:40], id="key- and a git hash"),
+        pytest.param("SK" + HEX[:32], id="twilio's form without its name"),
+        pytest.param("twilio==9.2.1 --hash=sha256:" + HEX, id="twilio in a lock file"),
+        pytest.param('"twilio": {"integrity": "sha512-' + LONG[:80] + '=="}', id="twilio in package-lock"),
+        pytest.param("SecretAccessKey: !Ref Secret", id="a template's reference"),
+        pytest.param("SecretAccessKey: ${AWS_SECRET_ACCESS_KEY}", id="a variable"),
+        pytest.param('<path d="' + "M10 20L30 40" * 9 + '"/>', id="an SVG path"),
+        pytest.param('{"d": "' + "M10,20L30.5,40" * 9 + '"}', id="an SVG path in JSON"),
+        pytest.param('{"id": "' + LONG[:43] + '"}', id="an id in JSON"),
+        pytest.param("Authorization: Bearer <your token here>", id="a placeholder in a header"),
+        pytest.param("Authorization: Bearer ${TOKEN_OF_SERVICE_1}", id="a variable in a header"),
+        pytest.param("Authorization: Bearer YOUR_API_TOKEN_GOES_HERE", id="words in a header"),
+        pytest.param("https://example.com:8080/a@b", id="a port and an at sign"),
+        pytest.param("https://{user}:{password}@example.com/", id="a template of a URL"),
+        pytest.param("https://%s:%s@example.com/", id="a format of a URL"),
+        pytest.param("https://user@example.com:443/x", id="a URL with a user alone"),
+        pytest.param("git@github.com:owner/repository-with-a-name.git", id="an ssh remote"),
+        pytest.param("MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA" + LONG[:20], id="a public key's first line"),
+        pytest.param("AAAAC3NzaC1lZDI1NTE5AAAAI" + LONG[:43], id="an ssh public key"),
+        pytest.param("sha512-" + LONG[:86] + "==", id="a sum in a lock file"),
+        pytest.param("integrity=sha384-" + LONG[:64], id="a page's integrity"),
+        pytest.param("!function(e,t){var n=e.d.p.q,r=t.MNO" + "(a,b,c)" * 9 + "}", id="minified code"),
+        pytest.param("https://h/?q=%20%2D%5F" + "%E6%97%A5" * 9, id="a percent form of words"),
     ],
 )
 def test_a_neighbour_is_left_alone(line: str) -> None:
@@ -128,8 +205,61 @@ def test_a_private_key_is_hidden_and_no_line_moves(lines: list[str], plain: set[
     assert veil.restore(hidden, allowed=hidden) == tuple(lines)
 
 
+HEAD, *_, END = PRIVATE
+SHAPES = {
+    "a list": "- {}",
+    "a quotation": "> {}",
+    "line numbers": "12: {}",
+    "added to a string": 'key += "{}\\n"',
+    "a call": 'pem.append(b"{}")',
+    "a shell": 'echo "{}" >> key.pem',
+    "XML": "<l>{}</l>",
+    "a table row": "| {} |",
+    "fields": "{};;",
+    "a constant": '    public const L = "{}";',
+    "a list in JavaScript": "  '{}\\n' +",
+    "YAML": "    {}",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("ended", [True, False], ids=["ended", "end out of sight"])
+def test_a_key_is_hidden_in_whatever_its_lines_are_wrapped(shape: str, ended: bool) -> None:
+    key = [HEAD, *BODY, "Zm9v+/==", *([END] if ended else [])]
+    lines = ["x = 1", *map(shape.format, key), "y = 2", "def main() -> None:"]
+    veil = Veil(lines)
+    hidden = veil.hide(lines)
+    assert not any(word in line for word in (*BODY, "Zm9v", "PRIVATE") for line in hidden)
+    assert (hidden[0], *hidden[-2:]) == (lines[0], *lines[-2:])
+    assert veil.restore(hidden, allowed=hidden) == tuple(lines)
+
+
+def test_a_key_that_lost_its_end_goes_on_over_headers_and_blank_lines() -> None:
+    lines = [HEAD, "Proc-Type: 4,ENCRYPTED", "DEK-Info: x", "", *BODY[:2], "", *BODY[2:], "", "", "", "", "", "plain"]
+    hidden = Veil(lines).hide(lines)
+    assert not any(body in line for body in BODY for line in hidden)
+    assert hidden[-1] == "plain"
+
+
+def test_after_a_mention_of_a_key_the_text_goes_on() -> None:
+    lines = [f'if text.startswith("{HEAD}"):', "    return load(text)", "", "def other() -> None:", "    pass"]
+    assert Veil(lines).hide(lines)[1:] == tuple(lines[1:])
+
+
+def test_lines_that_are_known_to_be_a_keys_are_hidden() -> None:
+    """A key of which the lines in sight do not tell that they are one."""
+    lines = ["- " + BODY[0][20:], "- Zm9v", "x"]
+    keys = [Secret(0, 0, len(lines[0]), "private-key"), Secret(1, 0, len(lines[1]), "private-key")]
+    assert secrets(lines) == ()
+    veil = Veil(lines)
+    hidden = veil.hide(lines, keys)
+    assert hidden == ("[redacted:private-key#1]", "[redacted:private-key#2]", "x")
+    assert veil.restore(hidden, allowed=hidden) == tuple(lines)
+
+
 def test_certificates_and_sums_are_nobodys_secret() -> None:
-    certificate = ["-----BEGIN CERTIFICATE-----", *BODY, "-----END CERTIFICATE-----"]
+    body = ["MIIDdzCCAl+gAwIBAgIE" + BODY[0][20:], *(LONG[n : n + 64] for n in range(5))]
+    certificate = ["-----BEGIN CERTIFICATE-----", *body, "-----END CERTIFICATE-----"]
     sums = [HEX[n:] + HEX[:n] for n in range(8)]
     assert secrets(certificate) == secrets(sums) == ()
 
@@ -208,6 +338,15 @@ def test_nothing_that_is_found_remains_and_all_comes_back(lines: list[str]) -> N
         "&sig=",
         "aws_secret_key=",
         "[redacted:",
+        "twilio",
+        "secret_",
+        '"d":"',
+        "a://",
+        "a://b:",
+        "Authorization: Bearer ",
+        "%2D",
+        "MTabc1",
+        "%",
     ],
 )
 def test_the_work_grows_with_the_text_and_no_faster(unit: str) -> None:
