@@ -56,10 +56,11 @@ def conflict(info: r.ConflictInfo) -> Iterator[str]:
     if info.review_diff is not None:
         yield f"  {info.reviewer} proposes:"
         yield from diff_lines(info.review_diff)
-        yield f"  Accept that: orchestrator conflicts resolve {info.conflict} --accept"
+        yield f"  Accept that: orchestrator conflicts resolve {info.conflict} --accept {info.reviews[-1].review}"
     yield (
         f"  Settle it: orchestrator conflicts resolve {info.conflict} --choose current|proposed, --edit, "
-        "--region 1=current,…, --reject --reason WHY, or --file FILE"
+        "--reject --reason WHY, or, made from what is shown here, "
+        f"--region 1=current,… or --file FILE, with --on {info.current_version or '@0'}"
     )
 
 
