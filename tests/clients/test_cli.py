@@ -181,7 +181,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
             "resolve_conflict",
             {"content": "née\n", "on": "@6"},
         ),
-        (["conflicts", "resolve", "@7", "--accept", "@8"], 1, "resolve_conflict", {"choice": "review", "review": "@8"}),
+        (["conflicts", "resolve", "@7", "--accept", "@8"], 0, "resolve_conflict", {"choice": "review", "review": "@8"}),
         (["approvals", "approve", "@6"], 0, "approve", {"approval": "@6", "approver": CODE}),
         (["agent", "add", "bot", "--class", "review"], 0, "agent_add", {"name": "bot", "class": "review"}),
         (["policy", "check", "new.txt"], 1, "policy_check", {"text": "née\n", "source": "new.txt"}),

@@ -206,6 +206,20 @@ async def test_proposed_does_not_replace_what_became_binary_unseen(base: Path) -
         assert b"line 2 bob" in q.text
 
 
+async def test_proposed_replaces_what_is_no_text_only_where_it_is_named(base: Path) -> None:
+    """It was no text already when the conflict was found."""
+    async with quarrel(base) as q:
+        await q.alice.write_file("a.txt", LINES, mode="create")
+        version = (await q.bob.read_file("a.txt")).version_id
+        (q.daemon.workspace / "a.txt").write_bytes(b"\x00\x01\x02binary")
+        late = await q.bob.write_file("a.txt", "bob\n", mode="truncate", base=version)
+        assert late.status == "conflict"
+        q.conflict = late.conflict or ""
+        assert await q.refused("proposed") == "on_required"
+        assert (await q.settle("proposed", on=(await one(q.person)).current_version)).status == "applied"
+        assert q.text == b"bob\n"
+
+
 async def test_where_nothing_stands_the_version_is_zero(base: Path) -> None:
     async with quarrel(base) as q:
         await q.begin(2)
