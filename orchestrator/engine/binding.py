@@ -127,6 +127,7 @@ class OnRequired(CallerError):
     """The choice does not say which version of the file it was made for, and could undo what came since."""
 
     code = "on_required"
+    hint = "Send `on` (--on @N) with the current version that list_conflicts told you when you looked."
 
     def __init__(self, conflict: Conflict, why: str) -> None:
         number = show(conflict.seq)
@@ -142,6 +143,7 @@ class ConflictMoved(CallerError):
     """The file, or the review, went on since the caller looked: the choice would mean something else."""
 
     code = "conflict_moved"
+    hint = "Look at the conflict again, and choose again."
 
     def __init__(self, conflict: Conflict, why: str) -> None:
         number = show(conflict.seq)
