@@ -67,7 +67,8 @@ def overlap(play: Play, seen: str) -> None:
     name = str(conflict["conflict"])
     shown = play.stage.person("conflicts", "show", name).answer
     both = str(shown["current"]).replace(hers, f"{hers}\n{his}")
-    arguments = ("conflicts", "resolve", name, "--file", "-", "--reason", "keep both")
+    seen = str(shown["current_version"])
+    arguments = ("conflicts", "resolve", name, "--file", "-", "--on", seen, "--reason", "keep both")
     settled = play.stage.person(*arguments, stdin=both).answer
     teller.change("a person", f"orchestrator conflicts resolve {name}", settled)
     known = play.bob.call("await_change", id=name).json

@@ -248,14 +248,26 @@ class ResolveConflict(Params, frozen=True, kw_only=True):
         Literal["current", "proposed", "content", "regions", "review"],
         Meta(description="Which side stands; or `content`; or a side for each region; or the reviewer's proposal."),
     ]
-    content: Annotated[str | None, Meta(description="With choice 'content': the whole file.")] = None
+    content: Annotated[
+        str | None,
+        Meta(description="With choice 'content': the whole file, made from version `on`."),
+    ] = None
     regions: Annotated[
         tuple[Literal["current", "proposed"], ...] | None,
-        Meta(description="With choice 'regions': a side for each region, in their order."),
+        Meta(description="With choice 'regions': a side for each region that version `on` showed, in their order."),
     ] = None
     on: Annotated[
         Version | None,
-        Meta(description="The version that a content was made for; newer changes elsewhere are kept."),
+        Meta(
+            description="The version that you looked at: `current_version` of list_conflicts, '@0' where it is null. "
+            "Required with 'content' and 'regions', and with 'proposed' where other lines clash now than when the "
+            "conflict was found, or the whole file would be replaced. A content is carried onto newer changes; "
+            "any other choice is refused (`conflict_moved`) if other lines clash by now."
+        ),
+    ] = None
+    review: Annotated[
+        Version | None,
+        Meta(description="Required with choice 'review': '@N' of the review whose proposal you looked at."),
     ] = None
     reason: Reason = ""
     request_id: RequestId = None

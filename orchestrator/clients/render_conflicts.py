@@ -63,10 +63,11 @@ def conflict(info: r.ConflictInfo) -> Iterator[str]:
         yield from diff_lines(info.review_diff)
         if info.review_diff_truncated:
             yield "  (the diff goes on)"
-        yield f"  Accept that: orchestrator conflicts resolve {info.conflict} --accept"
+        yield f"  Accept that: orchestrator conflicts resolve {info.conflict} --accept {info.reviews[-1].review}"
     yield (
         f"  Settle it: orchestrator conflicts resolve {info.conflict} --choose current|proposed, --edit, "
-        "--region 1=current,…, --reject --reason WHY, or --file FILE"
+        "--reject --reason WHY, or, made from what is shown here, "
+        f"--region 1=current,… or --file FILE, with --on {info.current_version or '@0'}"
     )
 
 

@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.conflicts.rebase import GapClashes, Side
 from orchestrator.core.decisions.commands import Settle
 from orchestrator.core.decisions.patching import not_encodable
-from orchestrator.core.errors import CallerError, NothingToChange, NotPermitted, ParameterInvalid, VersionUnknown
+from orchestrator.core.errors import (
+    CallerError,
+    NothingToChange,
+    NotPermitted,
+    ParameterInvalid,
+    StaleBase,
+    VersionUnknown,
+)
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import ConflictFound, ConflictSettled
 from orchestrator.core.events.reviews import ReviewRejected
-from orchestrator.core.ids import Digest, Seq, parse_seq, show
+from orchestrator.core.ids import Seq, parse_seq, show
 from orchestrator.core.policy.routes import Route
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.encoding import NotEncodable, encode, new_document, replace_text
 from orchestrator.engine.answers import Answers, regions
 from orchestrator.engine.approver import ApproverGate
+from orchestrator.engine.binding import Binder, ConflictMoved, whole
 from orchestrator.engine.briefing import Briefer
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changing import Changer
 from orchestrator.engine.conflict_pages import ConflictPages
 from orchestrator.engine.diffs import diff_text
+from orchestrator.engine.judges import may_judge
 from orchestrator.engine.proposals import Proposals, ProposalUnfit
 from orchestrator.engine.rebasing import Rebaser
 from orchestrator.engine.services import Services
@@ -49,16 +60,18 @@ class Settler:
         self._s, self._changer, self._answers, self._gate = services, changer, answers, gate
         self._proposals, self._briefer, self._route = proposals, briefer, route
         self._rebaser, self._pages = rebaser, ConflictPages(services, rebaser, self._info)
+        self._binder = Binder(services)
 
     async def list_conflicts(self, caller: Caller, call: Call, params: p.ListConflicts) -> r.Conflicts:
         return await self._pages.page(caller, params)
 
     async def resolve_conflict(self, caller: Caller, call: Call, params: p.ResolveConflict) -> r.ChangeAnswer:
-        if caller.agent_class not in ("person", "review"):
+        agent = caller.agent_class != "person"
+        if agent and caller.agent_class != "review":
             raise NotPermitted(
                 "conflicts are settled by reviewers and people", hint="Send your change again, or await_change."
             )
-        if caller.agent_class != "review":
+        if not agent:
             await self._gate.check(params.approver)
         number = parse_seq(params.conflict, parameter="conflict")
         conflict = self._s.state.pending.conflict(number)
@@ -69,39 +82,41 @@ class Settler:
             conflict = self._now(number)
         if conflict.state != "open":
             raise ConflictClosed(f"{show(number)} is {conflict.state} already", details={"conflict": show(number)})
+        if agent:
+            may_judge(self._s, caller, conflict, params.choice)
         if params.choice == "content" and params.content is None:
             raise ParameterInvalid("content", "is required with choice 'content'")
         if params.choice == "review":
-            return await self._accepted(caller, conflict)
+            return await self._accepted(caller, conflict, params)
+        if params.choice != "content":
+            await self._binder.same(conflict, params)
         if params.choice == "current":
             await self._settled(caller, call, conflict, params, change=None)
             return await self._answers.of_conflict(self._now(number))
         try:
-            chosen = await self._chosen(conflict, params)
+            command = msgspec.structs.replace(await self._command(conflict, params), reviews=agent)
         except NotEncodable as error:
             raise not_encodable(error, conflict.found.path) from error
-        if caller.agent_class == "review" and chosen is not None:
-            await self._check(conflict, chosen)
-        current = await self._seen(conflict, params)
-        command = Settle(path=conflict.found.path, current=current, chosen=chosen)
-        wanted = Wanted(
-            caller=caller, call=call, reason=params.reason, settles=number, vouched=caller.agent_class == "person"
-        )
+        if agent and command.chosen is not None:
+            await self._check(conflict, command.chosen)
+        wanted = Wanted(caller=caller, call=call, reason=params.reason, settles=number, vouched=not agent)
         try:
             answer = await self._changer.change(command, wanted)
         except NothingToChange:
             await self._settled(caller, call, conflict, params, change=None)
             return await self._answers.of_conflict(self._now(number))
+        except StaleBase as error:
+            raise ConflictMoved(conflict, f"{conflict.found.path} has changed meanwhile") from error
         if answer.status == "applied" and answer.change is not None:
             await self._settled(caller, call, conflict, params, change=parse_seq(answer.change))
         return self._pages.revived(conflict, answer)
 
-    async def _accepted(self, caller: Caller, conflict: Conflict) -> r.ChangeAnswer:
+    async def _accepted(self, caller: Caller, conflict: Conflict, params: p.ResolveConflict) -> r.ChangeAnswer:
         """A person says yes to what a reviewer proposes."""
-        review = conflict.review
         if caller.agent_class == "review":
             raise NotPermitted("a person accepts what a reviewer proposes")
-        if review is None or review.state != "answered":
+        review = self._binder.review(conflict, params)
+        if review is None:
             raise NoProposal(f"no reviewer proposes anything for {show(conflict.seq)}")
         try:
             answer = await self._proposals.accept(conflict, review, by=caller.agent, vouched=True)
@@ -116,31 +131,28 @@ class Settler:
         except ProposalUnfit as error:
             raise ProposalRefused(error.message, details={"why": error.code}) from error
 
-    async def _seen(self, conflict: Conflict, params: p.ResolveConflict) -> Digest | None:
-        """The content that the choice was made for."""
+    async def _command(self, conflict: Conflict, params: p.ResolveConflict) -> Settle:
+        """What was chosen, in place of what it was chosen for."""
         found = conflict.found
-        if params.on is None:
-            return found.current
-        version = parse_seq(params.on, parameter="on")
-        row = await self._s.journal.version_at(found.path, version)
-        if row is None or not row.present:
-            raise ParameterInvalid("on", f"{found.path} has no version {show(version)}")
-        return row.digest
-
-    async def _chosen(self, conflict: Conflict, params: p.ResolveConflict) -> bytes | None:
-        found = conflict.found
-        if params.choice == "proposed":
-            if found.proposed is None:
-                return None
-            merged = await self._answers.proposed(conflict)
-            if merged is not None:
-                return encode(merged)
-            return await self._s.contents.need(found.proposed, f"what {show(conflict.seq)} proposes")
+        if params.choice == "content":
+            content, seen = params.content or "", await self._binder.seen(conflict, params)
+            document = await self._answers.document(seen)
+            chosen = encode(replace_text(document, content) if document else new_document(content))
+            return Settle(path=found.path, current=seen, chosen=chosen)
         if params.choice == "regions":
-            return await self._by_region(conflict, params)
-        content = params.content or ""
-        current = await self._answers.document(found.current)
-        return encode(replace_text(current, content) if current else new_document(content))
+            return Settle(path=found.path, current=found.current, chosen=await self._by_region(conflict, params))
+        strict = whole(found, await sides_of(self._s.contents, found))
+        chosen_side = await self._proposed(conflict)
+        return Settle(path=found.path, current=found.current, chosen=chosen_side, strict=strict)
+
+    async def _proposed(self, conflict: Conflict) -> bytes | None:
+        proposed = conflict.found.proposed
+        if proposed is None:
+            return None
+        merged = await self._answers.proposed(conflict)
+        if merged is not None:
+            return encode(merged)
+        return await self._s.contents.need(proposed, f"what {show(conflict.seq)} proposes")
 
     async def _by_region(self, conflict: Conflict, params: p.ResolveConflict) -> bytes:
         """A side for each region. Raises ParameterInvalid."""

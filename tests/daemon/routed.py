@@ -83,6 +83,13 @@ async def one(person: FileAccess) -> ConflictInfo:
     return info
 
 
+async def answered(person: FileAccess) -> str:
+    """The name of the review whose proposal is shown."""
+    info = await one(person)
+    assert info.state == "answered", info
+    return info.reviews[-1].review
+
+
 async def final(bob: FileAccess, conflict: str) -> ChangeAnswer:
     answer = await bob.await_change(conflict, timeout_s=PATIENCE_S)
     assert answer.status != "still_waiting", answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,14 @@ def run(daemon: RunningDaemon, *args: str, editor: str = "", code: str = "") -> 
     return done.returncode, done.stdout + done.stderr
 
 
+def shown(daemon: RunningDaemon, number: str) -> str:
+    """The version that a person looks at now, as the command line tells it."""
+    ended, said = run(daemon, "show", number)
+    assert ended == 0
+    (version,) = re.findall(r"with --on (@[0-9]+)$", said, re.MULTILINE)
+    return str(version)
+
+
 def editor(base: Path, script: str) -> str:
     """A program that edits as a person would; the file is its first argument."""
     place = base / "editor.py"
@@ -79,7 +88,7 @@ BOTH = "one\ntwo, alice\ntwo\ntwo, bob\nthree\nfour\nfive, alice\nfive\nfive, bo
         pytest.param(("--choose", "proposed"), "", 0, "two, bob|five, bob", id="proposed"),
         pytest.param(("--reject", "--reason", "not now"), "", 0, "", id="reject"),
         pytest.param(("--reject",), "", 2, "", id="reject without a reason"),
-        pytest.param(("--accept",), "", 1, "", id="no proposal to accept"),
+        pytest.param(("--accept", "@1"), "", 1, "", id="no proposal to accept"),
         pytest.param(("--edit", "--reject", "--reason", "x"), "", 2, "", id="two ways"),
         pytest.param(("--edit",), TAKE_BOTH, 0, BOTH, id="edit"),
         pytest.param(("--edit",), "", 1, "", id="edit, unchanged"),
@@ -92,7 +101,8 @@ async def test_resolve(
 ) -> None:
     code = await daemon.make_approver()
     number = await two_regions(daemon)
-    ended, said = run(daemon, "resolve", number, *args, editor=editor(base, script), code=code)
+    on = ("--on", shown(daemon, number)) if "--region" in args else ()
+    ended, said = run(daemon, "resolve", number, *args, *on, editor=editor(base, script), code=code)
     assert ended == exit_code, said
     held = (daemon.workspace / "a.txt").read_text()
     if "|" in content:

@@ -345,7 +345,14 @@ async def test_a_person_settles_a_conflict(
         assert code(refused) == "not_permitted"
         listed = (await person.list_conflicts()).conflicts
         assert [item.conflict for item in listed] == [clash.conflict]
-        settled = await person.resolve_conflict(clash.conflict or "", choice, content=content, approver=code_)  # type: ignore[arg-type]
+        on = listed[0].current_version if content is not None else None
+        settled = await person.resolve_conflict(
+            clash.conflict or "",
+            choice,  # type: ignore[arg-type]
+            content=content,
+            on=on,
+            approver=code_,
+        )
         assert settled.status == status
         assert (daemon.workspace / "a.txt").read_text() == expected
         assert (await bob.await_change(clash.conflict or "")).status == status

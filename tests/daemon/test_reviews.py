@@ -10,7 +10,7 @@ import pytest
 from anyio import to_thread
 
 from orchestrator.clients.python import RemoteError, Replacement
-from tests.daemon.routed import BOTH, SETTLED, START, Reviewed, clash, final, follow, one, reviewed, route
+from tests.daemon.routed import BOTH, SETTLED, START, Reviewed, answered, clash, final, follow, one, reviewed, route
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +42,7 @@ async def test_a_person_accepts_what_a_reviewer_proposes(base: Path) -> None:
             info = await one(person)
             assert (info.state, info.reviewer, info.route) == ("answered", "quick", "route 1")
             assert "+two, alice and bob" in (info.review_diff or "")
-            settled = await person.resolve_conflict(number, "review", approver=code)
+            settled = await person.resolve_conflict(number, "review", review=await answered(person), approver=code)
             assert settled.status == "applied"
             assert (daemon.workspace / "a.txt").read_text() == SETTLED
             blamed = (await person.blame("a.txt", start=2, end=2)).ranges[0]
@@ -210,7 +210,9 @@ async def test_an_answer_outlives_the_daemon_that_took_it(base: Path, accept: st
     async with daemon.client("bob") as bob, daemon.client() as person:
         if accept == "person":
             assert (await one(person)).state == "answered"
-            assert (await person.resolve_conflict(number, "review", approver=code)).status == "applied"
+            assert (
+                await person.resolve_conflict(number, "review", review=await answered(person), approver=code)
+            ).status == "applied"
         assert (await final(bob, number)).status == "applied"
         assert (daemon.workspace / "a.txt").read_text() == SETTLED
         assert len(await follow(person, "review_requested")) == 1
@@ -270,13 +272,14 @@ async def test_a_reviewer_that_calls_by_itself_is_held_to_the_regions(
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             number = await clash(alice, bob)
             token = (await person.agent_add("rev", agent_class="review", approver=code)).token
+            seen = (await one(person)).current_version
             async with daemon.client("rev", token=token) as rev:
                 if refused is None:
-                    assert (await rev.resolve_conflict(number, "content", content=content)).status == "applied"
+                    assert (await rev.resolve_conflict(number, "content", content=content, on=seen)).status == "applied"
                     assert (daemon.workspace / "a.txt").read_text() == SETTLED
                     return
                 with pytest.raises(RemoteError) as error:
-                    await rev.resolve_conflict(number, "content", content=content)
+                    await rev.resolve_conflict(number, "content", content=content, on=seen)
                 assert (error.value.code, error.value.details["why"]) == ("proposal_refused", refused)
             assert (daemon.workspace / "a.txt").read_text() == START.replace("two", "two, alice")
 
@@ -301,6 +304,6 @@ async def test_a_path_that_asks_for_its_agent_is_accepted_by_a_person(base: Path
             await follow(person, "review_answered")
             assert (await one(person)).state == "answered"
             assert (daemon.workspace / "a.txt").read_text() == START.replace("two", "two, alice")
-            settled = await person.resolve_conflict(number, "review", approver=code)
+            settled = await person.resolve_conflict(number, "review", review=await answered(person), approver=code)
             assert settled.status == "applied"
             assert [item["by"].split(":")[0] for item in await follow(person, "review_accepted")] == ["person"]

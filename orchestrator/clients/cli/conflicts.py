@@ -17,6 +17,9 @@ from orchestrator.clients.connection import RemoteError
 from orchestrator.core.errors import CallerError
 
 _MARKER = re.compile(r"^(<{7}|\|{7}|>{7})( |$)", re.MULTILINE)
+ABSENT = "@0"
+"""As a version: nothing stands there."""
+
 _REGION = re.compile(r"([1-9][0-9]*)=(current|proposed)\Z")
 
 MOST_TOKENS = 10_000_000
@@ -73,11 +76,16 @@ def conflicts_show(settings: Settings, conflict: str) -> int:
 @conflicts.command("resolve")
 @click.argument("conflict", metavar="@N")
 @click.option("--choose", type=click.Choice(["current", "proposed"]), help="The side that stands.")
-@click.option("--accept", is_flag=True, help="What the reviewer proposes.")
+@click.option("--accept", "review", metavar="@N", help="What the reviewer proposes, in the review that `show` names.")
 @click.option("--edit", is_flag=True, help="Edit the file with its markers in $EDITOR.")
 @click.option("--region", "regions", metavar="N=SIDE,…", help="A side for each region, as 1=current,2=proposed.")
 @click.option("--reject", is_flag=True, help="The change shall not be; say why with --reason.")
-@click.option("--file", metavar="FILE|-", help="Another content, whole.")
+@click.option("--file", metavar="FILE|-", help="Another content, whole; with --on.")
+@click.option(
+    "--on",
+    metavar="@N",
+    help="The version that you looked at, which `show` names as current ('@0': none); --region and --file need it.",
+)
 @click.option("--reason", default="", help="Why, for the agent and those who read the history.")
 @shared
 @click.pass_obj
@@ -85,23 +93,26 @@ def conflicts_resolve(
     settings: Settings,
     conflict: str,
     choose: Side | None,
-    accept: bool,
+    review: str | None,
     edit: bool,
     regions: str | None,
     reject: bool,
     file: str | None,
+    on: str | None,
     reason: str,
 ) -> int:
     """Settle a conflict, in one of these ways."""
-    if sum((choose is not None, accept, edit, regions is not None, reject, file is not None)) != 1:
+    if sum((choose is not None, review is not None, edit, regions is not None, reject, file is not None)) != 1:
         usage("give one of --choose, --accept, --edit, --region, --reject and --file")
     if reject and not reason:
         usage("--reject needs a --reason: the agent reads it")
-    content, on, sides = None, None, None
+    if on is not None and (edit or review is not None):
+        usage("--edit and --accept know what you look at: leave --on out")
+    content, sides = None, None
     choice: Literal["current", "proposed", "content", "regions", "review"] = "content"
     if choose is not None:
         choice = choose
-    elif accept:
+    elif review is not None:
         choice = "review"
     elif reject:
         choice = "current"
@@ -111,13 +122,14 @@ def conflicts_resolve(
         content = text_of(file)
     else:
         found = _find(settings, conflict)
-        content, on = _edited(found), found.current_version
+        content, on = _edited(found), found.current_version or ABSENT
     params = p.ResolveConflict(
         conflict=conflict,
         choice=choice,
         content=content,
         regions=sides,
         on=on,
+        review=review,
         reason=reason,
         approver=settings.approver(),
     )

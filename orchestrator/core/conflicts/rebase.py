@@ -130,10 +130,16 @@ def same_clash(
 ) -> bool:
     """Whether only the place of the regions moved: each holds the current and proposed lines that it held.
 
-    `…_texts` are (current, proposed).
+    `…_texts` are (current, proposed). While the proposed text is the same one, each region also stands at the
+    same of its lines: regions may hold equal lines, and one may have come where another went.
     """
-    return len(old) == len(new) and all(
-        _held(one, old_texts) == _held(other, new_texts) for one, other in zip(old, new, strict=True)
+    if len(old) != len(new) or any(
+        _held(one, old_texts) != _held(other, new_texts) for one, other in zip(old, new, strict=True)
+    ):
+        return False
+    return tuple(old_texts[1]) != tuple(new_texts[1]) or all(
+        (one.base_start, one.base_len, one.proposed_start) == (other.base_start, other.base_len, other.proposed_start)
+        for one, other in zip(old, new, strict=True)
     )
 
 

@@ -258,11 +258,13 @@ class Settle(_One, frozen=True, kw_only=True):
     current: Digest | None  # what the file held when they chose
     chosen: bytes | None  # None: nothing shall stand there
     strict: bool = False  # made for exactly that content: to be made again where the file moved on
+    reviews: bool = False  # an agent chose, so that policy must let it review here
     base_rule: Rule = "none"
     reads: bool = False
 
     def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
-        return (Wish("write" if self.chosen is not None else "delete", self.path),)
+        carried = Wish("write" if self.chosen is not None else "delete", self.path)
+        return (Wish("review", self.path), carried) if self.reviews else (carried,)
 
     def decide(self, facts: AllFacts) -> Outcome:
         here = facts[self.path]

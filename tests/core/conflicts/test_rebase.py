@@ -79,5 +79,17 @@ def test_a_clash_that_only_moved_is_the_same() -> None:
     assert not same_clash(before.regions, (CURRENT, PROPOSED), changed.regions, (other, PROPOSED))
 
 
+@pytest.mark.parametrize(
+    ("base", "before", "after", "proposed"),
+    [
+        pytest.param("xbxdx", "abade", "abada", "cbcdc", id="the last holds another line"),
+        pytest.param("xbxdx", "abadx", "xbada", "cbcdc", id="equal lines, elsewhere"),
+    ],
+)
+def test_a_clash_at_another_place_is_another(base: str, before: str, after: str, proposed: str) -> None:
+    old, new = (rebased(tuple(base), tuple(current), tuple(proposed)) for current in (before, after))
+    assert not same_clash(old.regions, (tuple(before), tuple(proposed)), new.regions, (tuple(after), tuple(proposed)))
+
+
 def test_a_clash_dissolves_when_the_file_comes_back() -> None:
     assert rebased(BASE, BASE, PROPOSED).lines == PROPOSED
