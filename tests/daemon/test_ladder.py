@@ -57,7 +57,7 @@ async def test_a_misquoted_edit_lands_by_likeness_and_says_so(daemon: RunningDae
         await alice.read_file("shop.py")
     assert (answer.status, answer.rung) == ("applied", "fuzzy")
     assert answer.score is not None
-    assert 0.8 < answer.score < 1
+    assert 0.9 <= answer.score < 1
     assert landed(answer) == (Lines(start=9, end=9),)
     assert "likeness" in answer.message
     assert answer.diff is not None
@@ -82,7 +82,7 @@ async def test_the_call_may_forbid_likeness(daemon: RunningDaemon) -> None:
 HUNK = """\
 @@ -8,3 +8,4 @@
    def order(self, item, count):
-     price = self.price(items)
+     price = self.price(item);
 +    check(count)
      self.stock.take(item, count)
 """
@@ -99,7 +99,7 @@ async def test_a_misquoted_hunk_lands_by_likeness_and_says_so(daemon: RunningDae
         answer = await alice.apply_patch(patch)
     assert (answer.status, answer.rung) == ("applied", "fuzzy")
     assert answer.score is not None
-    assert 0.8 < answer.score < 1
+    assert 0.9 <= answer.score < 1
     assert landed(answer) == (Lines(start=10, end=10),)
     written = (daemon.workspace / "shop.py").read_text()
     assert written == SHOP.replace("(item)\n        self", "(item)\n        check(count)\n        self")
