@@ -24,7 +24,8 @@ DECISIVE: Final = frozenset(
     "no not never without none nor neither cannot nothing nobody nowhere hardly unless except only but "
     "must may might shall should can could will would and or if when while until before after above below over under "
     "to from into onto in out on off up down with by all any every each some both either more less fewer most least "
-    "first last next previous left right true false yes old new one two three four five six seven eight nine ten".split()
+    "first last next previous left right true false yes old new "
+    "one two three four five six seven eight nine ten".split()
 )
 """Words that turn a sentence round, or say which of two is meant."""
 
