@@ -24,7 +24,7 @@ _CLOSED = re.compile(r"\s*(?:\*/|-->|\"\"\"|''')\s*$")
 _DIRECTIVE = re.compile(
     r"\s*(?:[@:!]|(?:include|define|undef|if|ifdef|ifndef|elif|else|endif|pragma|error|line)\b(?!.*\b(?:the|a|an|is|are)\b))"
 )
-_CODE = re.compile(r"[=<>{}\[\];|&$\\^~%]|\w\(|\*/|-->")
+_CODE = re.compile(r"[=<>{}\[\]|&$\\^~%]|\w\(|\*/|-->")
 _TRAILING = re.compile(r"(?:#|//|--|/\*)(?=\s)")
 _ELIDED = re.compile(r"\.\.\.|\u2026")
 _WORD = re.compile(r"\w")
