@@ -417,15 +417,13 @@ def _misquoted() -> Iterator[Case]:
     yield lands(
         "misquoted: begin patch below its heading",
         SHOP,
-        f"{BEGIN}*** Update File: a.txt\n@@ def order(self, item, count):\n      {price}"
-        f"-{take}+{taken}{END}",
+        f"{BEGIN}*** Update File: a.txt\n@@ def order(self, item, count):\n      {price}-{take}+{taken}{END}",
         SHOP.replace(take, taken),
     )
     yield refused(
         "misquoted: below another heading",
         SHOP,
-        f"{BEGIN}*** Update File: a.txt\n@@ def offer(self, item, count):\n      {price}"
-        f"-{take}+{taken}{END}",
+        f"{BEGIN}*** Update File: a.txt\n@@ def offer(self, item, count):\n      {price}-{take}+{taken}{END}",
         NOT_FOUND,
     )
     yield refused(
