@@ -86,6 +86,7 @@ OPERATIONS: tuple[Operation, ...] = (
             e.SearchAmbiguous,
             e.SymbolNotFound,
             e.SymbolAmbiguous,
+            e.SymbolExists,
             e.ChangesOverlap,
             e.NothingToChange,
         ),

@@ -440,6 +440,13 @@ class SymbolAmbiguous(SearchAmbiguous):
     hint = "Name it in full ('Class.method'); if that is one name several times, send {search, replace}."
 
 
+class SymbolExists(CallerError):
+    """A symbol's new content defines another name, which the file has already beside it."""
+
+    code = "symbol_exists"
+    hint = "Send only the lines of that symbol, under a name that is free; change the other by a change of its own."
+
+
 class ChangesOverlap(CallerError):
     """Two changes of one batch touch the same lines."""
 

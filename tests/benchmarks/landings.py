@@ -13,6 +13,7 @@ from tests.benchmarks.measuring import Row, Samples, Target, in_turns, plain
 from tests.benchmarks.setting import Rows, Setting
 
 AT, LENGTH = 12_000, 12
+CURLED = str.maketrans({"'": "\u2019", '"': "\u201d"})
 
 
 async def rows(setting: Setting) -> Rows:
@@ -44,7 +45,7 @@ def quoted(lines: tuple[str, ...]) -> dict[str, str]:
     text = "\n".join(lines) + "\n"
     return {
         "blanks": "".join(f"\t{line.strip()}\n" for line in lines),
-        "a letter": text.replace(lines[longest], lines[longest].replace("e", "ee", 1)),
+        "curled quotes, and a semicolon more": text.replace(lines[longest], f"{lines[longest]} ;").translate(CURLED),
         "a line left out": "".join(f"{line}\n" for line in (*lines[:2], *lines[3:])),
         "a blank line more": "".join(f"{line}\n" for line in (*lines[:2], "", *lines[2:])),
     }

@@ -394,12 +394,19 @@ class Shop:
 
 def _misquoted() -> Iterator[Case]:
     """Hunks that stand in the file only nearly as they are quoted."""
+    price = "price = self.price( item );\n"
     take, taken = "        self.stock.take(item, count)\n", "        self.stock.take(item, count, now=True)\n"
     yield lands(
-        "misquoted: a word of the context",
+        "misquoted: blanks and a semicolon in the context",
+        SHOP,
+        f"{HEAD}@@ @@\n         {price}-{take}+{taken}         return price * count\n",
+        SHOP.replace(take, taken),
+    )
+    yield refused(
+        "misquoted: a name of the context",
         SHOP,
         f"{HEAD}@@ @@\n         cost = self.price(item)\n-{take}+{taken}         return price * count\n",
-        SHOP.replace(take, taken),
+        NOT_FOUND,
     )
     yield lands(
         "misquoted: other indentation",
@@ -410,21 +417,19 @@ def _misquoted() -> Iterator[Case]:
     yield lands(
         "misquoted: begin patch below its heading",
         SHOP,
-        f"{BEGIN}*** Update File: a.txt\n@@ def order(self, item, count):\n      price = self.price(items)\n"
-        f"-{take}+{taken}{END}",
+        f"{BEGIN}*** Update File: a.txt\n@@ def order(self, item, count):\n      {price}-{take}+{taken}{END}",
         SHOP.replace(take, taken),
     )
     yield refused(
         "misquoted: below another heading",
         SHOP,
-        f"{BEGIN}*** Update File: a.txt\n@@ def offer(self, item, count):\n      price = self.price(items)\n"
-        f"-{take}+{taken}{END}",
+        f"{BEGIN}*** Update File: a.txt\n@@ def offer(self, item, count):\n      {price}-{take}+{taken}{END}",
         NOT_FOUND,
     )
     yield refused(
         "misquoted: as like to one place as to another",
         SHOP,
-        f"{HEAD}@@ @@\n         price = self.prices(item)\n-        self.stock.sh0w(item, count)\n+        pass\n"
+        f"{HEAD}@@ @@\n         {price}-        self.stock.sh0w(item, count)\n+        pass\n"
         "         return price * count\n",
         NOT_FOUND,
         AMBIGUOUS,
@@ -451,7 +456,7 @@ def _misquoted() -> Iterator[Case]:
     yield refused(
         "misquoted: at the end of a file that ends otherwise",
         SHOP,
-        f"{HEAD}@@ @@\n         self.stock.shows(item, count)\n-        return price * count\n+        return 0\n"
+        f"{HEAD}@@ @@\n         self.stock.show( item, count );\n-        return price * count\n+        return 0\n"
         "\\ No newline at end of file\n",
         NOT_FOUND,
     )

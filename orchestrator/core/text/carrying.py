@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from orchestrator.core.text.diff import Hunk, diff
 from orchestrator.core.text.encoding import Edit
 from orchestrator.core.text.indent import Rebasing, indent_of
+from orchestrator.core.text.literals import inside_strings
 from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.core.text.pairing import Pairing, squeezed
 
@@ -28,11 +29,34 @@ class NotCarried(Exception):
 def carried(lines: Sequence[str], passage: Sequence[str], new: Sequence[str], place: Pairing) -> list[Edit]:
     """The edits of `lines` that do at `place` what passage → new does, ascending. Raises NotCarried."""
     partner = dict(place.pairs)
-    near = lines[max(0, place.start - NEIGHBOURS) : place.stop + NEIGHBOURS]
-    pairs = [(passage[i], lines[j]) for i, j in place.pairs]
-    rebasing = Rebasing(pairs, (*passage, *new), near)
-    edits = [_edit(lines, passage, new, hunk, partner, rebasing) for hunk in diff(passage, new)]
+    depths = _Depths(lines, passage, new, place)
+    edits = [_edit(lines, passage, new, hunk, partner, depths) for hunk in diff(passage, new)]
     return [edit for edit in edits if tuple(lines[edit.start : edit.start + edit.length]) != edit.lines]
+
+
+class _Depths:
+    """How new lines are indented: code as the code around it, and what lies inside of a string as that was quoted."""
+
+    def __init__(self, lines: Sequence[str], passage: Sequence[str], new: Sequence[str], place: Pairing) -> None:
+        near = lines[max(0, place.start - NEIGHBOURS) : place.stop + NEIGHBOURS]
+        self._new = new
+        self._inside = set[int]()
+        moved = any(indent_of(passage[i]) != indent_of(lines[j]) for i, j in place.pairs)
+        there = inside_strings(lines) if moved else {}
+        strings = {at for at, string in there.items() if not string.doc}
+        if moved:
+            inside = inside_strings(new, opened=there.get(place.start), goes_on=place.stop in there)
+            self._inside = {at for at, string in inside.items() if not string.doc}
+        pairs = [(passage[i], lines[j]) for i, j in place.pairs if j not in strings]
+        quoted = [(passage[i], lines[j]) for i, j in place.pairs if j in strings]
+        self._code, self._strings = (Rebasing(some, (*passage, *new), near) for some in (pairs, quoted))
+
+    def lines(self, hunk: Hunk, after: str | None) -> list[str]:
+        """What a hunk brings, made ready."""
+        return [
+            (self._strings if at in self._inside else self._code).line(self._new[at], after=after)
+            for at in range(hunk.new_start, hunk.new_end)
+        ]
 
 
 def _edit(
@@ -41,7 +65,7 @@ def _edit(
     new: Sequence[str],
     hunk: Hunk,
     partner: dict[int, int],
-    rebasing: Rebasing,
+    depths: _Depths,
 ) -> Edit:
     old, come = range(hunk.old_start, hunk.old_start + hunk.old_len), new[hunk.new_start : hunk.new_end]
     there = [partner[i] for i in old if i in partner]
@@ -49,10 +73,10 @@ def _edit(
         if any(passage[i].strip() for i in old):
             raise NotCarried(f"line {hunk.old_start + 1} of the search, which is replaced, does not stand there")
         at, after = _between(lines, passage, hunk, partner)
-        return Edit(at, 0, tuple(rebasing.lines(come, after=after)))
+        return Edit(at, 0, tuple(depths.lines(hunk, after)))
     _check_whole(lines, passage, old, there, partner)
     after = passage[next(i for i in old if i in partner)]
-    ready = rebasing.lines(come, after=after)
+    ready = depths.lines(hunk, after)
     if len(old) == len(come) == len(there):
         ready = [_line(passage[i], lines[partner[i]], raw, line) for i, raw, line in zip(old, come, ready, strict=True)]
     else:
@@ -101,7 +125,7 @@ def _between(
 def _line(quoted: str, present: str, new: str, rebased: str) -> str:
     """A changed line: word by word where the file's line differs from the quoted one."""
     if quoted.strip() == present.strip():
-        return rebased
+        return rebased.rstrip() + _end(present) if _end(quoted) == _end(new) else rebased
     words = merge3(*(_TOKEN.findall(line.strip()) for line in (quoted, present, new)))
     if isinstance(words, Merged):
         same_depth = indent_of(quoted) == indent_of(new)
@@ -109,3 +133,8 @@ def _line(quoted: str, present: str, new: str, rebased: str) -> str:
     if squeezed(quoted) == squeezed(present):
         return rebased
     raise NotCarried("what the change replaces in a line reads otherwise there")
+
+
+def _end(line: str) -> str:
+    """The blanks at a line's end."""
+    return line[len(line.rstrip()) :]

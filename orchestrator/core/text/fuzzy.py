@@ -17,6 +17,9 @@ from orchestrator.core.text.pairing import COMPARED_CHARS, Pairing, pair, squeez
 PROBE_LEAST = 0.7
 """How like it a line must be to be found by a line of the passage."""
 
+MOST_BLANK = 20
+"""Places equal but for blanks that are looked for."""
+
 _MOST_PROBES = 100  # a passage of some 300 lines
 _FEW_PROBES = 5
 _PROBED_CHARS = 50_000_000  # of the text, times probes: some 150 ms
@@ -54,7 +57,7 @@ def text_of(lines: Sequence[str]) -> Text:
     return Text(short, standing, codes, "".join(codes.get(line, "\0") for line in short))
 
 
-def but_for_blanks(text: Text, passage: Sequence[str], *, most: int = 20) -> list[int]:
+def but_for_blanks(text: Text, passage: Sequence[str], *, most: int = MOST_BLANK) -> list[int]:
     """Where a squeezed passage stands line for line, 0-based, ascending; `most` at most."""
     codes = [text.codes.get(line) for line in passage]
     if not any(passage) or None in codes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+
+from orchestrator.core.text.literals import inside_strings
 
 
 def indent_of(line: str) -> str:
@@ -15,12 +16,20 @@ def indent_of(line: str) -> str:
 def step_of(lines: Iterable[str]) -> str | None:
     """What one level of indentation is here: a tab, some spaces, or None where nothing is indented.
 
-    The commonest growth from one line to the next; of equally common ones the smaller.
+    The commonest growth from a line to the block below it; of equally common ones the smaller.
     """
     indents = [indent_of(line) for line in lines if line.strip()]
     if any(indent.startswith("\t") for indent in indents):
         return "\t"
-    grown = Counter(len(b) - len(a) for a, b in pairwise(indents) if len(b) > len(a))
+    grown = Counter[int]()
+    around: list[int] = []  # the widths of the blocks that a line stands in
+    for width in map(len, indents):
+        while around and around[-1] > width:
+            around.pop()
+        if around and around[-1] < width:
+            grown[width - around[-1]] += 1
+        if not around or around[-1] < width:
+            around.append(width)
     if grown:
         return " " * max(grown, key=lambda width: (grown[width], -width))
     return min((indent for indent in indents if indent), key=len, default=None)
@@ -40,19 +49,22 @@ class Rebasing:
             known.setdefault(here, set()).add(there)
         self._known = {here: next(iter(there)) for here, there in known.items() if len(there) == 1}
         self.consistent = len(self._known) == len(known)
-        self._changes = any(here != there for here, there in self._pairs)
+        self.changes = any(here != there for here, there in self._pairs)
         self._step, self._new_step = step_of(quoted), step_of(present)
 
     def line(self, text: str, *, after: str | None = None) -> str:
         """A line as the file would have it; `after` is the paired line of the passage that it follows, or heads."""
-        if not self._changes:
+        if not self.changes:
             return text
         if not text.strip():
             return ""
         return self._of(indent_of(text), after) + text.lstrip(" \t")
 
     def lines(self, texts: Sequence[str], *, after: str | None = None) -> list[str]:
-        return [self.line(text, after=after) for text in texts]
+        """The lines that stand together; what lies inside of their strings keeps its blanks."""
+        inside = inside_strings(texts) if self.changes else {}
+        kept = {at for at, string in inside.items() if not string.doc}
+        return [text if at in kept else self.line(text, after=after) for at, text in enumerate(texts)]
 
     def _of(self, indent: str, after: str | None) -> str:
         if indent in self._known:
@@ -71,11 +83,42 @@ class Rebasing:
         return self._carried(indent)
 
     def _carried(self, more: str) -> str:
-        """Levels of one style in the other's; blanks short of a level stay blanks."""
-        step, new = self._step, self._new_step
-        if not step or not new or step == new:
-            return more
-        levels, rest = 0, more
-        while rest.startswith(step):
-            levels, rest = levels + 1, rest[len(step) :]
-        return new * levels + rest
+        return restyled(more, self._step, self._new_step)
+
+
+def restyled(indent: str, step: str | None, new: str | None) -> str:
+    """Levels of one style in the other's; blanks short of a level stay blanks."""
+    if not step or not new or step == new:
+        return indent
+    levels, rest = 0, indent
+    while rest.startswith(step):
+        levels, rest = levels + 1, rest[len(step) :]
+    return new * levels + rest
+
+
+def fitted(content: Sequence[str], old: Sequence[str], near: Sequence[str], *, restyle: bool = True) -> list[str]:
+    """Content that takes the place of lines, with the indentation of the first of these.
+
+    It is shifted as a whole. With `restyle` its levels also become tabs where those lines, or else those `near`, are
+    indented by tabs, and blanks where they are by blanks. What lies inside of a string keeps its own blanks, unless it
+    lost them with its code: the old lines have it then, deeper by just the shift.
+    """
+    own, indent = indent_of(content[0]), indent_of(old[0])
+    inside = {at for at, string in inside_strings(content).items() if not string.doc}
+    step = step_of(line for at, line in enumerate(content) if at not in inside)
+    new = step_of(old) or step_of(near)
+    if not restyle or (step == "\t") == (new == "\t"):
+        step = new = None
+    known = set(old)
+    strings = [content[at] for at in inside if content[at].strip()]
+    shifted = any(f"{indent}{line}" in known for line in strings) and not any(line in known for line in strings)
+    made: list[str] = []
+    for at, line in enumerate(content):
+        if (at in inside and not (shifted and own == "")) or not line.strip() or not line.startswith(own):
+            made.append(line)
+        elif at in inside:
+            made.append(f"{indent}{line}")
+        else:
+            more = line[len(own) :]
+            made.append(indent + restyled(indent_of(more), step, new) + more.lstrip(" \t"))
+    return made

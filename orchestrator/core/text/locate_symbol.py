@@ -5,12 +5,18 @@ from __future__ import annotations
 import msgspec
 from rapidfuzz import fuzz, process
 
-from orchestrator.core.errors import ParameterInvalid, SymbolAmbiguous, SymbolNotFound, shown_lines
+from orchestrator.core.errors import ParameterInvalid, SymbolAmbiguous, SymbolExists, SymbolNotFound, shown_lines
+from orchestrator.core.text.defining import defined_beside
 from orchestrator.core.text.encoding import Document, Edit, edits_between
+from orchestrator.core.text.indent import fitted
 from orchestrator.core.text.lines import plain, split
 from orchestrator.core.text.symbols import Outline, Symbol
 
 MOST_NAMES = 5
+NEIGHBOURS = 100
+"""Lines around a symbol from which its file's style of indentation is read."""
+UNINDENTED = frozenset({"markdown", "text"})
+"""Languages in which the blanks of one block say nothing of another's."""
 _LEAST = 50.0
 
 
@@ -36,10 +42,10 @@ def find_symbols(outline: Outline, name: str) -> list[tuple[str, Symbol]]:
 def locate_symbol(document: Document, outline: Outline | None, change: SymbolChange, *, index: int = 0) -> list[Edit]:
     """The edits that replace exactly the symbol's lines, decorators and the comments right above included.
 
-    The content is shifted as a whole to the symbol's indentation, and keeps the `,` or `;` that follows it.
+    The content is indented as `fitted` does it, and keeps the `,` or `;` that follows it.
     An empty content removes the symbol. Raises SymbolNotFound (`details`: `change`, 0-based, `nearest` with name,
-    line, end_line and score), SymbolAmbiguous (`details`: `change`, `lines`), and ParameterInvalid where other code
-    shares the symbol's lines.
+    line, end_line and score), SymbolAmbiguous (`details`: `change`, `lines`), SymbolExists (`change`,
+    `symbol`) where the content defines what stands beside it, and ParameterInvalid where other code shares its lines.
     """
     if outline is None or not outline.parsed:
         raise SymbolNotFound(
@@ -64,8 +70,16 @@ def locate_symbol(document: Document, outline: Outline | None, change: SymbolCha
         raise ParameterInvalid(
             "symbol", f"{dotted} shares line {symbol.line} with other code", hint="Send {search, replace} instead."
         )
-    first = document.lines[symbol.line - 1]
-    new = _indented(split(plain(change.content))[0], first[: len(first) - len(first.lstrip())])
+    new = _bare(split(plain(change.content))[0])
+    if new:
+        old = document.lines[symbol.line - 1 : symbol.end_line]
+        near = document.lines[max(0, symbol.line - 1 - NEIGHBOURS) : symbol.end_line + NEIGHBOURS]
+        new = fitted(new, old, near, restyle=outline.language not in UNINDENTED)
+        if (name := defined_beside(new, document.lines, symbol, outline.symbols)) is not None:
+            raise SymbolExists(
+                f"change {index + 1}: the new content of {dotted!r} defines {name!r}, and the file has one beside it.",
+                details={"change": index, "symbol": name},
+            )
     if symbol.tail and new and not new[-1].rstrip().endswith(symbol.tail):
         new[-1] = new[-1].rstrip() + symbol.tail
     stop = symbol.end_line
@@ -73,18 +87,13 @@ def locate_symbol(document: Document, outline: Outline | None, change: SymbolCha
     return edits_between(document, new, final, start=symbol.line - 1, stop=stop)
 
 
-def _indented(lines: list[str], indent: str) -> list[str]:
-    """The lines with the first one's indentation replaced by another, and blank lines at both ends left out."""
+def _bare(lines: list[str]) -> list[str]:
+    """The lines without blank ones at both ends."""
     while lines and not lines[0].strip():
         del lines[0]
     while lines and not lines[-1].strip():
         del lines[-1]
-    if not lines:
-        return []
-    own = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
-    if own == indent:
-        return lines
-    return [f"{indent}{line.removeprefix(own)}" if line.startswith(own) and line.strip() else line for line in lines]
+    return lines
 
 
 def _nearest(outline: Outline, name: str) -> list[dict[str, object]]:

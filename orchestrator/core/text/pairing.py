@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import msgspec
@@ -14,13 +13,6 @@ LEAST = 0.5
 """Lines that are less like are not paired."""
 
 _SKIP_PASSAGE, _SKIP_TEXT, _PAIRED = range(3)
-
-_DIGITS = re.compile(r"\d+")
-_DEFINED = re.compile(
-    r"\b(?:def|class|func|fun|fn|function|interface|struct|enum|trait|impl|type|module|namespace|table|message)\s+"
-    r"([^\W\d][\w.$-]*)"
-)
-_HEADING = re.compile(r"\s*(?:#{1,6}\s+|\[)(.*)")
 
 
 class Pairing(msgspec.Struct, frozen=True):
@@ -112,15 +104,3 @@ def _ways(passage: Sequence[str], text: Sequence[str], at: int, slack: int) -> t
         above = row
         ways.append(way)
     return ways, above[last]
-
-
-def another(quoted: str, present: str) -> bool:
-    """Whether two lines that are much alike speak of different things: other numbers, or another name defined."""
-    if quoted == present:
-        return False
-    if _DIGITS.findall(quoted) != _DIGITS.findall(present):
-        return True
-    if _DEFINED.findall(quoted) != _DEFINED.findall(present):
-        return True
-    headings = _HEADING.match(quoted), _HEADING.match(present)
-    return any(headings) and squeezed(quoted) != squeezed(present)

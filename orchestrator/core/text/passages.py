@@ -11,16 +11,20 @@ from rapidfuzz.distance import Indel
 from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_lines
 from orchestrator.core.text.carrying import carried
 from orchestrator.core.text.encoding import Edit
-from orchestrator.core.text.fuzzy import Candidates, Text, but_for_blanks, likely, text_of
+from orchestrator.core.text.fuzzy import MOST_BLANK, Candidates, Text, but_for_blanks, likely, text_of
 from orchestrator.core.text.nearest import differences, far, near_of, nearest
-from orchestrator.core.text.pairing import COMPARED_CHARS, Pairing, another, squeezed
+from orchestrator.core.text.pairing import COMPARED_CHARS, Pairing, squeezed
+from orchestrator.core.text.sameness import same, stands_there
+
+BLANKS = 0.1
+"""What blanks count for in the score of a place that differs in nothing else."""
 
 
 class Likeness(msgspec.Struct, frozen=True, kw_only=True):
     """How like a place must be to be taken, 0.0–1.0, and by how much liker than any other.
 
-    Source: with these no case of tests/core/text/test_fuzzy.py lands wrong, and a tenth of a
-    passage's characters may be misquoted.
+    A place that differs in blanks only scores at least 0.9: there they count a tenth, elsewhere nothing. What may
+    differ besides, however like it is, `sameness` says.
     """
 
     min_score: float = 0.9
@@ -94,12 +98,14 @@ def find_alike(
 ) -> Match:
     """The one place from 0-based `first` on where a passage stands but for blanks, else the one most like it.
 
-    By likeness only where the score is high enough, no other place comes near it, and no line speaks of
-    another thing (`another`). Raises as `find_passage`; `name` is what the messages call the passage.
+    By likeness only where the score is high enough, no other place comes near it, and all lines say the same
+    (`stands_there`). Raises as `find_passage`; `name` is what the messages call the passage.
     """
     text = text_of(lines)
     short = tuple(map(squeezed, passage))
     blank = [at for at in but_for_blanks(text, short) if at >= first]
+    if len(blank) < MOST_BLANK:
+        blank = [at for at in blank if all(map(same, passage, lines[at : at + len(passage)]))]
     if len(blank) > 1:
         raise ambiguous(blank, f"{name}, blanks left aside,", len(short))
     if blank:
@@ -108,12 +114,11 @@ def find_alike(
     floor = likeness.min_score - likeness.min_margin
     candidates = likely(text, short, floor=floor)
     places = [place for place in candidates.places if place.start >= first]
-    if not places or places[0].score < likeness.min_score:
+    enough = (place for place in places if place.score >= likeness.min_score)
+    best = next((place for place in enough if stands_there(passage, lines, place.pairs)), None)
+    if best is None:
         raise not_found(lines, passage, name, seen=(text, candidates))
-    best = places[0]
-    if any(another(passage[i], lines[j]) for i, j in best.pairs):
-        raise not_found(lines, passage, name, seen=(text, candidates))
-    rivals = [place for place in places[1:] if best.score - place.score < likeness.min_margin]
+    rivals = [place for place in places if best.score - place.score < likeness.min_margin]
     rivals = [place for place in rivals if not _set_apart(text, lines, passage, best, place)]
     if rivals:
         raise ambiguous([best.start, *(place.start for place in rivals)], f"{name}, which is not there as it is,", 0)
@@ -145,19 +150,21 @@ def ambiguous(found: Sequence[int], name: str, length: int) -> SearchAmbiguous:
 
 
 def _set_apart(text: Text, lines: Sequence[str], passage: Sequence[str], best: Pairing, rival: Pairing) -> bool:
-    """Whether a line that the best place has exactly speaks of another thing at the rival."""
+    """Whether the rival is the best place itself, or lacks what a line says that the best place has exactly."""
+    if set(rival.pairs) <= set(best.pairs):
+        return True
     there = dict(rival.pairs)
     return any(
-        i in there and squeezed(passage[i]) == text.lines[j] and another(passage[i], lines[there[i]])
+        i in there and squeezed(passage[i]) == text.lines[j] and not same(passage[i], lines[there[i]])
         for i, j in best.pairs
     )
 
 
 def _closeness(lines: Sequence[str], passage: Sequence[str], at: int) -> float:
-    """The mean likeness of lines that differ in blanks, blanks included."""
+    """The mean likeness of lines that differ in blanks only, 0.9–1.0: blanks count a tenth."""
     pairs = zip(passage, lines[at : at + len(passage)], strict=True)
     total = sum(Indel.normalized_similarity(a[:COMPARED_CHARS], b[:COMPARED_CHARS]) for a, b in pairs)
-    return total / len(passage)
+    return 1 - BLANKS * (1 - total / len(passage))
 
 
 def _exactly(at: int, length: int) -> Match:

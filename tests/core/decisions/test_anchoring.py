@@ -112,7 +112,7 @@ def test_what_somebody_changed_is_no_matter_of_likeness() -> None:
 def test_a_misquoted_passage_of_the_base_is_carried_on() -> None:
     now = "import os\n\n\n" + BASE
     leave = Likeness(min_score=0.8)
-    change = Replacement("    go()\n    sotp()\n", "    go()\n    sotp()\n    log()\n", likeness=leave)
+    change = Replacement("    go();\n    stop()\n", "    go();\n    stop()\n    log()\n", likeness=leave)
     outcome = decided(change, facts(now, base=BASE))
     assert isinstance(outcome, Apply)
     assert (outcome.rung, outcome.score < 1) == ("fuzzy", True)

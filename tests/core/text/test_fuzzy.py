@@ -83,15 +83,15 @@ def edit(search: str, replace: str, count: int = 1) -> Replacement:
     ),
     pytest.param(
         SHOP,
-        "        found = self.stock.fnd(item)\n        if found is None:\n            raise KeyError(item)\n",
-        "        found = self.stock.fnd(item)\n        if found is None:\n            raise Absent(item)\n",
+        "        found = self.stock.find(item);\n        if found is None:\n            raise KeyError(item)\n",
+        "        found = self.stock.find(item);\n        if found is None:\n            raise Absent(item)\n",
         "KeyError", "Absent",
         id="a misquoted line that is not changed keeps the file's words",
     ),
     pytest.param(
         SHOP,
-        "        found = self.stok.find(item)\n        if found is None:\n            raise KeyError(item)\n",
-        "        found = self.stok.search(item)\n        if found is None:\n            raise KeyError(item)\n",
+        "        found = self.stock.find(item);\n        if found is None:\n            raise KeyError(item)\n",
+        "        found = self.stock.search(item);\n        if found is None:\n            raise KeyError(item)\n",
         "stock.find", "stock.search",
         id="a misquoted line that is changed, word by word",
     ),
@@ -137,7 +137,7 @@ def test_it_lands(text: str, search: str, replace: str, old: str, new: str) -> N
 @pytest.mark.parametrize(("text", "search", "replace", "error"), [
     pytest.param(
         TWINS,
-        "    data = raed(path)\n    check(data, strict)\n", "    data = raed(path)\n    check(data)\n",
+        "    data = read(path);\n    check(data, strict)\n", "    data = read(path);\n    check(data)\n",
         SearchAmbiguous, id="twins, and nothing says which",
     ),
     pytest.param(
@@ -166,6 +166,11 @@ def test_it_lands(text: str, search: str, replace: str, old: str, new: str) -> N
         SearchNotFound, id="a line stands between those that go",
     ),
     pytest.param(
+        SHOP, "        found = self.stok.find(item)\n        if found is None:\n            raise KeyError(item)\n",
+        "        found = self.stok.find(item)\n        if found is None:\n            raise Absent(item)\n",
+        SearchNotFound, id="another name, in the context",
+    ),
+    pytest.param(
         SHOP,
         "        self.stok.take(item, count)\n        return price * count\n",
         "        take(item, count)\n        return price * count\n",
@@ -187,7 +192,7 @@ def test_it_is_refused(text: str, search: str, replace: str, error: type[Excepti
 
 def test_both_near_places_are_named() -> None:
     with pytest.raises(SearchAmbiguous) as caught:
-        changed(TWINS, edit("    data = raed(path)\n    check(data, strict)\n", "x\n"))
+        changed(TWINS, edit("    data = read(path);\n    check(data, strict)\n", "x\n"))
     assert caught.value.details == {"change": 0, "count": 2, "lines": [2, 8]}
 
 
