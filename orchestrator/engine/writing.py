@@ -57,7 +57,7 @@ class Writer:
             return await self._patch_several(caller, call, params, patches)
         raw = self._named(params.path, patch)
         if patch.whole is not None:
-            return await self._write(caller, call, params, raw, patch.whole, "truncate")
+            return await self._write(caller, call, params, raw, patch.whole, "truncate", fenced=True)
         path = self._paths.file(raw)
         if patch.headed and patch.old_path is None:
             path = self._paths.new(path)
@@ -123,7 +123,15 @@ class Writer:
         return await self._write(caller, call, params, params.path, params.content, params.mode)
 
     async def _write(
-        self, caller: Caller, call: Call, params: p.WriteFile | p.ApplyPatch, raw: str, content: str, mode: str
+        self,
+        caller: Caller,
+        call: Call,
+        params: p.WriteFile | p.ApplyPatch,
+        raw: str,
+        content: str,
+        mode: str,
+        *,
+        fenced: bool = False,
     ) -> r.ChangeAnswer:
         path = self._paths.file(raw, may_create=True)
         if self._s.state.registry.get(path) is None and self._s.workspace.stat(path) is None:
@@ -131,7 +139,7 @@ class Writer:
             self._changer.refuse_early(caller, Wish("create", path))
         else:
             self._changer.refuse_early(caller, Wish("write", path))
-        command = Write(path=path, content=content, mode=mode)
+        command = Write(path=path, content=content, mode=mode, fenced=fenced)
         return await self._change(caller, call, command, params, params.base, params.supersedes)
 
     async def move_file(self, caller: Caller, call: Call, params: p.MoveFile) -> r.ChangeAnswer:
