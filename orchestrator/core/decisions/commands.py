@@ -19,6 +19,7 @@ from orchestrator.core.paths import ancestors
 from orchestrator.core.policy.rules import Action
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.encoding import decode, remembered
+from orchestrator.core.text.forms.elisions import refuse_elided
 from orchestrator.core.text.forms.whole_file import check_whole
 from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.patch import FilePatch
@@ -97,7 +98,12 @@ class Edit(_One, frozen=True, kw_only=True):
     reads: bool = True
 
     def decide(self, facts: AllFacts) -> Outcome:
-        return patching.edit(self.changes, facts[self.path])
+        here = facts[self.path]
+        held = here.held
+        document = (held.document or decode(held.data)) if held is not None else None
+        if document is not None:
+            refuse_elided(self.changes, document.lines)
+        return patching.edit(self.changes, here)
 
 
 class Patch(_One, frozen=True, kw_only=True):

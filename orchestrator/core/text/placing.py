@@ -11,7 +11,7 @@ import msgspec
 from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_lines
 from orchestrator.core.text.carrying import NotCarried
 from orchestrator.core.text.encoding import Document, Edit
-from orchestrator.core.text.headings import below
+from orchestrator.core.text.headings import below, contradicts
 from orchestrator.core.text.hunks import PatchHunk
 from orchestrator.core.text.nearest import differences, nearest
 from orchestrator.core.text.passages import Likeness, find_alike
@@ -44,7 +44,8 @@ def place(hunk: PatchHunk, index: int, base: Document, *, believed: bool, likene
     """Find the hunk's place. `believed`: all headers of the file's hunks are right, so a line may decide.
 
     Taken is the only place where its context and removed lines stand. Of several: the one at the end, where the
-    hunk says that it ends the file; the one below its headings; the one at its line, where that is believed.
+    hunk says that it ends the file; the one below its headings; the one at its line, where that is believed and
+    its heading does not stand behind it. A line and a heading that name two places name none.
     Where they stand nowhere: with `likeness` the one place that is so like them, as `find_alike` finds it.
     Raises SearchNotFound, SearchAmbiguous (`details`: `hunk`, 0-based; `nearest`, or 1-based `lines`).
     """
@@ -113,9 +114,11 @@ def _chosen(hunk: PatchHunk, index: int, found: list[int], base: Document, *, be
         found = inside
     if len(found) == 1:
         return found[0]
-    if believed and hunk.old_start in found:
-        return hunk.old_start
-    if hunk.anchors and hunk.old_start is not None:
+    stated = hunk.old_start if hunk.old_start in found else None
+    torn = stated is not None and contradicts(base.lines, hunk.anchors, stated + hunk.first_change)
+    if believed and stated is not None and not torn:
+        return stated
+    if hunk.anchors and hunk.old_start is not None and not torn:
         scopes = below(base.lines, hunk.anchors)
         inside = [at for at in found if _begins_in(hunk, at, scopes)]
         if len(inside) == 1:
@@ -130,7 +133,7 @@ def _chosen(hunk: PatchHunk, index: int, found: list[int], base: Document, *, be
 
 def _begins_in(hunk: PatchHunk, at: int, scopes: Sequence[range]) -> bool:
     """Whether what the hunk changes first lies below a heading; it may add lines behind the last one there."""
-    context = next((i for i, (tag, _) in enumerate(hunk.lines) if tag != " "), 0)
+    context = hunk.first_change
     adds = hunk.lines[context][0] == "+"
     return any(scope.start <= at + context < scope.stop + adds for scope in scopes)
 

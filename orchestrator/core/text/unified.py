@@ -49,9 +49,9 @@ def parse_rows(rows: Rows, *, named: bool = False) -> tuple[FilePatch, ...]:
     where both are there; a quoted path is unquoted, a time stamp is dropped. An empty line within a hunk is
     an empty context line, as in GNU diff. Counts that do not fit are left out of account, and so are headers
     without numbers. Git's renames are read, its patches that make or remove an empty file, and whether a file
-    becomes executable. Too few lines at the very end, after a changed one, are a patch that was cut off. `named`: the call names the file, so headers like `--- original` name none.
+    becomes executable. `named`: the call names the file, so headers like `--- original` name none.
     All else raises PatchInvalid, whose message names the line: no hunk, a hunk without lines, changed lines
-    outside of hunks, copies, binary patches, links and submodules.
+    outside of hunks, a last hunk that may be cut off, copies, binary patches, links and submodules.
     """
     reader = _Reader(rows, named=named)
     patches = [reader.read()]
@@ -60,7 +60,7 @@ def parse_rows(rows: Rows, *, named: bool = False) -> tuple[FilePatch, ...]:
     if reader.cut_off:
         raise rows.refused(
             "the last hunk has fewer lines than its header counts, so the patch may be cut off",
-            hint="Send it whole, or with the right counts; in parts, if long.",
+            hint="Send it whole, or with the right counts; in parts, if it is long.",
         )
     if named and not any(patch.headed for patch in patches):  # pieces of one, with prose between
         return (msgspec.structs.replace(patches[0], hunks=tuple(hunk for one in patches for hunk in one.hunks)),)

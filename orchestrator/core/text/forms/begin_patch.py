@@ -51,7 +51,8 @@ def parse_begin_patch(rows: Rows) -> tuple[FilePatch, ...]:
 
 def _cut_off(rows: Rows) -> PatchInvalid:
     return rows.refused(
-        f"'{END}' is missing here, so the patch may be cut off", hint=f"Send it whole, down to '{END}'; in parts, if long."
+        f"'{END}' is missing here, so the patch may be cut off",
+        hint=f"Send it whole, down to '{END}'; in parts, if it is long.",
     )
 
 
