@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
@@ -12,6 +13,7 @@ from orchestrator.core.decisions.several import DeleteTree, FilePart, MoveTree, 
 from orchestrator.core.errors import FileExists, FileNotFound, ParameterInvalid
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
+from orchestrator.core.text.forms.parsed import ParsedPatch
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.patch import FilePatch
@@ -22,7 +24,7 @@ from orchestrator.engine.departures import Departures
 from orchestrator.engine.edits import change_of, likeness_of
 from orchestrator.engine.effects import Effects, Intent
 from orchestrator.engine.paths import Paths
-from orchestrator.engine.services import Services
+from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.engine.trees import Trees
 from orchestrator.engine.wanted import Wanted
 
@@ -46,8 +48,9 @@ class Writer:
         )
 
     async def apply_patch(self, caller: Caller, call: Call, params: p.ApplyPatch) -> r.ChangeAnswer:
-        parsed = parse(params.patch, params.path)
-        return read_as(params, await self._patch(caller, call, params, parsed.files))
+        parsed = await parsed_patch(params)
+        answer = await self._patch(caller, call, params, parsed.files)
+        return msgspec.structs.replace(answer, form=parsed.form)
 
     async def _patch(
         self, caller: Caller, call: Call, params: p.ApplyPatch, patches: tuple[FilePatch, ...]
@@ -246,8 +249,15 @@ class Writer:
         return stat is not None and stat.kind == "directory"
 
 
-def read_as(params: object, answer: r.ChangeAnswer) -> r.ChangeAnswer:
-    """The answer to a call, with the form that its patch has; the same for a call that is repeated."""
+async def parsed_patch(params: p.ApplyPatch) -> ParsedPatch:
+    """The patch as it reads; a long one is read beside the event loop. Raises PatchInvalid, PatchAmbiguous."""
+    if len(params.patch) <= OFF_LOOP_BYTES:
+        return parse(params.patch, params.path)
+    return await to_thread.run_sync(parse, params.patch, params.path)
+
+
+async def read_as(params: object, answer: r.ChangeAnswer) -> r.ChangeAnswer:
+    """The answer to a call that is repeated, with the form that its patch has."""
     if not isinstance(params, p.ApplyPatch):
         return answer
-    return msgspec.structs.replace(answer, form=parse(params.patch, params.path).form)
+    return msgspec.structs.replace(answer, form=(await parsed_patch(params)).form)
