@@ -15,10 +15,10 @@ from orchestrator.core.errors import CallerError
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.passages import Likeness
-from tests.corpus import generated, handmade
+from tests.corpus import doubtful, generated, handmade
 from tests.corpus.case import Case
 
-CASES = tuple(chain(generated.cases(), handmade.cases()))
+CASES = tuple(chain(generated.cases(), handmade.cases(), doubtful.cases()))
 
 
 def facts(before: Mapping[str, bytes], path: str) -> Facts:
