@@ -166,7 +166,7 @@ async def test_a_fence_tells_nothing_of_what_is_not_shown(base: Path) -> None:
     daemon = RunningDaemon(base)
     (daemon.state_dir / "policy.toml").write_text(
         'name = "veiled"\ndefault = "allow"\n\n'
-        '[[rule]]\nname = "veil"\nactions = ["read"]\npaths = ["a.py"]\nverdict = "deny"\n'
+        '[[rule]]\nname = "veil"\nagents = ["*"]\nactions = ["read"]\npaths = ["a.py"]\nverdict = "deny"\n'
     )
     (daemon.workspace / "a.py").write_text(CART)
     daemon.start()
