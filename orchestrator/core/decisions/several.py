@@ -103,8 +103,8 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def hunk_lines(command: Command) -> int:
-    """How many lines the patches of a command hold, if it has any; finding their places takes as long."""
+def effort(command: Command) -> int:
+    """How long its patches take to place, in lines; a patch of the result of another makes the whole text anew."""
     match command:
         case Patch(patch=patch):
             patches: tuple[FilePatch, ...] = (patch,)
@@ -112,7 +112,8 @@ def hunk_lines(command: Command) -> int:
             patches = tuple(item.patch for item in files)
         case _:
             return 0
-    return sum(len(hunk.lines) for patch in patches for hunks in (patch.hunks, *patch.then) for hunk in hunks)
+    lines = sum(len(hunk.lines) for patch in patches for hunks in (patch.hunks, *patch.then) for hunk in hunks)
+    return lines + 200 * sum(len(patch.then) for patch in patches)
 
 
 class MoveTree(msgspec.Struct, frozen=True, kw_only=True):

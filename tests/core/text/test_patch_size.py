@@ -10,9 +10,11 @@ from typing import ClassVar
 import pytest
 
 from orchestrator.core.errors import CallerError, PatchInvalid
+from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.forms.recognise import joined, parse
 from orchestrator.core.text.forms.rows import MAX_BYTES, MAX_FILES, MAX_ROWS
 from orchestrator.core.text.hunks import FilePatch, PatchHunk
+from orchestrator.core.text.patch import locate_patch
 
 Write = Callable[[int], str]
 
@@ -104,6 +106,20 @@ def test_many_files_are_not_compared_with_each_other() -> None:
     Counted.compared = 0
     assert len(joined(files)) == MAX_FILES
     assert Counted.compared < 20 * MAX_FILES
+
+
+@pytest.mark.parametrize("line", [pytest.param("line {}", id="each another"), pytest.param("same", id="all the same")])
+def test_many_hunks_are_not_looked_for_in_all_of_the_file(line: str) -> None:
+    def compared(size: int) -> int:
+        lines = [line.format(at) for at in range(size)]
+        patch = parse(HEAD + "".join(f"@@ -{at} +{at} @@\n-{text}\n+new\n" for at, text in enumerate(lines, 1)))
+        base = Document(tuple(map(Counted, lines)), ("\n",) * size)
+        Counted.compared = 0
+        found = locate_patch(patch.files[0], base)
+        assert len(found.edits) == size
+        return Counted.compared
+
+    assert compared(800) < 6 * compared(200)
 
 
 def test_a_file_patched_in_turn_keeps_every_turn() -> None:
