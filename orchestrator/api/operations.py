@@ -97,7 +97,8 @@ OPERATIONS: tuple[Operation, ...] = (
         result=r.ChangeAnswer,
         writes=True,
         core=True,
-        summary="Apply a patch in any usual form, of one file or several (all or none); creates, deletes, renames.",
+        summary="Apply a unified diff, a '*** Begin Patch', search/replace blocks or a whole file in a fence; "
+        "of several files all or none; creates, deletes, renames.",
         raises=(
             *CHANGES,
             e.FileNotFound,

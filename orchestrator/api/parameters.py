@@ -157,7 +157,8 @@ class ApplyPatch(ChangeParams, frozen=True, kw_only=True):
         str,
         Meta(
             description="A unified diff ('--- a/x', '+++ b/x', '@@ …'), a '*** Begin Patch', or blocks of "
-            "'<<<<<<< SEARCH', '=======', '>>>>>>> REPLACE' below the file's name. Copy the context exactly.",
+            "'<<<<<<< SEARCH', '=======', '>>>>>>> REPLACE' below the file's name, or the whole file in a fence (```) "
+            "below its path. Copy the context exactly, leave nothing out; at most 1,000 files, 100,000 rows, 4 MiB.",
             min_length=1,
         ),
     ]

@@ -13,6 +13,7 @@ from orchestrator.api import results as r
 from orchestrator.core.content import RUNGS, IntendedPath
 from orchestrator.core.decisions.commands import Command, Wish
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need, Outcome
+from orchestrator.core.decisions.several import effort
 from orchestrator.core.errors import (
     CallerError,
     Denied,
@@ -166,7 +167,7 @@ class Changer:
     async def _decide(self, command: Command, facts: dict[WorkspacePath, Facts]) -> Apply | Clash:
         while True:
             size = max((len(f.held.data) for f in facts.values() if f.held), default=0)
-            if size > OFF_LOOP_BYTES:
+            if size > OFF_LOOP_BYTES or effort(command) > OFF_LOOP_BYTES // 32:
                 outcome: Outcome = await to_thread.run_sync(partial(command.decide, facts))
             else:
                 outcome = command.decide(facts)

@@ -285,7 +285,7 @@ class Engine:
                     raise RequestIdReused(f"request_id {request_id!r} was used before, with other parameters")
                 earlier = await self._again(caller, seen.seq)
                 if earlier is not None:
-                    return read_as(call.params, earlier) if isinstance(earlier, ChangeAnswer) else earlier
+                    return await read_as(call.params, earlier) if isinstance(earlier, ChangeAnswer) else earlier
             return await self._handler(call.operation.name)(caller, call, call.params)
         except (CallerError, ApproverError) as error:
             await self._refused(caller, call, error)  # before who waits for this call goes on

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
@@ -12,6 +13,7 @@ from orchestrator.core.decisions.several import DeleteTree, FilePart, MoveTree, 
 from orchestrator.core.errors import FileExists, ParameterInvalid
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
+from orchestrator.core.text.forms.parsed import ParsedPatch
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.patch import FilePatch
@@ -22,7 +24,7 @@ from orchestrator.engine.departures import Departed, Departures
 from orchestrator.engine.edits import change_of, likeness_of
 from orchestrator.engine.effects import Effects, Intent
 from orchestrator.engine.paths import Paths
-from orchestrator.engine.services import Services
+from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.engine.trees import Trees
 from orchestrator.engine.wanted import Wanted
 
@@ -50,8 +52,9 @@ class Writer:
         return answer if followed is None else _followed(answer, params.path, followed, "changes are")
 
     async def apply_patch(self, caller: Caller, call: Call, params: p.ApplyPatch) -> r.ChangeAnswer:
-        parsed = parse(params.patch, params.path)
-        return read_as(params, await self._patch(caller, call, params, parsed.files))
+        parsed = await parsed_patch(params)
+        answer = await self._patch(caller, call, params, parsed.files)
+        return msgspec.structs.replace(answer, form=parsed.form)
 
     async def _patch(
         self, caller: Caller, call: Call, params: p.ApplyPatch, patches: tuple[FilePatch, ...]
@@ -61,7 +64,7 @@ class Writer:
             return await self._patch_several(caller, call, params, patches)
         raw = self._named(params.path, patch)
         if patch.whole is not None:
-            return await self._write(caller, call, params, raw, patch.whole, "truncate")
+            return await self._write(caller, call, params, raw, patch.whole, "truncate", fenced=True)
         path = self._paths.file(raw)
         if patch.headed and patch.old_path is None:
             path = self._paths.new(path)
@@ -118,7 +121,15 @@ class Writer:
         return await self._write(caller, call, params, params.path, params.content, params.mode)
 
     async def _write(
-        self, caller: Caller, call: Call, params: p.WriteFile | p.ApplyPatch, raw: str, content: str, mode: str
+        self,
+        caller: Caller,
+        call: Call,
+        params: p.WriteFile | p.ApplyPatch,
+        raw: str,
+        content: str,
+        mode: str,
+        *,
+        fenced: bool = False,
     ) -> r.ChangeAnswer:
         path = self._paths.file(raw, may_create=True)
         if self._s.state.registry.get(path) is None and self._s.workspace.stat(path) is None:
@@ -127,7 +138,7 @@ class Writer:
             await self._refuse_departed(caller, params, path, mode)
         else:
             self._changer.refuse_early(caller, Wish("write", path))
-        command = Write(path=path, content=content, mode=mode)
+        command = Write(path=path, content=content, mode=mode, fenced=fenced)
         return await self._change(caller, call, command, params, params.base, params.supersedes)
 
     async def _refuse_departed(
@@ -251,8 +262,15 @@ def _followed(answer: r.ChangeAnswer, raw: str, followed: Departed, what: str) -
     return msgspec.structs.replace(answer, warnings=(warning, *answer.warnings))
 
 
-def read_as(params: object, answer: r.ChangeAnswer) -> r.ChangeAnswer:
-    """The answer to a call, with the form that its patch has; the same for a call that is repeated."""
+async def parsed_patch(params: p.ApplyPatch) -> ParsedPatch:
+    """The patch as it reads; a long one is read beside the event loop. Raises PatchInvalid, PatchAmbiguous."""
+    if len(params.patch) <= OFF_LOOP_BYTES:
+        return parse(params.patch, params.path)
+    return await to_thread.run_sync(parse, params.patch, params.path)
+
+
+async def read_as(params: object, answer: r.ChangeAnswer) -> r.ChangeAnswer:
+    """The answer to a call that is repeated, with the form that its patch has."""
     if not isinstance(params, p.ApplyPatch):
         return answer
-    return msgspec.structs.replace(answer, form=parse(params.patch, params.path).form)
+    return msgspec.structs.replace(answer, form=(await parsed_patch(params)).form)

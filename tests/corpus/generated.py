@@ -32,6 +32,16 @@ class Habit(msgspec.Struct, frozen=True, kw_only=True):
     form: str = "unified"
     context: int = 3
     newline_told: bool = True  # it can say whether the file ends with a newline
+    counts: Callable[[Hunk], tuple[int, int]] | None = None  # what its headers count, if too much; see `seems_cut`
+
+
+def seems_cut(habit: Habit, hunks: Sequence[Hunk]) -> bool:
+    """Whether the last hunk is counted longer than it is and ends with a changed line: the rest may be cut off."""
+    last = hunks[-1]
+    if habit.counts is None or last.rows[-1][0] == " ":
+        return False
+    old, new = habit.counts(last)
+    return old > len(last.old) or new > len(last.new)
 
 
 def text(rows: Sequence[str]) -> str:
@@ -161,15 +171,15 @@ HABITS: tuple[Habit, ...] = (
     Habit(name="much context", good=True, write=lambda c: text(unified(c, context=12))),
     Habit(name="little context", unique=True, context=1, write=lambda c: text(unified(c, context=1))),
     Habit(name="no context", context=0, write=lambda c: text(unified(c, context=0))),
-    Habit(name="counts too high by 1", unique=True, write=lambda c: each(c, lambda h: h.header(more=1))),
-    Habit(name="counts too high by 4", unique=True, write=lambda c: each(c, lambda h: h.header(more=4))),
+    Habit(name="counts too high by 1", unique=True, counts=lambda h: (len(h.old) + 1, len(h.new) + 1), write=lambda c: each(c, lambda h: h.header(more=1))),
+    Habit(name="counts too high by 4", unique=True, counts=lambda h: (len(h.old) + 4, len(h.new) + 4), write=lambda c: each(c, lambda h: h.header(more=4))),
     Habit(name="counts too low by 1", unique=True, write=lambda c: each(c, lambda h: h.header(more=-1))),
     Habit(name="counts too low by 2", unique=True, write=lambda c: each(c, lambda h: h.header(more=-2))),
     Habit(name="counts missing", unique=True, write=lambda c: each(c, lambda h: f"@@ -{h.old_start} +{h.new_start} @@")),
     Habit(name="lines off by 1", unique=True, write=lambda c: each(c, lambda h: h.header(shift=1))),
     Habit(name="lines off by 7", unique=True, write=lambda c: each(c, lambda h: h.header(shift=7))),
     Habit(name="lines off by 900", unique=True, write=lambda c: each(c, lambda h: h.header(shift=900))),
-    Habit(name="all at line 1", unique=True, write=lambda c: each(c, lambda h: "@@ -1,5 +1,5 @@")),
+    Habit(name="all at line 1", unique=True, counts=lambda h: (5, 5), write=lambda c: each(c, lambda h: "@@ -1,5 +1,5 @@")),
     Habit(name="no numbers", unique=True, write=lambda c: each(c, lambda h: "@@ @@")),
     Habit(name="bare at-signs", unique=True, write=lambda c: each(c, lambda h: "@@")),
     Habit(name="dots for numbers", unique=True, write=lambda c: each(c, lambda h: "@@ ... @@")),
@@ -191,7 +201,8 @@ HABITS: tuple[Habit, ...] = (
     Habit(name="dots for context", newline_told=False, codes=ALL, write=elided),
     Habit(name="lines left out", bad=True, newline_told=False, codes=frozenset({INVALID}), write=lambda c: each(c, Hunk.header, lambda h: (*h.rows, "+# ... existing code ..."))),
     Habit(name="begin patch", unique=True, form="begin_patch", newline_told=False, write=lambda c: text(begin_patch(c))),
-    Habit(name="begin patch, no end", unique=True, form="begin_patch", newline_told=False, write=lambda c: text(begin_patch(c, end=False))),
+    Habit(name="begin patch, no end: it may be cut off", bad=True, codes=frozenset({INVALID}), form="begin_patch", newline_told=False, write=lambda c: text(begin_patch(c, end=False))),
+    Habit(name="begin patch without frame", unique=True, form="begin_patch", newline_told=False, write=lambda c: text(begin_patch(c)[1:-1])),
     Habit(name="begin patch, fenced", unique=True, form="begin_patch", newline_told=False, write=lambda c: f"So:\n{fenced(begin_patch(c))}"),
     Habit(name="begin patch, crlf", unique=True, form="begin_patch", newline_told=False, write=lambda c: text(begin_patch(c)).replace("\n", "\r\n")),
     Habit(name="begin patch, headings", unique=True, form="begin_patch", newline_told=False, write=lambda c: text(begin_patch(c, headings=True))),
@@ -228,6 +239,7 @@ def _case(change: Change, habit: Habit) -> Case | None:
         return None
     hunks = hunks_of(change, habit.context)
     once = all(standing(change.before, hunk.old) == 1 for hunk in hunks if hunk.old)
+    bad, codes = (True, frozenset({INVALID})) if seems_cut(habit, hunks) else (habit.bad, habit.codes)
     must = habit.good or (habit.unique and once and all(hunk.old for hunk in hunks))
     after = change.after
     if habit.form == "whole_file" and not after.endswith("\n"):
@@ -237,7 +249,7 @@ def _case(change: Change, habit: Habit) -> Case | None:
         before={change.path: change.before},
         patch=patch,
         path=change.path if habit.named else None,
-        after=None if habit.bad else {change.path: after},
-        codes=frozenset() if must else habit.codes,
+        after=None if bad else {change.path: after},
+        codes=frozenset() if must and not bad else codes,
         form=habit.form,
     )

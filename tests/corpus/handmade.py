@@ -126,7 +126,7 @@ def _unified() -> Iterator[Case]:
     yield lands("an empty file is filled", "", f"{HEAD}@@ -0,0 +1,2 @@\n+a\n+b\n", "a\nb\n")
     yield lands("a file is made", {}, "--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n", {"n.txt": "a\nb\n"})
     yield lands(
-        "a file is made, counts wrong", {}, "--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1,9 @@\n+a\n+b\n", {"n.txt": "a\nb\n"}
+        "a file is made, counts wrong", {}, "--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1,1 @@\n+a\n+b\n", {"n.txt": "a\nb\n"}
     )
     yield lands("a file is removed", "a\n", "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", {"a.txt": None})
     yield refused("a file is removed in part", A, "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", INVALID)
@@ -137,7 +137,7 @@ def _unified() -> Iterator[Case]:
     yield refused(
         "twins, a line by a header that miscounts",
         TWINS,
-        f"{HEAD}@@ -7,9 +7,9 @@\n     y = 1\n-    return y\n+    return 2\n",
+        f"{HEAD}@@ -7,9 +7,9 @@\n-    y = 1\n+    y = 2\n     return y\n",
         AMBIGUOUS,
     )
     yield refused(
@@ -324,8 +324,8 @@ def _whole_files() -> Iterator[Case]:
         {"src/n.py": "x = 1\n"},
         form="whole_file",
     )
-    yield lands("whole: the path behind the marks", A, "```txt a.txt\nx\n```\n", "x\n")
-    yield lands("whole: fences inside longer ones", A, "a.txt\n````\n```\nx\n```\n````\n", "```\nx\n```\n")
+    yield lands("whole: the path behind the marks", "x\ny\n", "```txt a.txt\nx\n```\n", "x\n")
+    yield lands("whole: fences inside longer ones", "x\n", "a.txt\n````\n```\nx\n```\n````\n", "```\nx\n```\n")
     yield refused("whole: no path", A, "```\nx\n```\n", INVALID)
     yield refused("whole: the fence is open", A, "a.txt\n```\nx\n", INVALID)
     yield refused("whole: two fences", A, "a.txt\n```\nx\n```\nb.txt\n```\ny\n```\n", TWO_WAYS)

@@ -8,17 +8,17 @@ from itertools import chain
 import pytest
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions import patching
+from orchestrator.core.decisions.commands import Write
 from orchestrator.core.decisions.decision import Apply, Base, Facts, Held
 from orchestrator.core.decisions.several import FilePart, PatchSeveral
 from orchestrator.core.errors import CallerError
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.passages import Likeness
-from tests.corpus import generated, handmade
+from tests.corpus import doubtful, generated, handmade
 from tests.corpus.case import Case
 
-CASES = tuple(chain(generated.cases(), handmade.cases()))
+CASES = tuple(chain(generated.cases(), handmade.cases(), doubtful.cases()))
 
 
 def facts(before: Mapping[str, bytes], path: str) -> Facts:
@@ -38,7 +38,9 @@ def landed(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
     first = parsed.files[0]
     if first.whole is not None:
         path = first.new_path or ""
-        outcome = patching.truncate(first.whole, facts(before, path))
+        outcome = Write(path=WorkspacePath(path), content=first.whole, mode="truncate", fenced=True).decide(
+            {WorkspacePath(path): facts(before, path)}
+        )
     else:
         parts = []
         for file in parsed.files:

@@ -11,7 +11,7 @@ import pytest
 from mcp_types import TextContent
 
 from orchestrator.clients.python import RemoteError
-from tests.corpus import generated, handmade
+from tests.corpus import doubtful, generated, handmade
 from tests.corpus.case import Case
 from tests.corpus.test_corpus import CASES
 from tests.daemon.running import RunningDaemon
@@ -28,7 +28,7 @@ def spread(cases: tuple[Case, ...], most: int) -> Iterator[Case]:
         yield cases[at * len(cases) // most]
 
 
-GENERATED, BY_HAND = tuple(generated.cases()), tuple(handmade.cases())
+GENERATED, BY_HAND = tuple(generated.cases()), (*handmade.cases(), *doubtful.cases())
 
 
 def put(case: Case, workspace: Path) -> None:

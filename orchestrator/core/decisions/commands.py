@@ -19,6 +19,8 @@ from orchestrator.core.paths import ancestors
 from orchestrator.core.policy.rules import Action
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.encoding import decode, remembered
+from orchestrator.core.text.forms.elisions import refuse_elided
+from orchestrator.core.text.forms.whole_file import check_whole
 from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.patch import FilePatch
 
@@ -96,7 +98,12 @@ class Edit(_One, frozen=True, kw_only=True):
     reads: bool = True
 
     def decide(self, facts: AllFacts) -> Outcome:
-        return patching.edit(self.changes, facts[self.path])
+        here = facts[self.path]
+        held = here.held
+        document = (held.document or decode(held.data)) if held is not None else None
+        if document is not None:
+            refuse_elided(self.changes, document.lines)
+        return patching.edit(self.changes, here)
 
 
 class Patch(_One, frozen=True, kw_only=True):
@@ -121,7 +128,11 @@ class Write(_One, frozen=True, kw_only=True):
 
     content: str
     mode: str
-    reads: bool = False
+    fenced: bool = False  # it came as a fence in a patch, which may be a part of the file
+
+    @property
+    def reads(self) -> bool:
+        return self.fenced
 
     @property
     def base_rule(self) -> Rule:
@@ -135,7 +146,10 @@ class Write(_One, frozen=True, kw_only=True):
             if here.held is not None:
                 raise FileExists(self.path, "it exists already", hint="Read it, then use edit_file.")
             return patching.create(self.content, here)
-        return patching.truncate(self.content, here)
+        outcome = patching.truncate(self.content, here)
+        if self.fenced and here.base is not None and not isinstance(outcome, Need):
+            check_whole(self.content, _lines_at_base(here, here.base))
+        return outcome
 
 
 class Delete(_One, frozen=True, kw_only=True):
@@ -240,6 +254,16 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(outcome, Apply):
             return msgspec.structs.replace(outcome, unmade=_unmade(outcome, self.folders))
         return outcome
+
+
+def _lines_at_base(here: Facts, base: Base) -> tuple[str, ...]:
+    """What the author saw; no lines where that is not text, or not there any more."""
+    held = here.held
+    if held is not None and held.digest == base.digest:
+        document = held.document or decode(held.data)
+    else:
+        document = decode(here.contents[base.digest]) if base.digest in here.contents else None
+    return document.lines if document is not None else ()
 
 
 def _unmade(plan: Apply, folders: Set[WorkspacePath]) -> tuple[WorkspacePath, ...]:

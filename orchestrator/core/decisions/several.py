@@ -10,7 +10,7 @@ import msgspec
 from orchestrator.core.content import RUNGS
 from orchestrator.core.decisions import patching
 from orchestrator.core.decisions.bases import Rule
-from orchestrator.core.decisions.commands import AllFacts, Delete, Move, Wish
+from orchestrator.core.decisions.commands import AllFacts, Command, Delete, Move, Patch, Wish
 from orchestrator.core.decisions.decision import Apply, Clash, Need, Outcome, Part, Source
 from orchestrator.core.decisions.permissions import only_bits, with_bits
 from orchestrator.core.errors import (
@@ -101,6 +101,19 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
             warnings=tuple(warnings),
             settled=tuple(settled),
         )
+
+
+def effort(command: Command) -> int:
+    """How long its patches take to place, in lines; a patch of the result of another makes the whole text anew."""
+    match command:
+        case Patch(patch=patch):
+            patches: tuple[FilePatch, ...] = (patch,)
+        case PatchSeveral(files=files):
+            patches = tuple(item.patch for item in files)
+        case _:
+            return 0
+    lines = sum(len(hunk.lines) for patch in patches for hunks in (patch.hunks, *patch.then) for hunk in hunks)
+    return lines + 200 * sum(len(patch.then) for patch in patches)
 
 
 class MoveTree(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,19 @@ def below(lines: Sequence[str], headings: Sequence[str]) -> list[range]:
     return scopes
 
 
+def contradicts(lines: Sequence[str], headings: Sequence[str], at: int) -> bool:
+    """Whether one of these headings stands in the text, but only behind line `at`, 0-based.
+
+    Whoever names it means another place then: git names a line above the hunk, be it the function
+    before. Above, any line that holds the heading counts, since git cuts long ones short.
+    """
+    return any(
+        not any(heading in line for line in lines[: at + 1])
+        and any(heading in line and _apart(line, heading) for line in lines[at + 1 :])
+        for heading in map(str.strip, headings)
+    )
+
+
 def _standing(lines: Sequence[str], heading: str, scope: range) -> list[int]:
     """Where a heading stands: as a whole line if anywhere, else as a part of one."""
     whole = [at for at in scope if lines[at].strip() == heading]

@@ -36,6 +36,11 @@ class PatchHunk(msgspec.Struct, frozen=True):
         """Context and added lines: what shall stand there."""
         return tuple(text for tag, text in self.lines if tag != "-")
 
+    @property
+    def first_change(self) -> int:
+        """How many lines of context stand before what it changes first; 0 where it changes nothing."""
+        return next((at for at, (tag, _) in enumerate(self.lines) if tag != " "), 0)
+
 
 class FilePatch(msgspec.Struct, frozen=True):
     """A patch of one file. A path is None for `/dev/null`; `headed` is False where no paths are named.

@@ -9,7 +9,7 @@ from orchestrator.core.text.encoding import Document, Edit, edits_between, splic
 from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
 from orchestrator.core.text.locate import Found, Passage
 from orchestrator.core.text.passages import Likeness
-from orchestrator.core.text.placing import Placed, place, stands_as_stated
+from orchestrator.core.text.placing import Placed, Standing, place, stands_as_stated
 
 __all__ = ["FilePatch", "PatchHunk", "Tag", "locate_patch"]
 
@@ -22,13 +22,13 @@ def locate_patch(patch: FilePatch, base: Document, likeness: Likeness | None = N
     """
     placed = _locate(patch.hunks, base, likeness, first=0, believed=True)
     edits = _edits(placed)
-    for index, hunks in enumerate(patch.then):
+    if patch.then:
         after = splice(base, edits)
-        first = len(patch.hunks) + sum(map(len, patch.then[:index]))
-        again = _locate(hunks, after, likeness, first=first, believed=False)
-        after = splice(after, _edits(again))
+        for hunks in patch.then:
+            again = _locate(hunks, after, likeness, first=len(placed), believed=False)
+            after = splice(after, _edits(again))
+            placed += again
         edits = edits_between(base, after.lines, after.final_newline or not after.lines)
-        placed += again
     if not edits:
         raise NothingToChange("the patch removes and adds no line.")
     scores = [one.score for one in placed if one.score is not None]
@@ -43,7 +43,10 @@ def _locate(
     hunks: Sequence[PatchHunk], base: Document, likeness: Likeness | None, *, first: int, believed: bool
 ) -> list[Placed]:
     believed = believed and all(stands_as_stated(hunk, base) for hunk in hunks if hunk.old_start is not None)
-    placed = [place(hunk, first + at, base, believed=believed, likeness=likeness) for at, hunk in enumerate(hunks)]
+    standing = Standing(base.lines)
+    placed = [
+        place(hunk, first + at, base, standing, believed=believed, likeness=likeness) for at, hunk in enumerate(hunks)
+    ]
     _check_apart(placed, first)
     return placed
 

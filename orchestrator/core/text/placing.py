@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -11,7 +12,7 @@ import msgspec
 from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_lines
 from orchestrator.core.text.carrying import NotCarried
 from orchestrator.core.text.encoding import Document, Edit
-from orchestrator.core.text.headings import below
+from orchestrator.core.text.headings import below, contradicts
 from orchestrator.core.text.hunks import PatchHunk
 from orchestrator.core.text.nearest import differences, nearest
 from orchestrator.core.text.passages import Likeness, find_alike
@@ -41,11 +42,22 @@ def stands_as_stated(hunk: PatchHunk, base: Document) -> bool:
     )
 
 
-def place(hunk: PatchHunk, index: int, base: Document, *, believed: bool, likeness: Likeness | None = None) -> Placed:
-    """Find the hunk's place. `believed`: all headers of the file's hunks are right, so a line may decide.
+def place(
+    hunk: PatchHunk,
+    index: int,
+    base: Document,
+    standing: Standing,
+    *,
+    believed: bool,
+    likeness: Likeness | None = None,
+) -> Placed:
+    """Find the hunk's place; `standing` is of the base's lines.
+
+    `believed`: all headers of the file's hunks are right, so a line may decide.
 
     Taken is the only place where its context and removed lines stand. Of several: the one at the end, where the
-    hunk says that it ends the file; the one below its headings; the one at its line, where that is believed.
+    hunk says that it ends the file; the one below its headings; the one at its line, where that is believed and
+    its heading does not stand behind it. A line and a heading that name two places name none.
     Where they stand nowhere: with `likeness` the one place that is so like them, as `find_alike` finds it.
     Raises SearchNotFound, SearchAmbiguous (`details`: `hunk`, 0-based; `nearest`, or 1-based `lines`).
     """
@@ -54,7 +66,7 @@ def place(hunk: PatchHunk, index: int, base: Document, *, believed: bool, likene
         return Placed(at, at, tuple(_edits(hunk, at)))
     found: list[int] = []
     for reading in _readings(hunk):
-        found = find_lines(reading.old, base.lines)
+        found = standing.places(reading.old)
         if found:
             hunk = reading
             break
@@ -89,19 +101,29 @@ def _alike(hunk: PatchHunk, index: int, base: Document, likeness: Likeness) -> P
     return Placed(match.start, match.stop, tuple(edits), round(match.score, 3))
 
 
-def find_lines(passage: Sequence[str], lines: Sequence[str]) -> list[int]:
-    """Every 0-based place where the passage stands exactly, ascending. Every hunk's place comes from here."""
-    wanted = tuple(passage)
-    probe = max(range(len(wanted)), key=lambda at: len(wanted[at]))  # the longest line is likely the rarest
-    starts = (at - probe for at, line in enumerate(lines) if line == wanted[probe] and at >= probe)
-    return [at for at in starts if tuple(lines[at : at + len(wanted)]) == wanted]
+class Standing:
+    """Where lines stand in a text; made once for all hunks, and a passage that comes again is looked up."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+        self._at: dict[str, list[int]] = {}
+        self._found: dict[tuple[str, ...], list[int]] = {}
+        for at, line in enumerate(lines):
+            self._at.setdefault(line, []).append(at)
+
+    def places(self, passage: tuple[str, ...]) -> list[int]:
+        """Every 0-based place where the passage stands exactly, ascending. Every hunk's place comes from here."""
+        if passage not in self._found:
+            rarest = min(range(len(passage)), key=lambda at: len(self._at.get(passage[at], ())))
+            starts = (at - rarest for at in self._at.get(passage[rarest], ()) if at >= rarest)
+            self._found[passage] = [at for at in starts if tuple(self._lines[at : at + len(passage)]) == passage]
+        return self._found[passage]
 
 
 def _chosen(hunk: PatchHunk, index: int, found: list[int], base: Document, *, believed: bool) -> int:
     size = len(hunk.old)
-    ends = [at for at in found if at + size == len(base.lines)]
-    if ends and (hunk.at_end or (hunk.old_no_newline and not base.final_newline)):
-        return ends[0]
+    if found[-1] + size == len(base.lines) and (hunk.at_end or (hunk.old_no_newline and not base.final_newline)):
+        return found[-1]
     if hunk.anchors and hunk.old_start is None:
         scopes = below(base.lines, hunk.anchors)
         if not scopes:
@@ -114,9 +136,11 @@ def _chosen(hunk: PatchHunk, index: int, found: list[int], base: Document, *, be
         found = inside
     if len(found) == 1:
         return found[0]
-    if believed and hunk.old_start in found:
-        return hunk.old_start
-    if hunk.anchors and hunk.old_start is not None:
+    stated = hunk.old_start if hunk.old_start is not None and _holds(found, hunk.old_start) else None
+    torn = stated is not None and contradicts(base.lines, hunk.anchors, stated + hunk.first_change)
+    if believed and stated is not None and not torn:
+        return stated
+    if hunk.anchors and hunk.old_start is not None and not torn:
         scopes = below(base.lines, hunk.anchors)
         inside = [at for at in found if _begins_in(hunk, at, scopes)]
         if len(inside) == 1:
@@ -129,9 +153,14 @@ def _chosen(hunk: PatchHunk, index: int, found: list[int], base: Document, *, be
     )
 
 
+def _holds(ascending: Sequence[int], wanted: int) -> bool:
+    at = bisect_left(ascending, wanted)
+    return at < len(ascending) and ascending[at] == wanted
+
+
 def _begins_in(hunk: PatchHunk, at: int, scopes: Sequence[range]) -> bool:
     """Whether what the hunk changes first lies below a heading; it may add lines behind the last one there."""
-    context = next((i for i, (tag, _) in enumerate(hunk.lines) if tag != " "), 0)
+    context = hunk.first_change
     adds = hunk.lines[context][0] == "+"
     return any(scope.start <= at + context < scope.stop + adds for scope in scopes)
 

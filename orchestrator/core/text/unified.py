@@ -7,8 +7,8 @@ import re
 import msgspec
 
 from orchestrator.core.errors import PatchInvalid
-from orchestrator.core.text.forms.bodies import header_of, read_hunk
-from orchestrator.core.text.forms.rows import Rows, closes, fence_of, only_prose, plain_fence
+from orchestrator.core.text.forms.bodies import cut_off, header_of, read_hunk
+from orchestrator.core.text.forms.rows import MAX_HEADINGS, Rows, only_prose, plain_fence
 from orchestrator.core.text.hunks import FilePatch, PatchHunk
 
 _PREAMBLE = re.compile(r"(?:index [0-9a-f]+\.\.|index \d|old mode |(?:dis)?similarity index |Index: |={20,}\Z)")
@@ -51,12 +51,17 @@ def parse_rows(rows: Rows, *, named: bool = False) -> tuple[FilePatch, ...]:
     without numbers. Git's renames are read, its patches that make or remove an empty file, and whether a file
     becomes executable. `named`: the call names the file, so headers like `--- original` name none.
     All else raises PatchInvalid, whose message names the line: no hunk, a hunk without lines, changed lines
-    outside of hunks, copies, binary patches, links and submodules.
+    outside of hunks, a last hunk that may be cut off, copies, binary patches, links and submodules.
     """
     reader = _Reader(rows, named=named)
     patches = [reader.read()]
     while reader.more():
         patches.append(reader.read())
+    if reader.cut_off:
+        raise rows.refused(
+            "the last hunk has fewer lines than its header counts, so the patch may be cut off",
+            hint="Send it whole, or with the right counts; in parts, if it is long.",
+        )
     if named and not any(patch.headed for patch in patches):  # pieces of one, with prose between
         return (msgspec.structs.replace(patches[0], hunks=tuple(hunk for one in patches for hunk in one.hunks)),)
     return tuple(patches)
@@ -80,7 +85,7 @@ class _Reader:
 
     def __init__(self, rows: Rows, *, named: bool) -> None:
         self.rows, self.named = rows, named
-        self.fenced = any(map(plain_fence, rows.rows))
+        self.cut_off = False  # what was read last has too few lines
         self._skip()
 
     def more(self) -> bool:
@@ -91,6 +96,7 @@ class _Reader:
     def read(self) -> FilePatch:
         """The patch of the next file."""
         top = self.rows.at
+        self.cut_off = False
         head, git, executable = self._preamble()
         start = self.rows.at
         names = self._names() or git or ((head, head) if head is not None and self.rows.row.startswith("@@") else None)
@@ -104,11 +110,14 @@ class _Reader:
             header = header_of(self.rows.row)
             self.rows.at += 1
             hunk = read_hunk(self.rows, header, self._ends)
+            self.cut_off = hunk is not None and cut_off(header, hunk)
             if hunk is not None:
                 hunks.append(msgspec.structs.replace(hunk, anchors=(*anchors, *hunk.anchors)))
                 anchors = ()
             elif header.heading and self.rows.row.startswith("@@"):
                 anchors = (*anchors, header.heading)
+                if len(anchors) > MAX_HEADINGS:
+                    raise self.rows.too_deep()
             else:
                 raise self.rows.refused("the hunk is empty")
             self._skip_blank()
@@ -149,19 +158,8 @@ class _Reader:
         if row.startswith("--- "):
             return at + 2 < len(rows) and rows[at + 1].startswith("+++ ") and rows[at + 2].startswith("@@")
         if _SIGNED.match(row):
-            return only_prose(rows[at + 1 :]) and len([one for one in rows[at + 1 :] if one.strip()]) <= 1
-        return self.fenced and self._closing(at)
-
-    def _closing(self, at: int) -> bool:
-        """Whether the fence that is open here closes."""
-        marks = ""
-        for row in filter(plain_fence, self.rows.rows[:at]):
-            if not marks:
-                marks = (fence_of(row) or ("", ""))[0]
-            elif closes(row, marks):
-                marks = ""
-        row = self.rows.rows[at]
-        return bool(marks) and plain_fence(row) and closes(row, marks)
+            return self.rows.only_prose_below(at) and self.rows.ends_below(at)
+        return at in self.rows.closings
 
     def _preamble(self) -> tuple[str | None, Names | None, bool | None]:
         """Git's lines before the hunks: its file; the two names, where they say all there is to do; the new mode."""

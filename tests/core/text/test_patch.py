@@ -57,8 +57,8 @@ LINES: tuple[tuple[Tag, str], ...] = ((" ", "a"), ("-", "b"), ("+", "B"))
         id="an empty context line without its blank",
     ),
     pytest.param(
-        "@@ -1,3 +1,2 @@\n a\n-b\n+B\n",
-        FilePatch(None, None, (PatchHunk(0, LINES, counted=False),), False),
+        "@@ -1,4 +1,3 @@\n a\n-b\n+B\n c\n",
+        FilePatch(None, None, (PatchHunk(0, (*LINES, (" ", "c")), counted=False),), False),
         id="counts too many",
     ),
     pytest.param(
@@ -109,6 +109,9 @@ def test_parse(text: str, patch: FilePatch) -> None:
     pytest.param("diff --git a/x b/y\ncopy from x\ncopy to y\n", 2, "copies", id="a copy"),
     pytest.param("@@ -1 +1 @@\n\\ No newline at end of file\n-a\n+b\n", 2, "must follow", id="a mark without line"),
     pytest.param("@@ -0,0 +0,0 @@\n", 2, "empty", id="an empty hunk"),
+    pytest.param("@@ -1,3 +1,2 @@\n a\n-b\n+B\n", 5, "cut off", id="cut off"),
+    pytest.param("@@ -1,3 +1,3 @@\n a\n-b\n-c", 4, "cut off", id="cut off before what is added"),
+    pytest.param("@@ x\n" * 40, 18, "headings", id="headings below headings"),
 ])  # fmt: skip
 def test_parse_refuses(text: str, line: int, why: str) -> None:
     with pytest.raises(PatchInvalid, match=why) as caught:
@@ -232,7 +235,7 @@ def test_locate(base: str, patch: str, after: str) -> None:
     pytest.param("a\nb\n", "@@ @@\n-a\n+A\n@@ @@\n-a\n b\n", ChangesOverlap, [1], id="removed twice"),
     pytest.param("a\nb\n", "@@ @@\n a\n+A\n b\n@@ @@\n a\n+B\n b\n", ChangesOverlap, [2], id="one gap, two added"),
     pytest.param(
-        "a\nb\nq\na\nb\n", "@@ -4,3 +4,2 @@\n a\n-b\n+B\n", SearchAmbiguous, [1, 4], id="a miscounting header"
+        "a\nb\nq\na\nb\n", "@@ -4,3 +4,2 @@\n-a\n+A\n b\n", SearchAmbiguous, [1, 4], id="a miscounting header"
     ),
     pytest.param(
         "a\nb\nq\nz\na\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n+B\n@@ -3 +3 @@\n-z\n+Z\n", SearchAmbiguous, [1, 5],

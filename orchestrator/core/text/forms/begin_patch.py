@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from orchestrator.core.errors import PatchInvalid
 from orchestrator.core.text.forms.bodies import Header, header_of, read_hunk
-from orchestrator.core.text.forms.rows import Rows, left_out, only_prose, plain_fence
+from orchestrator.core.text.forms.rows import MAX_HEADINGS, Rows, left_out, plain_fence
 from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
@@ -20,23 +21,39 @@ def begins(row: str) -> bool:
 
 
 def parse_begin_patch(rows: Rows) -> tuple[FilePatch, ...]:
-    """Read every file's part. `*** End Patch` may be missing. Raises PatchInvalid."""
+    """Read every file's part. The frame may be missing, but not its end alone. Raises PatchInvalid."""
     files: list[FilePatch] = []
+    framed = False
     while rows.at < len(rows):
         row = rows.row
+        if row.strip() in {BEGIN, END}:
+            if framed and row.strip() == BEGIN:
+                raise _cut_off(rows)
+            framed = row.strip() == BEGIN
+            rows.at += 1
+            continue
         if row.startswith(ADD):
             files.append(_added(rows))
         elif row.startswith(DELETE):
             files.append(FilePatch(_path(rows, DELETE), None, (), drops=True))
         elif row.startswith(UPDATE):
             files.append(_updated(rows))
-        elif files and (row[:1] in {"+", "@"} or (row.startswith("*** ") and row.strip() not in {BEGIN, END, LAST})):
+        elif files and (row[:1] in {"+", "@"} or (row.startswith("*** ") and row.strip() != LAST)):
             raise rows.refused(f"{row[:60]!r} belongs to no file", hint="Begin each file with '*** Update File: path'.")
         else:
             rows.at += 1  # the frame, and what is written around it
+    if framed and files:
+        raise _cut_off(rows)
     if not files:
         raise rows.refused("no file is named", hint="Begin each file with '*** Update File: path'.")
     return tuple(files)
+
+
+def _cut_off(rows: Rows) -> PatchInvalid:
+    return rows.refused(
+        f"'{END}' is missing here, so the patch may be cut off",
+        hint=f"Send it whole, down to '{END}'; in parts, if it is long.",
+    )
 
 
 def _path(rows: Rows, head: str) -> str:
@@ -55,9 +72,9 @@ def _ends(rows: Rows, at: int) -> bool:
 def _closing(rows: Rows, at: int) -> bool:
     """Whether a fence stands here behind which nothing more of the patch comes, or a shell's end mark."""
     row = rows.rows[at]
-    if row == "EOF" and any("<<" in before for before in rows.rows[:at]):
+    if row == "EOF" and rows.in_a_shell(at):
         return True
-    return plain_fence(row) and only_prose(rows.rows[at + 1 :])
+    return plain_fence(row) and rows.only_prose_below(at)
 
 
 def _added(rows: Rows) -> FilePatch:
@@ -107,6 +124,8 @@ def _updated(rows: Rows) -> FilePatch:
         opened = hunk is None
         if hunk is None:
             anchors = (*anchors, header.heading) if header.heading else anchors
+            if len(anchors) > MAX_HEADINGS:
+                raise rows.too_deep()
             continue
         hunks.append(msgspec.structs.replace(hunk, anchors=(*anchors, *hunk.anchors)))
         anchors = ()

@@ -103,6 +103,13 @@ def read_hunk(rows: Rows, header: Header, ends: Ends) -> PatchHunk | None:
     )
 
 
+def cut_off(header: Header, hunk: PatchHunk) -> bool:
+    """Whether lines that the header counts may be missing at the hunk's end; context there shows that it ends so."""
+    if header.counts is None or hunk.lines[-1][0] == " ":
+        return False
+    return len(hunk.old) < header.counts[0] or len(hunk.new) < header.counts[1]
+
+
 def _counted(rows: Rows, counts: tuple[int, int], ends: Ends) -> _Body | None:
     """As many lines as the header counts; None if that is not how many there are."""
     old, new = counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -10,9 +11,9 @@ from orchestrator.core.errors import PatchInvalid
 from orchestrator.core.text import unified
 from orchestrator.core.text.forms import begin_patch, search_replace
 from orchestrator.core.text.forms.parsed import Form, ParsedPatch
-from orchestrator.core.text.forms.rows import Rows, fence_of, path_in
+from orchestrator.core.text.forms.rows import MAX_FILES, Rows, fence_of, path_in, too_many
 from orchestrator.core.text.forms.whole_file import parse_whole_file
-from orchestrator.core.text.hunks import FilePatch
+from orchestrator.core.text.hunks import FilePatch, PatchHunk
 
 _SHAPES = (
     "Send a unified diff ('--- a/x', '+++ b/x', '@@ …'), '*** Begin Patch', search/replace blocks, "
@@ -40,6 +41,7 @@ def parse(patch: str, path: str | None = None) -> ParsedPatch:
             whole = parse_whole_file(rows, path)
             if whole is None:
                 raise rows.refused("it is not a patch in any form", 0, hint=_SHAPES)
+            form = "whole_file" if whole.whole is not None else "unified"
             files: tuple[FilePatch, ...] = (whole,)
         case "begin_patch":
             files = begin_patch.parse_begin_patch(rows)
@@ -89,26 +91,32 @@ def joined(files: Sequence[FilePatch]) -> tuple[FilePatch, ...]:
 
     Raises PatchInvalid where a file that is made, removed or renamed is named again.
     """
+    if len(files) > MAX_FILES:
+        raise too_many(len(files))
     if len(files) > 1 and not all(file.headed for file in files):
         raise PatchInvalid(
             "several patches, but one of them names no file", hint="Give each its '---' and '+++' lines."
         )
     plain: dict[str, FilePatch] = {}
+    then: dict[str, list[tuple[PatchHunk, ...]]] = {}
     kept: list[FilePatch | str] = []
-    taken: list[str] = []
+    taken: Counter[str] = Counter()
     for file in files:
         path = file.new_path
         edits = path is not None and file.old_path == path and file.executable is None and bool(file.hunks)
         if edits and path in plain:
-            plain[path] = msgspec.structs.replace(plain[path], then=(*plain[path].then, file.hunks))
+            then[path].append(file.hunks)
             continue
         if edits and path is not None:
             plain[path] = file
+            then[path] = []
             kept.append(path)
         else:
             kept.append(file)
-        taken += {one for one in (file.old_path, file.new_path) if one is not None}
-    twice = next((path for path in taken if taken.count(path) > 1), None)
+        taken.update({one for one in (file.old_path, file.new_path) if one is not None})
+    twice = next((path for path, times in taken.items() if times > 1), None)
     if twice is not None:
         raise PatchInvalid(f"{twice} is patched twice", hint="Join its hunks under one header.")
-    return tuple(plain[one] if isinstance(one, str) else one for one in kept)
+    return tuple(
+        msgspec.structs.replace(plain[one], then=tuple(then[one])) if isinstance(one, str) else one for one in kept
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 
 from orchestrator.core.errors import PatchAmbiguous, PatchInvalid
 
@@ -19,13 +20,34 @@ _LEFT_OUT = re.compile(
     r"(?:(?:the )?(?:existing|rest|remaining|remainder|unchanged|other|same|previous|keep|more|omitted|code)\b.*)",
     re.IGNORECASE,
 )
+_REST_OF_IT = re.compile(
+    r"\s*(?:#|//|--|/\*|<!--|;|%|\{/\*)\s*\(?(?:the )?"
+    r"(?:existing (?:code|imports?|methods?)|remaining (?:code|methods?)"
+    r"|(?:rest|remainder) of (?:the |this )?(?:code|file|module|class|function|methods?|body|implementation))\b"
+    r"[^.…]{0,40}(?:\.\.\.|…|\bunchanged|\bthe same|\bas before)\W*\Z",
+    re.IGNORECASE,
+)
+
+MAX_BYTES, MAX_ROWS, MAX_FILES = 4 * 1024 * 1024, 100_000, 1000
+"""Of one patch; reading it takes a fraction of a second then."""
+MAX_HEADINGS = 16
+"""Above one hunk."""
+
+_SPLIT = "Send it as several patches, each of files or hunks that belong together; write_file takes a long new file."
 
 
 class Rows:
     """The rows, and the next one to read; rows are numbered from 0 here and from 1 in refusals."""
 
     def __init__(self, text: str) -> None:
-        """Raises PatchInvalid for a carriage return that ends no row."""
+        """Raises PatchInvalid for a patch over the limits and for a carriage return that ends no row."""
+        rows, size = text.count("\n"), len(text.encode("utf-8", "surrogatepass"))
+        if rows > MAX_ROWS or size > MAX_BYTES:
+            raise PatchInvalid(
+                f"the patch has {rows:,} rows and {size:,} bytes; at most {MAX_ROWS:,} and {MAX_BYTES:,} are read.",
+                hint=_SPLIT,
+                details={"rows": rows, "max_rows": MAX_ROWS, "bytes": size, "max_bytes": MAX_BYTES},
+            )
         self.rows: Sequence[str] = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
         self.at = 0
         for at, row in enumerate(self.rows):
@@ -39,10 +61,45 @@ class Rows:
     def row(self) -> str:
         return self.rows[self.at] if self.at < len(self.rows) else ""
 
-    @property
-    def more(self) -> bool:
-        """Whether a row that is not blank is left."""
-        return any(row.strip() for row in self.rows[self.at :])
+    def only_prose_below(self, at: int) -> bool:
+        """As `only_prose`, of the rows behind one; looked up, since every fence asks it."""
+        return self._last_of_a_patch <= at
+
+    def ends_below(self, at: int) -> bool:
+        """Whether no more than one row that is not blank stands behind this one."""
+        return self._last_two[0] <= at
+
+    def in_a_shell(self, at: int) -> bool:
+        """Whether a row before this one begins a shell's here-document."""
+        return self._first_shell < at
+
+    @cached_property
+    def _last_of_a_patch(self) -> int:
+        return max((at for at, row in enumerate(self.rows) if not only_prose((row,))), default=-1)
+
+    @cached_property
+    def _last_two(self) -> tuple[int, int]:
+        filled = [-1, -1, *(at for at, row in enumerate(self.rows) if row.strip())]
+        return filled[-2], filled[-1]
+
+    @cached_property
+    def _first_shell(self) -> int:
+        return next((at for at, row in enumerate(self.rows) if "<<" in row), len(self.rows))
+
+    @cached_property
+    def closings(self) -> frozenset[int]:
+        """The rows that close a fence which a row before them opened."""
+        found: set[int] = set()
+        marks = ""
+        for at, row in enumerate(self.rows):
+            if not plain_fence(row):
+                continue
+            if not marks:
+                marks = (fence_of(row) or ("", ""))[0]
+            elif closes(row, marks):
+                marks = ""
+                found.add(at)
+        return frozenset(found)
 
     def refused(self, why: str, at: int | None = None, *, hint: str | None = None) -> PatchInvalid:
         """The refusal of a row: the next one, or that at `at`."""
@@ -52,6 +109,10 @@ class Rows:
             hint=hint or "Mend it there, or use edit_file.",
             details={"line": line},
         )
+
+    def too_deep(self) -> PatchInvalid:
+        """The refusal of more headings, one below the other, than anything is nested."""
+        return self.refused(f"more than {MAX_HEADINGS} headings stand above one hunk", hint="Name the innermost ones.")
 
     def ambiguous(self, why: str, at: int, *, hint: str | None = None) -> PatchAmbiguous:
         line = at + 1
@@ -87,7 +148,16 @@ def path_in(row: str) -> str | None:
 
 def left_out(text: str) -> bool:
     """Whether a line stands for others that were left out ("# ... existing code ...")."""
-    return _LEFT_OUT.match(text) is not None
+    return _LEFT_OUT.match(text) is not None or _REST_OF_IT.match(text) is not None
+
+
+def too_many(files: int) -> PatchInvalid:
+    """The refusal of a patch of more files than are changed together."""
+    return PatchInvalid(
+        f"the patch is of {files:,} files; at most {MAX_FILES:,} are changed together.",
+        hint=_SPLIT,
+        details={"files": files, "max_files": MAX_FILES},
+    )
 
 
 def only_prose(rows: Sequence[str]) -> bool:

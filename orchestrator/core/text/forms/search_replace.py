@@ -80,6 +80,7 @@ def _block(rows: Rows, top: int) -> tuple[list[str], list[str]]:
     width = len(rows.row) - len(rows.row.lstrip(rows.row[0]))
     divider = "=" * width
     sides: list[list[str]] = [[]]
+    sought: set[str] = set()
     rows.at += 1
     while True:
         if rows.at >= len(rows) or begins(rows.row):
@@ -89,8 +90,9 @@ def _block(rows: Rows, top: int) -> tuple[list[str], list[str]]:
         if end is not None and len(end[1]) == width and len(sides) > 1:
             break
         if row.rstrip() == divider:
+            sought = sought or set(sides[0])
             sides.append([])
-        elif len(sides) > 1 and left_out(row) and row not in sides[0]:
+        elif len(sides) > 1 and left_out(row) and row not in sought:
             raise rows.refused(
                 f"{row.strip()[:60]!r} stands for lines that were left out",
                 hint="Write every line of both sides, or send several short blocks.",
