@@ -353,6 +353,8 @@ class ReviewLine(Result, frozen=True, kw_only=True):
     reason: str = ""  # the reviewer's
     model: str = ""
     code: str = ""  # why it failed
+    message: str = ""  # of the failure
+    hint: str = ""  # what to do about it
 
 
 class ConflictInfo(Result, frozen=True, kw_only=True):

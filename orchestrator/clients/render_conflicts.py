@@ -50,8 +50,11 @@ def conflict(info: r.ConflictInfo) -> Iterator[str]:
         )
     for item in info.reviews:
         yield escaped(
-            f"  {item.review} {item.reviewer}: {item.state} {item.verdict or ''} {item.code} {item.reason}"
+            f"  {item.review} {item.reviewer}: {item.state} {item.verdict or ''} {item.code} "
+            f"{item.reason or item.message}"
         ).rstrip()
+        if item.hint:
+            yield escaped(f"    {item.hint}")
     yield from diff_lines(info.diff or "")
     if info.review_diff is not None:
         yield f"  {info.reviewer} proposes:"

@@ -19,7 +19,7 @@ from orchestrator.core.errors import NothingToChange, OrchestratorError
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.conflicts import ConflictSettled
-from orchestrator.core.events.reviews import ReviewAccepted, ReviewAnswered
+from orchestrator.core.events.reviews import ReviewAccepted, ReviewAnswered, ReviewFailed
 from orchestrator.core.ids import AgentName, Digest, SessionId, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Allow
 from orchestrator.core.projections.pending import Conflict
@@ -231,6 +231,16 @@ class Proposals:
         async for recorded in self._s.journal.events(wanted, batch=20):
             event = recorded.event
             if isinstance(event, ReviewAnswered) and event.review == review.seq and not event.ignored:
+                return event
+        return None
+
+    async def failure(self, conflict: Conflict, review: Review) -> ReviewFailed | None:
+        """In which way a review failed, as the journal has it."""
+        stream = f"conflict:{conflict.found.path}"
+        wanted = EventFilter(tags=(tag_of(ReviewFailed),), stream=stream, after=review.seq)
+        async for recorded in self._s.journal.events(wanted, batch=20):
+            event = recorded.event
+            if isinstance(event, ReviewFailed) and event.review == review.seq:
                 return event
         return None
 

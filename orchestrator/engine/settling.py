@@ -220,6 +220,7 @@ class Settler:
         lines = []
         for review in conflict.reviews:
             said = await self._proposals.answer(conflict, review) if review.verdict is not None else None
+            failed = await self._proposals.failure(conflict, review) if review.state == "failed" else None
             lines.append(
                 r.ReviewLine(
                     review=show(review.seq),
@@ -230,6 +231,8 @@ class Settler:
                     reason=said.reason if said is not None and shown else "",
                     model=said.model if said is not None else "",
                     code=review.code,
+                    message=failed.message if failed is not None and shown else "",
+                    hint=failed.hint if failed is not None else "",
                 )
             )
         return tuple(lines)

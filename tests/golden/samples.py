@@ -312,3 +312,9 @@ STALE: tuple[Event, ...] = (
     ),
 )
 """As GROWN; changes whose author had not seen what others did."""
+HINTED: tuple[Event, ...] = (
+    v.ReviewFailed(
+        review=Seq(49), conflict=Seq(26), code="over_budget", message="0.2 USD", hint="The caps stand in policy.toml."
+    ),
+)
+"""As GROWN; failures that say what to do."""
