@@ -66,7 +66,7 @@ async def test_a_service_that_says_what_overflows_hands_on_to_the_next(base: Pat
 
 async def test_an_error_that_nobody_foresaw_costs_one_review(base: Path) -> None:
     daemon = Reviewed(base)
-    script = {
+    script: dict[str, list[dict[str, Any]]] = {
         "broken": [{"breaks": "with content in it"}],
         "odd": [{**BOTH, "odd_usage": True}],
         "quick": [BOTH],
