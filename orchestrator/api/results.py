@@ -354,6 +354,7 @@ class ReviewLine(Result, frozen=True, kw_only=True):
     model: str = ""
     code: str = ""  # why it failed
     message: str = ""  # the same in words; they may quote the file
+    hint: str = ""  # what to do about it
 
 
 class ConflictInfo(Result, frozen=True, kw_only=True):

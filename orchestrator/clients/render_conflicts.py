@@ -53,8 +53,12 @@ def conflict(info: r.ConflictInfo) -> Iterator[str]:
     if info.regions_left_out:
         yield f"  and {info.regions_left_out} more regions"
     for item in info.reviews:
-        said = f"{item.verdict or ''} {item.code} {item.reason or item.message}"
-        yield escaped(f"  {item.review} {item.reviewer}: {item.state} {said}").rstrip()
+        yield escaped(
+            f"  {item.review} {item.reviewer}: {item.state} {item.verdict or ''} {item.code} "
+            f"{item.reason or item.message}"
+        ).rstrip()
+        if item.hint:
+            yield escaped(f"    {item.hint}")
     yield from diff_lines(info.diff or "")
     if info.diff_truncated:
         yield "  (the diff goes on)"

@@ -9,17 +9,13 @@ import msgspec
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.errors import VersionUnknown
-from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.reviews import ReviewFailed
 from orchestrator.core.ids import parse_seq, show
 from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.projections.reviews import Review
 from orchestrator.core.text import tokens
 from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.rebasing import Rebaser
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import EventFilter
 
 Describe = Callable[[Caller, Conflict], Awaitable[r.ConflictInfo]]
 
@@ -83,17 +79,6 @@ class ConflictPages:
         done = "this brought it back" if answer.status == "applied" else "this would bring it back"
         warning = f"{conflict.found.path} had been deleted; {done}"
         return msgspec.structs.replace(answer, warnings=(warning, *answer.warnings))
-
-    async def failure(self, review: Review) -> str:
-        """Why a review failed, in words."""
-        if review.state != "failed":
-            return ""
-        wanted = EventFilter(tags=(tag_of(ReviewFailed),), after=review.seq)
-        async for recorded in self._s.journal.events(wanted, batch=20):
-            event = recorded.event
-            if isinstance(event, ReviewFailed) and event.review == review.seq:
-                return event.message
-        return ""
 
 
 def _within(info: r.ConflictInfo, budget: int) -> tuple[r.ConflictInfo, int]:

@@ -19,7 +19,7 @@ from orchestrator.core.errors import NothingToChange, OrchestratorError
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.conflicts import ConflictSettled
-from orchestrator.core.events.reviews import ReviewAccepted, ReviewAnswered
+from orchestrator.core.events.reviews import ReviewAccepted, ReviewAnswered, ReviewFailed
 from orchestrator.core.ids import AgentName, Digest, SessionId, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Allow
 from orchestrator.core.projections.pending import Conflict
@@ -232,6 +232,15 @@ class Proposals:
         async for recorded in self._s.journal.events(wanted, batch=20):
             event = recorded.event
             if isinstance(event, ReviewAnswered) and event.review == review.seq and not event.ignored:
+                return event
+        return None
+
+    async def failure(self, review: Review) -> ReviewFailed | None:
+        """In which way a review failed, as the journal has it; its conflict may have moved since."""
+        wanted = EventFilter(tags=(tag_of(ReviewFailed),), after=review.seq)
+        async for recorded in self._s.journal.events(wanted, batch=20):
+            event = recorded.event
+            if isinstance(event, ReviewFailed) and event.review == review.seq:
                 return event
         return None
 

@@ -14,21 +14,18 @@ import anyio
 import anyio.abc
 
 from orchestrator.core.conflicts.route import Asking, Matter, lines_of, next_reviewer, route_of
-from orchestrator.core.errors import CallerError, OrchestratorError, escaped
+from orchestrator.core.errors import CallerError, OrchestratorError
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.reviews import (
     ConflictLapsed,
-    Ignored,
-    ReviewAnswered,
-    ReviewFailed,
     ReviewRejected,
     ReviewRequested,
-    Usage,
 )
 from orchestrator.core.ids import Digest, Seq, show
 from orchestrator.core.policy.routes import Route
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.projections.reviews import Review
+from orchestrator.engine import replies
 from orchestrator.engine.briefing import Briefer
 from orchestrator.engine.proposals import Proposals, ProposalUnfit, proposal_of, reviewer_caller
 from orchestrator.engine.rebasing import Rebaser
@@ -40,7 +37,7 @@ from orchestrator.ports.reviewing import Reviewer, ReviewReply
 LOOK_S = 60.0
 """How often, at least, deadlines are looked at: the wall clock may jump."""
 
-Work = Callable[[], Coroutine[Any, Any, None]]
+Work = Callable[[], Coroutine[Any, Any, int | None]]
 
 PATIENCE = 2
 """A reviewer that is past its deadline is let go on for as long again: a late answer is noted, and ignored."""
@@ -87,11 +84,7 @@ class Reviewing:
         """Take the next step of every open conflict; the ms at which the next deadline is due."""
         dues = []
         for conflict in self._s.state.pending.open_conflicts():
-            try:
-                due = await self._step(conflict.seq)
-            except OrchestratorError as error:
-                self._log.error("a conflict could not be taken on", conflict=show(conflict.seq), error=error.message)
-                continue
+            due = await self._fenced(conflict.seq, None, partial(self._step, conflict.seq))
             if due is not None:
                 dues.append(due)
         return min(dues, default=None)
@@ -164,7 +157,7 @@ class Reviewing:
         if review is not None and review.state == "answered":
             if review.seq not in self._weighed and not self._asked_a_person(conflict):
                 self._weighed.add(review.seq)
-                self._spawn(conflict, partial(self._weigh, conflict.seq, review.seq))
+                self._spawn(conflict, review.seq, partial(self._weigh, conflict.seq, review.seq))
             return None
         asking = next_reviewer(route, conflict.reviews)
         if asking is not None:
@@ -183,19 +176,37 @@ class Reviewing:
             current=conflict.found.current,
         )
         recorded = await self._s.append(Origin(cause=conflict.seq), (_stream(conflict), event))
-        self._spawn(conflict, partial(self._call, conflict.seq, recorded[0].seq, route.deadline_s))
+        number = recorded[0].seq
+        self._spawn(conflict, number, partial(self._call, conflict.seq, number, route.deadline_s))
 
-    def _spawn(self, conflict: Conflict, work: Work) -> None:
+    def _spawn(self, conflict: Conflict, number: Seq, work: Work) -> None:
         if self._tasks is None:
             raise RuntimeError("reviews are not running")
-        self._tasks.start_soon(self._fenced, conflict.seq, work)
+        self._tasks.start_soon(self._fenced, conflict.seq, number, work)
 
-    async def _fenced(self, seq: Seq, work: Work) -> None:
-        """One conflict's trouble is not the others'."""
+    async def _fenced(self, seq: Seq, number: Seq | None, work: Work) -> int | None:
+        """One conflict's trouble is not the others', nor the daemon's."""
         try:
-            await work()
+            return await work()
         except OrchestratorError as error:
             self._log.error("a review could not be noted", conflict=show(seq), error=error.message)
+            await self._give_up(seq, number, error, of=("requested",))
+        except Exception as error:  # noqa: BLE001
+            # The one place where anything is caught: what a service, a program or a plugin says is read in
+            # these tasks, and a defect in that must cost this review and not the daemon. Logged, never hidden.
+            self._log.error("a review failed unforeseen", conflict=show(seq), trace=replies.trace_of(error))
+            await self._give_up(seq, number, error, of=("requested", "answered"))
+        return None
+
+    async def _give_up(self, seq: Seq, number: Seq | None, error: Exception, *, of: tuple[str, ...]) -> None:
+        """A review that ended without a word fails, so that the next reviewer is asked."""
+        conflict, review = self._find(seq, number) if number is not None else (None, None)
+        if conflict is None or review is None or review.state not in of:
+            return
+        try:
+            await self._fail(conflict, review, *replies.failure_of(error))
+        except OrchestratorError as again:
+            self._log.error("a failed review could not be noted", conflict=show(seq), error=again.message)
 
     async def _call(self, seq: Seq, number: Seq, deadline_s: int) -> None:
         """Ask one reviewer, and take its answer."""
@@ -219,7 +230,7 @@ class Reviewing:
                 reply = await reviewer.review(brief)
             except OrchestratorError as error:
                 if self._find(seq, number)[1] == review:
-                    await self._fail(conflict, review, error.code, error.message)
+                    await self._fail(conflict, review, *replies.failure_of(error))
                 return
             await self.answered(seq, number, reply)
 
@@ -231,7 +242,7 @@ class Reviewing:
         if conflict is None:
             return
         review = next((item for item in conflict.reviews if item.seq == number), None)
-        ignored = _ignored(conflict, review)
+        ignored = replies.ignored_as(conflict, review)
         data: bytes | None = None
         unfit: ProposalUnfit | None = None
         if not ignored:
@@ -239,29 +250,13 @@ class Reviewing:
                 data = await self._proposals.assembled(conflict, reply)
             except ProposalUnfit as error:
                 unfit = error
-            ignored = _ignored(*self._find(seq, number))
+            ignored = replies.ignored_as(*self._find(seq, number))
         digest, blobs = proposal_of(data)
-        said = ReviewAnswered(
-            review=number,
-            conflict=seq,
-            reviewer=review.reviewer if review is not None else "",
-            verdict=reply.verdict,
-            proposal=digest,
-            current=conflict.found.current,
-            model=reply.usage.model,
-            prompt_hash=reply.usage.prompt_hash,
-            usage=Usage(
-                input_tokens=reply.usage.input_tokens,
-                output_tokens=reply.usage.output_tokens,
-                cost_microusd=reply.usage.cost_microusd,
-                took_ms=reply.usage.took_ms,
-            ),
-            reason=escaped(reply.reason)[:2000],
-            ignored=ignored,
-        )
+        asked = review.reviewer if review is not None else ""
+        said = replies.answered(conflict, number, asked, reply, digest, ignored)
         events: list[Event] = [said]
-        if not ignored and unfit is not None:
-            events.append(ReviewFailed(review=number, conflict=seq, code=unfit.code, message=unfit.message))
+        if not ignored and unfit is not None and review is not None:
+            events.append(replies.failed(conflict, review, *replies.failure_of(unfit)))
         elif not ignored and reply.verdict == "reject":
             events.append(ReviewRejected(review=number, conflict=seq, by=said.reviewer, reason=said.reason))
         origin = Origin(agent=reviewer_caller(said.reviewer).agent, cause=number)
@@ -284,7 +279,7 @@ class Reviewing:
         except ProposalUnfit as error:
             conflict, review = self._find(seq, number)
             if conflict is not None and review is not None and review.state == "answered":
-                await self._fail(conflict, review, error.code, error.message)
+                await self._fail(conflict, review, *replies.failure_of(error))
         except CallerError as error:  # the file moved on, or is reserved: looked at again when it stands
             self._log.info("a proposal waits", conflict=show(seq), error=error.message)
             if error.code == "stale_base":
@@ -297,24 +292,9 @@ class Reviewing:
             return None, None
         return conflict, next((item for item in conflict.reviews if item.seq == number), None)
 
-    async def _fail(self, conflict: Conflict, review: Review, code: str, message: str) -> None:
-        event = ReviewFailed(review=review.seq, conflict=conflict.seq, code=code, message=escaped(message)[:2000])
+    async def _fail(self, conflict: Conflict, review: Review, code: str, message: str, hint: str = "") -> None:
+        event = replies.failed(conflict, review, code, message, hint)
         await self._s.append(Origin(cause=review.seq), (_stream(conflict), event))
-
-
-def _ignored(conflict: Conflict | None, review: Review | None) -> Ignored:
-    """Why an answer counts for nothing; empty where it counts."""
-    if conflict is None or conflict.state != "open":
-        return "closed"
-    if review is None:
-        return "unknown"
-    match review.state:
-        case "requested":
-            return ""
-        case "failed":
-            return "late"
-        case "answered" | "accepted" | "rejected":
-            return "double"
 
 
 def _stream(conflict: Conflict) -> str:

@@ -248,6 +248,7 @@ class Settler:
         lines = []
         for review in conflict.reviews:
             said = await self._proposals.answer(conflict, review) if review.verdict is not None else None
+            failed = await self._proposals.failure(review) if review.state == "failed" else None
             lines.append(
                 r.ReviewLine(
                     review=show(review.seq),
@@ -258,7 +259,8 @@ class Settler:
                     reason=said.reason if said is not None and shown else "",
                     model=said.model if said is not None else "",
                     code=review.code,
-                    message=await self._pages.failure(review) if shown else "",
+                    message=failed.message if failed is not None and shown else "",
+                    hint=failed.hint if failed is not None else "",
                 )
             )
         return tuple(lines)

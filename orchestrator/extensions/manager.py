@@ -12,9 +12,8 @@ import anyio
 import msgspec
 import pluggy
 
-from orchestrator.core.errors import escaped
 from orchestrator.core.policy.reviewers import Plugins
-from orchestrator.extensions.aside import Aside
+from orchestrator.extensions.aside import MOST_SAID, Aside, AsideFailed
 from orchestrator.extensions.hookspecs import GROUP, AppliedChange, Hooks
 from orchestrator.logs import logger
 from orchestrator.ports.reviewing import Reviewer, ReviewerUnusable
@@ -46,8 +45,7 @@ class Extensions:
 
     def __init__(self, settings: Plugins, *, found: Callable[[], Iterable[EntryPoint]] = _installed) -> None:
         self._settings, self._found = settings, found
-        self._manager = pluggy.PluginManager(GROUP)
-        self._manager.add_hookspecs(Hooks)
+        self._managers: dict[str, pluggy.PluginManager] = {}  # one each: no plugin's methods run for another's sake
         self._states: dict[str, PluginState] = {}
         self._failures: dict[str, int] = {}
         self._missed = 0
@@ -70,18 +68,10 @@ class Extensions:
             why = "several packages have a plugin of this name" if points else "no installed package has it"
             self._fail(name, why)
             return
-        if await self._asked(name, partial(self._register, name, points[0])) is not None:
+        manager = await self._asked(name, partial(_registered, name, points[0]))
+        if manager is not None:
+            self._managers[name] = manager
             self._states[name] = PluginState(name, "loaded")
-
-    def _register(self, name: str, point: EntryPoint) -> bool:
-        plugin = point.load()
-        try:
-            self._manager.register(plugin() if isinstance(plugin, type) else plugin, name)
-            self._manager.check_pending()
-        except pluggy.PluginValidationError:
-            self._manager.unregister(name=name)  # or its hooks would fail the check of the next
-            raise
-        return True
 
     def states(self) -> tuple[PluginState, ...]:
         """All that are enabled, in the operator's order."""
@@ -112,8 +102,12 @@ class Extensions:
         return reviewer
 
     def _make(self, name: str) -> Any:
-        answers = self._only(name, REVIEWER)()
+        answers = self._hook(name, REVIEWER)()
         return answers[0]() if answers else None
+
+    def note(self, name: str, problem: str, *, trace: str = "") -> None:
+        """What was wrong with a plugin that stays loaded."""
+        self._fail(name, problem, keep=True, trace=trace)
 
     # --- changes ------------------------------------------------------------------------
 
@@ -133,7 +127,7 @@ class Extensions:
             while self._waiting:
                 change = self._waiting.popleft()
                 for name, state in tuple(self._states.items()):
-                    if state.state == "loaded" and self._has(name, APPLIED):
+                    if state.state == "loaded" and self._hook(name, APPLIED).get_hookimpls():
                         await self._call(name, change)
             self._more = anyio.Event()
             await self._more.wait()
@@ -146,7 +140,7 @@ class Extensions:
             self._states[name] = PluginState(name, "switched off", f"{MOST_FAILURES} failures in a row; {problem}")
 
     def _apply(self, name: str, change: AppliedChange) -> bool:
-        self._only(name, APPLIED)(change=change)
+        self._hook(name, APPLIED)(change=change)
         return True
 
     # --- the fence ----------------------------------------------------------------------
@@ -157,18 +151,25 @@ class Extensions:
             return await Aside(work, name=f"plugin {name}").run(self._settings.timeout_s)
         except TimeoutError:
             self._fail(name, f"not done in {self._settings.timeout_s:g} s", keep=keep)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # the fence around a plugin; _fail logs it
-            self._fail(name, escaped(f"{type(error).__name__}: {error}")[:300], keep=keep, error=error)
+        except AsideFailed as error:
+            self._fail(name, error.fault.shown[:MOST_SAID], keep=keep, trace=error.fault.trace)
         return None
 
-    def _fail(self, name: str, why: str, *, keep: bool = False, error: BaseException | None = None) -> None:
-        self._log.warning("a plugin failed", plugin=name, problem=why, exc_info=error)
+    def _fail(self, name: str, why: str, *, keep: bool = False, trace: str = "") -> None:
+        self._log.warning("a plugin failed", plugin=name, problem=why, trace=trace)
         self._states[name] = PluginState(name, "loaded" if keep else "failed", why)
 
-    def _only(self, name: str, hook: str) -> pluggy.HookCaller:
+    def _hook(self, name: str, hook: str) -> pluggy.HookCaller:
         """A hook as this one plugin answers it."""
-        others = [plugin for plugin in self._manager.get_plugins() if self._manager.get_name(plugin) != name]
-        return self._manager.subset_hook_caller(hook, others)
+        caller: pluggy.HookCaller = getattr(self._managers[name].hook, hook)
+        return caller
 
-    def _has(self, name: str, hook: str) -> bool:
-        return bool(self._only(name, hook).get_hookimpls())
+
+def _registered(name: str, point: EntryPoint) -> pluggy.PluginManager:
+    """A manager with this plugin alone. Blocking; whatever its import and its making raise."""
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(Hooks)
+    plugin = point.load()
+    manager.register(plugin() if isinstance(plugin, type) else plugin, name)
+    manager.check_pending()
+    return manager

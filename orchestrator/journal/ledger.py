@@ -11,7 +11,7 @@ from orchestrator.core.errors import RequestIdReused
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.codec import encode, encode_call
+from orchestrator.core.events.codec import encode_call, readable
 from orchestrator.core.ids import Seq
 from orchestrator.ports.journal import ANY_VERSION, RequestSeen, StreamMoved, Unit
 from orchestrator.ports.machine import Clock, Entropy
@@ -53,7 +53,7 @@ class Ledger:
         return self._claims
 
     def admit(self, unit: Unit) -> tuple[tuple[Recorded, ...], list[Row]]:
-        """Give a unit its positions. Raises StreamMoved, RequestIdReused; then nothing of it counts."""
+        """Give a unit its positions. Raises StreamMoved, RequestIdReused, EventUnfit; then nothing of it counts."""
         origin = unit.origin
         claim = self._claim(origin) if unit.events and origin.request_id is not None else None
         head, tip, at = self.head, self.tip, self._clock.now_ms()
@@ -74,7 +74,7 @@ class Ledger:
                 raise StreamMoved(stream, new.expected, found)
             version = moved[stream] = found + 1
             head += 1
-            tag, payload, salt = tag_of(event), encode(event), self._entropy.bytes(chain.SALT_BYTES)
+            tag, payload, salt = tag_of(event), readable(event), self._entropy.bytes(chain.SALT_BYTES)
             digest = chain.payload_hash(salt, payload)
             details = encode_call(call) if call is not None else None
             details_digest = chain.payload_hash(salt, details) if details is not None else None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from orchestrator.core.errors import DiskFull, OrchestratorError, RequestIdReused, WorkspaceHeld, WritesStopped
 from orchestrator.core.events import chain
 from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.codec import EventUnfit
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.history import DigestLearned, VersionRow, history
 from orchestrator.journal.ballast import Ballast
@@ -242,7 +243,7 @@ class Writer:
     ) -> Outcome:
         try:
             recorded, new_rows = self._ledger.admit(job.unit)
-        except (StreamMoved, RequestIdReused, TypeError, ValueError) as error:
+        except (StreamMoved, RequestIdReused, EventUnfit, TypeError, ValueError) as error:
             return error
         rows += new_rows
         blobs += job.blobs

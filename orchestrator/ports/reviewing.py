@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 import msgspec
 
@@ -86,6 +86,7 @@ class ReviewFailure(OrchestratorError):
     """A reviewer gave nothing that counts; `code` says in which way."""
 
     code = "review_failed"
+    hint = "The daemon's log has the trace; `orchestrator status` says how its plugin is."
 
 
 class ReviewerUnusable(ReviewFailure):
@@ -106,7 +107,7 @@ class ReviewerBusy(ReviewFailure):
     """It asks us to come back later than this review can wait."""
 
     code = "reviewer_busy"
-    hint = "The next reviewer of the route is asked; give it more time with timeout_s."
+    hint = "It was not waited for: the next reviewer of the route is asked. Raise timeout_s, or ask less at once."
 
 
 class ReviewerRefused(ReviewFailure):
@@ -134,7 +135,20 @@ class ReplyInvalid(ReviewFailure):
     """What it said is no answer to this conflict."""
 
     code = "reply_invalid"
-    hint = "The next reviewer of the route is asked."
+    hint = "Nothing of it was taken. The next reviewer of the route is asked; after the last, a person settles it."
+
+
+FAILURES: Final[tuple[type[ReviewFailure], ...]] = (
+    ReviewFailure,
+    ReviewerUnusable,
+    ReviewerUnreachable,
+    ReviewerBusy,
+    ReviewerRefused,
+    ReviewerTooSlow,
+    OverBudget,
+    ReplyInvalid,
+)
+"""All of them; what a plugin raises counts as the nearest."""
 
 
 class Reviewer(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -11,6 +11,14 @@ from orchestrator.ports.reviewing import RegionText, ReplyInvalid, ReviewReply, 
 
 MOST_LINES = 20_000
 MOST_LINE_CHARS = 100_000
+MOST_REASON_CHARS = 20_000
+"""That are looked at; fewer are kept."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
+"""Of tokens, millionths or milliseconds, as somebody else says it: so small that nothing made of it overflows."""
+
+Number = Annotated[int, msgspec.Meta(ge=0, le=10**6)]
+"""A region's."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -47,7 +55,7 @@ SCHEMA: dict[str, Any] = {
 
 
 class _Region(msgspec.Struct, forbid_unknown_fields=True):
-    region: int
+    region: Number
     lines: list[str]
 
 
@@ -76,6 +84,36 @@ def reply_of(answer: object, request: ReviewRequest, usage: ReviewUsage | None =
         reason=said.reason.strip(),
         usage=usage or ReviewUsage(),
     )
+
+
+class _Usage(msgspec.Struct):
+    model: str = ""
+    prompt_hash: str = ""
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+    cost_microusd: Count = 0
+    took_ms: Count = 0
+
+
+def usage_of(told: object) -> ReviewUsage:
+    """What somebody else says that an answer took. Raises ReplyInvalid."""
+    try:
+        usage = msgspec.convert(told, _Usage)
+    except msgspec.ValidationError as error:
+        raise ReplyInvalid(f"its usage is not of the form asked for: {escaped(str(error))}") from error
+    return ReviewUsage(
+        model=model_name(usage.model),
+        prompt_hash=escaped(usage.prompt_hash[:64])[:64],
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cost_microusd=usage.cost_microusd,
+        took_ms=usage.took_ms,
+    )
+
+
+def model_name(said: str) -> str:
+    """On one line, and short."""
+    return escaped(said[:200])[:200]
 
 
 def json_in(text: str) -> object:

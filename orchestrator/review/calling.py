@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import httpx2
@@ -21,6 +21,7 @@ from orchestrator.ports.reviewing import (
     ReviewerUnreachable,
     ReviewFailure,
 )
+from orchestrator.review.striking import KeyGuard
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -31,6 +32,11 @@ MOST_WAIT_S = 60.0
 FIRST_WAIT_S = 1.0
 BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 KEPT_OF_ERROR = 300
+LOOKED_AT = 128 * 1024
+FAR_OFF_S = 1e9
+"""What asks for more, and what no calendar has, is this."""
+
+NO_KEY: Final = KeyGuard("")
 
 
 class Caller:
@@ -39,8 +45,8 @@ class Caller:
     def __init__(self, clock: Clock, *, retries: int, sleep: Sleep = anyio.sleep) -> None:
         self._clock, self._retries, self._sleep = clock, retries, sleep
 
-    async def post(self, url: str, headers: Mapping[str, str], body: Mapping[str, Any], *, secret: str) -> bytes:
-        """The answer's body. `secret` is struck out of every message. Raises ReviewFailure; cancelled from outside."""
+    async def post(self, url: str, headers: Mapping[str, str], body: Mapping[str, Any], *, guard: KeyGuard) -> bytes:
+        """The answer's body. The key is struck out of every message. Raises ReviewFailure; cancelled from outside."""
         data = msgspec.json.encode(body)
         sent = {"content-type": "application/json", "accept": "application/json", "accept-encoding": "identity"}
         # No proxy of the environment, no redirects: it goes where the operator said, or nowhere.
@@ -50,13 +56,13 @@ class Caller:
                 try:
                     status, answered, got = await _exchange(client, url, {**sent, **headers}, data)
                 except httpx2.TransportError as error:
-                    failure = ReviewerUnreachable(f"{_place(url)}: {_why(error, secret)}")
+                    failure = ReviewerUnreachable(f"{_place(url)}: {_why(error, guard)}")
                 else:
                     if status == httpx2.codes.OK:
                         return got
                     if status not in BUSY:
-                        raise ReviewerRefused(f"{_place(url)} answered {status}: {_tail(got, secret)}")
-                    failure = ReviewerBusy(f"{_place(url)} answered {status}: {_tail(got, secret)}")
+                        raise ReviewerRefused(f"{_place(url)} answered {status}: {_tail(got, guard)}")
+                    failure = ReviewerBusy(f"{_place(url)} answered {status}: {_tail(got, guard)}")
                     asked_s = self._retry_after(answered.get("retry-after", ""))
                     if asked_s is not None:
                         wait_s = asked_s
@@ -69,12 +75,14 @@ class Caller:
 
     def _retry_after(self, value: str) -> float | None:
         """Seconds to wait, from seconds or an HTTP date; None where it says nothing that can be read."""
-        value = value.strip()
+        value = value.strip()[:100]
         if value.isascii() and value.isdigit():
             return float(value[:9])
         try:
             at = parsedate_to_datetime(value)
-        except (ValueError, TypeError):
+        except OverflowError:  # a year that no calendar has
+            return FAR_OFF_S
+        except (ValueError, TypeError, IndexError):
             return None
         at = at if at.tzinfo else at.replace(tzinfo=UTC)
         return max(0.0, at.timestamp() - self._clock.now_ms() / 1000)
@@ -98,17 +106,15 @@ def _place(url: str) -> str:
     return escaped(url)
 
 
-def _why(error: httpx2.TransportError, secret: str) -> str:
-    return without(str(error) or type(error).__name__, secret)
+def _why(error: httpx2.TransportError, guard: KeyGuard) -> str:
+    return without(str(error) or type(error).__name__, guard)
 
 
-def _tail(data: bytes, secret: str) -> str:
-    text = data[: 8 * KEPT_OF_ERROR].decode("utf-8", "replace")
-    return without(text, secret)[:KEPT_OF_ERROR] or "(nothing)"
+def _tail(data: bytes, guard: KeyGuard) -> str:
+    text = guard.struck(data[:LOOKED_AT].decode("utf-8", "replace"))  # before it is cut: half a key is not known
+    return without(text[: 8 * KEPT_OF_ERROR], guard)[:KEPT_OF_ERROR] or "(nothing)"
 
 
-def without(text: str, secret: str) -> str:
+def without(text: str, guard: KeyGuard) -> str:
     """A service's or program's own words, on one line, without the key and whatever else looks like one."""
-    if secret:
-        text = text.replace(secret, "[redacted]")
-    return escaped(" ".join(Veil().hide(text.splitlines())).strip())
+    return escaped(" ".join(Veil().hide(guard.struck(text).splitlines())).strip())

@@ -15,7 +15,7 @@ import msgspec
 from orchestrator.core.errors import escaped
 from orchestrator.core.policy.reviewers import Form
 from orchestrator.ports.reviewing import ReplyInvalid
-from orchestrator.review.answers import SCHEMA, json_in
+from orchestrator.review.answers import SCHEMA, Count, json_in
 from orchestrator.review.prompt import Prompt
 
 TOOL = "settle_conflict"
@@ -36,8 +36,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     trouble: str = ""
     text: str = ""  # as it was said, for the repair
     model: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: int | None = None  # None: it does not say
+    output_tokens: int | None = None
 
 
 class HttpForm(Protocol):
@@ -90,8 +90,10 @@ class AnthropicForm:
         message = _decoded(data, _Message)
         text = "".join(block.text for block in message.content if block.type == "text")
         calls = [block.input for block in message.content if block.type == "tool_use" and block.name == TOOL]
-        usage = message.usage
-        content, trouble = (calls[0], "") if calls else _from_text(text)
+        usage = message.usage or _Usage()
+        asked = (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens)
+        said = bytes(calls[0]).decode("utf-8", "replace") if calls else text
+        content, trouble = _from_text(said)
         if message.stop_reason == "max_tokens":
             trouble = "the answer was cut off at its token limit; answer shorter"
         elif message.stop_reason == "refusal":
@@ -99,9 +101,9 @@ class AnthropicForm:
         return Said(
             content=content,
             trouble=trouble,
-            text=msgspec.json.encode(calls[0]).decode() if calls else text,
+            text=said,
             model=message.model,
-            input_tokens=usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens,
+            input_tokens=sum(count or 0 for count in asked) if any(asked) else None,
             output_tokens=usage.output_tokens,
         )
 
@@ -161,24 +163,24 @@ def form_of(form: Form) -> HttpForm:
 
 
 class _Usage(msgspec.Struct, frozen=True):
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_creation_input_tokens: int = 0
-    cache_read_input_tokens: int = 0
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
 
 
 class _Block(msgspec.Struct, frozen=True):
     type: str
     text: str = ""
     name: str = ""
-    input: Any = None
+    input: msgspec.Raw = msgspec.Raw(b"")
 
 
 class _Message(msgspec.Struct, frozen=True):
     content: list[_Block]
     model: str = ""
     stop_reason: str | None = None
-    usage: _Usage = _Usage()
+    usage: _Usage | None = None
 
 
 class _Spoken(msgspec.Struct, frozen=True):
@@ -192,8 +194,8 @@ class _Choice(msgspec.Struct, frozen=True):
 
 
 class _CompletionUsage(msgspec.Struct, frozen=True):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
 
 
 class _Completion(msgspec.Struct, frozen=True):

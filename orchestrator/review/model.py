@@ -16,16 +16,18 @@ from orchestrator.ports.reviewing import (
     ReviewerBusy,
     ReviewerRefused,
     ReviewerTooSlow,
+    ReviewFailure,
     ReviewReply,
     ReviewRequest,
     ReviewUsage,
 )
-from orchestrator.review.answers import reply_of
-from orchestrator.review.calling import Caller, Sleep, without
+from orchestrator.review.answers import MOST_REASON_CHARS, model_name, reply_of
+from orchestrator.review.calling import LOOKED_AT, Caller, Sleep, without
 from orchestrator.review.forms import Said, Turn, form_of
 from orchestrator.review.keys import api_key
 from orchestrator.review.prompt import Prompt, prompt_of
 from orchestrator.review.spending import Purse, cost_microusd
+from orchestrator.review.striking import KeyGuard
 from orchestrator.review.veiling import VeiledRequest
 
 TRIES = 2
@@ -60,54 +62,69 @@ class ModelReviewer:
         try:
             async with self._places:
                 with anyio.fail_after(self._settings.timeout_s):
-                    return await self._ask(request)
+                    key = await to_thread.run_sync(api_key, self._settings, self._environment, self._workspace)
+                    return await self._guarded(request, KeyGuard(key))
         except TimeoutError as error:
             raise ReviewerTooSlow(f"{self._settings.name} gave no answer in {self._settings.timeout_s:g} s") from error
 
-    async def _ask(self, request: ReviewRequest) -> ReviewReply:
+    async def _guarded(self, request: ReviewRequest, guard: KeyGuard) -> ReviewReply:
+        """Whatever it says, its key is not in it."""
+        try:
+            return await self._ask(request, guard)
+        except ReviewFailure as error:
+            raise type(error)(guard.struck(error.message), hint=error.hint) from None
+
+    async def _ask(self, request: ReviewRequest, guard: KeyGuard) -> ReviewReply:
         began = self._clock.ticks_us()
-        key = await to_thread.run_sync(api_key, self._settings, self._environment, self._workspace)
         veiled = VeiledRequest(request)
         prompt = prompt_of(veiled.shown, self._entropy.bytes(12).hex(), schema_in_text=self._form.schema_in_text)
         usage = ReviewUsage(model=self._settings.model, prompt_hash=prompt.digest)
         turns: tuple[Turn, ...] = ()
         while True:
-            said = await self._call(prompt, turns, key, usage.cost_microusd)
-            usage = self._counted(usage, said, began)
+            said, cost = await self._call(prompt, turns, guard, usage.cost_microusd)
+            usage = self._counted(usage, said, cost, guard, began)
             try:
                 if said.trouble:
                     raise ReplyInvalid(said.trouble)
-                reply = veiled.unveiled(reply_of(said.content, veiled.shown, usage))
-                return msgspec.structs.replace(reply, reason=veiled.clean(reply.reason))
+                answer = reply_of(said.content, veiled.shown, usage)
+                if any(guard.stands_in(region.lines) for region in answer.regions):
+                    raise ReplyInvalid("a region holds the key that the service was called with")
+                reply = veiled.unveiled(answer)
+                reason = guard.struck(reply.reason)[:MOST_REASON_CHARS]
+                return msgspec.structs.replace(reply, reason=veiled.clean(reason))
             except ReplyInvalid as error:
-                wrong = without(error.message, key)
-                turns = (*turns, Turn(veiled.clean(said.text[:MOST_SAID]), wrong))
+                wrong = without(error.message, guard)
+                turns = (*turns, Turn(veiled.clean(guard.struck(said.text)[:MOST_SAID]), wrong))
                 if len(turns) == TRIES:
                     raise ReplyInvalid(f"{self._settings.name} answered {TRIES} times, at last: {wrong}") from error
 
-    async def _call(self, prompt: Prompt, turns: tuple[Turn, ...], key: str, spent: int) -> Said:
+    async def _call(self, prompt: Prompt, turns: tuple[Turn, ...], guard: KeyGuard, spent: int) -> tuple[Said, int]:
+        """What it says, and what that cost in millionths of a USD.
+
+        A service that does not say what it took is taken at its most: the question, and `max_tokens`.
+        """
         settings, form = self._settings, self._form
         body = form.body(prompt, settings.model, settings.max_tokens, turns)
         asked = prompt.tokens + sum(Prompt("", turn.said + turn.wrong, "").tokens for turn in turns)
         with self._purse.call(asked, spent) as slip:
             try:
-                data = await self._caller.post(form.url(settings.url), form.headers(key), body, secret=key)
+                data = await self._caller.post(form.url(settings.url), form.headers(guard.key), body, guard=guard)
             except (ReviewerBusy, ReviewerRefused):
                 slip.settle(0, 0)  # it says itself that it did nothing
                 raise
             said = form.said(data)
-            tokens_in, tokens_out = max(0, said.input_tokens), max(0, said.output_tokens)
-            slip.settle(tokens_in + tokens_out, cost_microusd(settings, tokens_in, tokens_out))
-        return msgspec.structs.replace(said, input_tokens=tokens_in, output_tokens=tokens_out)
+            tokens_in, tokens_out = said.input_tokens or asked, said.output_tokens or settings.max_tokens
+            cost = cost_microusd(settings, tokens_in, tokens_out)
+            slip.settle(tokens_in + tokens_out, cost)
+        return said, cost
 
-    def _counted(self, usage: ReviewUsage, said: Said, began: int) -> ReviewUsage:
-        """With one more call on the bill."""
-        tokens_in, tokens_out = said.input_tokens, said.output_tokens
+    def _counted(self, usage: ReviewUsage, said: Said, cost: int, guard: KeyGuard, began: int) -> ReviewUsage:
+        """With one more call on the bill; tokens as the service says them, the cost as the caps count it."""
         return ReviewUsage(
-            model=said.model[:200] or usage.model,
+            model=model_name(guard.struck(said.model[:LOOKED_AT])) or usage.model,
             prompt_hash=usage.prompt_hash,
-            input_tokens=usage.input_tokens + tokens_in,
-            output_tokens=usage.output_tokens + tokens_out,
-            cost_microusd=usage.cost_microusd + cost_microusd(self._settings, tokens_in, tokens_out),
+            input_tokens=usage.input_tokens + (said.input_tokens or 0),
+            output_tokens=usage.output_tokens + (said.output_tokens or 0),
+            cost_microusd=usage.cost_microusd + cost,
             took_ms=(self._clock.ticks_us() - began) // 1000,
         )

@@ -23,8 +23,8 @@ from orchestrator.ports.reviewing import (
     ReviewRequest,
     ReviewUsage,
 )
-from orchestrator.review.answers import SCHEMA, json_in, reply_of
-from orchestrator.review.calling import without
+from orchestrator.review.answers import MOST_REASON_CHARS, SCHEMA, json_in, reply_of, usage_of
+from orchestrator.review.calling import NO_KEY, without
 from orchestrator.review.veiling import VeiledRequest
 
 MOST_ANSWER_BYTES = 4 * 1024 * 1024
@@ -61,7 +61,7 @@ class ProgramReviewer:
                 raise ReplyInvalid(f"what {self._settings.name} said is not UTF-8") from error
             said, usage = _with_usage(said, usage)
             reply = veiled.unveiled(reply_of(said, veiled.shown, usage))
-            return msgspec.structs.replace(reply, reason=veiled.clean(reply.reason))
+            return msgspec.structs.replace(reply, reason=veiled.clean(reply.reason[:MOST_REASON_CHARS]))
 
     async def _run(self, question: bytes) -> bytes:
         name, argv = self._settings.name, self._settings.argv
@@ -85,7 +85,7 @@ class ProgramReviewer:
         finally:
             with anyio.CancelScope(shield=True):
                 await _end(process)
-        last = without(bytes(said.errors).decode("utf-8", "replace"), "") or "nothing"
+        last = without(bytes(said.errors).decode("utf-8", "replace"), NO_KEY) or "nothing"
         if scope.cancelled_caught:
             raise ReviewerTooSlow(f"{name} was not done in {self._settings.timeout_s:g} s; it said: {last}")
         if said.too_much:
@@ -150,9 +150,5 @@ def _with_usage(said: object, usage: ReviewUsage) -> tuple[object, ReviewUsage]:
     if not isinstance(said, dict) or "usage" not in said:
         return said, usage
     rest = {key: value for key, value in said.items() if key != "usage"}
-    try:
-        told = msgspec.convert(said["usage"], ReviewUsage)
-    except msgspec.ValidationError as error:
-        raise ReplyInvalid(f"its usage is not of the form asked for: {escaped(str(error))}") from error
-    counts = {name: max(0, getattr(told, name)) for name in ("input_tokens", "output_tokens", "cost_microusd")}
-    return rest, msgspec.structs.replace(usage, model=told.model[:200], prompt_hash=told.prompt_hash[:64], **counts)
+    told = usage_of(said["usage"])
+    return rest, msgspec.structs.replace(told, took_ms=usage.took_ms)

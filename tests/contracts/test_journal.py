@@ -18,7 +18,7 @@ from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.content import FoundFile, PathChange, Signature
 from orchestrator.core.errors import CheckpointForeign, RequestIdReused, VersionUnknown, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
-from orchestrator.core.events.codec import encode
+from orchestrator.core.events.codec import EventUnfit, encode
 from orchestrator.core.events.files import ChangeApplied, FileRemovedOutside, FilesFound
 from orchestrator.core.events.keeping import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.sessions import TaskBegun
@@ -127,7 +127,7 @@ async def test_a_stream_that_moved_takes_nothing(journal: Journal) -> None:
 
 
 async def test_an_event_that_cannot_be_stored_takes_nothing(journal: Journal) -> None:
-    with pytest.raises(UnicodeEncodeError):
+    with pytest.raises(EventUnfit):
         await journal.append(unit(looked("ok"), looked("\ud800")))
     assert await all_of(journal) == []
     await journal.append(unit(looked()))

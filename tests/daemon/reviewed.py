@@ -28,6 +28,8 @@ class Act(msgspec.Struct, forbid_unknown_fields=True):
     lines: dict[int, list[str]] = {}  # by region
     reason: str = ""
     fails: str = ""  # a message
+    breaks: str = ""  # an error that nobody foresaw, with these words
+    odd_usage: bool = False  # of types that no journal can hold
     hangs: bool = False
     after: str = ""  # a named pipe: it answers when somebody has opened it for writing
 
@@ -48,11 +50,14 @@ class Scripted:
             await to_thread.run_sync(partial(Path(act.after).read_bytes), abandon_on_cancel=True)
         if act.fails:
             raise ReviewFailure(act.fails)
+        if act.breaks:
+            raise ZeroDivisionError(act.breaks)
+        usage = ReviewUsage(model="scripted-1", prompt_hash="0f" * 32, input_tokens=9, output_tokens=3)
         return ReviewReply(
             verdict=act.verdict,  # type: ignore[arg-type]
             regions=tuple(RegionText(region, tuple(lines)) for region, lines in act.lines.items()),
             reason=act.reason,
-            usage=ReviewUsage(model="scripted-1", prompt_hash="0f" * 32, input_tokens=9, output_tokens=3),
+            usage=ReviewUsage(model=5, input_tokens=10**400) if act.odd_usage else usage,  # type: ignore[arg-type]
         )
 
 

@@ -179,6 +179,22 @@ async def test_what_comes_out_is_a_failure(site: Path, body: str, error: type[Ex
         await (await fenced(site, body, 0.5 if "wait" in body else 20.0)).review(conflict())
 
 
+@pytest.mark.parametrize("raised", ["asyncio.CancelledError()", "TimeoutError()", "KeyboardInterrupt()"])
+async def test_what_it_raises_is_never_taken_for_our_own(site: Path, raised: str) -> None:
+    inner = await fenced(site, f"import asyncio; raise {raised}")
+    with anyio.CancelScope() as scope, pytest.raises(ReviewFailure, match="failed") as caught:
+        await inner.review(conflict())
+    assert not scope.cancelled_caught
+    assert type(caught.value) is ReviewFailure
+
+
+async def test_our_own_cancellation_goes_through(site: Path) -> None:
+    inner = await fenced(site, "threading.Event().wait()")
+    with anyio.move_on_after(0.2) as scope:
+        await inner.review(conflict())
+    assert scope.cancelled_caught
+
+
 async def test_one_that_is_not_loaded(site: Path) -> None:
     settings = ReviewerSettings(name="r", kind="plugin", plugin="absent")
     with pytest.raises(ReviewerUnusable, match="absent"):

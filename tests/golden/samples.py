@@ -326,3 +326,10 @@ MOVED: tuple[Event, ...] = (
     ),
 )
 """As GROWN; conflicts whose file was moved."""
+
+HINTED: tuple[Event, ...] = (
+    v.ReviewFailed(
+        review=Seq(49), conflict=Seq(26), code="over_budget", message="0.2 USD", hint="The caps stand in policy.toml."
+    ),
+)
+"""As GROWN; failures that say what to do."""

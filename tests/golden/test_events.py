@@ -13,7 +13,7 @@ from orchestrator.core.events.codec import decode, encode
 from orchestrator.core.ids import AgentName, Seq, SessionId
 from orchestrator.journal.ledger import Ledger
 from orchestrator.ports.journal import NewEvent, Unit
-from tests.golden.samples import GROWN, GROWN_AGAIN, MOVED, SAMPLES, SETTLING, STALE
+from tests.golden.samples import GROWN, GROWN_AGAIN, HINTED, MOVED, SAMPLES, SETTLING, STALE
 
 HERE = Path(__file__).parent
 EVENT_FILES = HERE / "events"
@@ -63,6 +63,7 @@ FILES = {
     **{f"{tag_of(event)}.v1.grown2.json": event for event in GROWN_AGAIN},
     **{f"{tag_of(event)}.v1.stale.json": event for event in STALE},
     **{f"{tag_of(event)}.v1.moved.json": event for event in MOVED},
+    **{f"{tag_of(event)}.v1.hinted.json": event for event in HINTED},
 }
 
 

@@ -87,6 +87,10 @@ async def test_its_environment_is_the_least_and_what_is_named(tmp_path: Path) ->
         pytest.param(saying(edited((1, []), (9, []))), "no region 9", id="wrong region"),
         pytest.param(saying({**GOOD, "path": "other"}), "other", id="another path"),
         pytest.param(saying({**GOOD, "usage": "much"}), "usage", id="usage"),
+        pytest.param(saying({**GOOD, "usage": {"cost_microusd": 10**400}}), "usage", id="a cost past all numbers"),
+        pytest.param(saying({**GOOD, "usage": {"input_tokens": 10**13}}), "usage", id="more tokens than there are"),
+        pytest.param(saying({**GOOD, "usage": {"output_tokens": -1}}), "usage", id="tokens given back"),
+        pytest.param(saying(edited((10**4000, ["x"]))), "JSON|form", id="a region of 4000 digits"),
         pytest.param("\nwhile True: sys.stdout.write('x' * 65536)", "4 MB", id="endless"),
     ],
 )

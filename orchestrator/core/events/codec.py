@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from orchestrator.core.errors import JournalCorrupt, JournalTooNew
+from orchestrator.core.errors import InternalError, JournalCorrupt, JournalTooNew, escaped
 from orchestrator.core.events.base import CallDetails, Event
 from orchestrator.core.events.catalog import EVENTS, AnyEvent, tag_of
 from orchestrator.core.events.upcasts import UPCASTS, Upcast, upcast
@@ -21,6 +21,22 @@ _TAGS = frozenset(map(tag_of, EVENTS))
 def encode(event: Event) -> bytes:
     """The payload as it is stored: msgspec JSON with the tag in it."""
     return _ENCODER.encode(event)
+
+
+def readable(event: Event) -> bytes:
+    """The payload as it is stored, of an event that comes back from it. Raises EventUnfit.
+
+    Types are hints only until here: what holds a value of another type would be written, and never read again.
+    Cost: 0.4 µs on top of 0.3 µs for the events of tests/golden; a commit is a thousand times that.
+    """
+    try:
+        payload = _ENCODER.encode(event)
+        _DECODER.decode(payload)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:  # msgspec's own are ValueErrors
+        raise EventUnfit(
+            f"an event of kind {tag_of(event)} can't be stored, nothing was written: {escaped(str(error))[:300]}"
+        ) from error
+    return payload
 
 
 def decode(payload: bytes, *, tag: str, seq: int, upcasts: Mapping[str, Upcast] = UPCASTS) -> Event:
@@ -73,3 +89,10 @@ def decode_call(details: bytes, *, seq: int) -> CallDetails:
         return _CALLS.decode(details)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise JournalCorrupt(f"the details of the call of event @{seq} cannot be read: {error}") from error
+
+
+class EventUnfit(InternalError):
+    """An event holds a value that is not of its field's type, so that it could not be read back."""
+
+    code = "event_unfit"
+    hint = "A defect of the orchestrator or of a plugin: report it with the daemon's log."

@@ -92,6 +92,7 @@ class ReviewFailed(Event, frozen=True, kw_only=True, tag="review_failed"):
     conflict: Seq
     code: str  # too_late, daemon_restarted, conflict_moved, reply_invalid, check_failed …
     message: str = ""
+    hint: str = ""  # what to do about it
 
 
 class ReviewAccepted(Event, frozen=True, kw_only=True, tag="review_accepted"):

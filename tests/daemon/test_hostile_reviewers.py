@@ -1,0 +1,263 @@
+"""Services and plugins that would end the daemon, spoil its journal, spend without end, or give its key away."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from orchestrator.core.policy.reviewers import FORMS, Form
+from tests.daemon.routed import BOTH, PATIENCE_S, SETTLED, Reviewed, clash, final, follow, one, route
+from tests.daemon.test_review_backends import KEY, LINES, backed, kept, model, program
+from tests.extensions.packages import put
+from tests.review.service import Act, edited, message, serving
+
+pytestmark = pytest.mark.anyio
+
+GOOD = edited((1, LINES))
+
+
+def altered(form: Form, answer: object, **changes: Any) -> Act:
+    """A message with other values at its top; None takes one out."""
+    body = {**json.loads(message(form, answer).body), **changes}
+    return Act(json.dumps({name: value for name, value in body.items() if value is not None}).encode())
+
+
+def usage(form: Form, count: object) -> dict[str, Any]:
+    named = ("input_tokens", "output_tokens") if form == "anthropic" else ("prompt_tokens", "completion_tokens")
+    return dict.fromkeys(named, count)
+
+
+FAR_OFF = {"retry-after": "Mon, 01 Jan 99999999999 00:00:00 GMT"}
+HUGE = 10**400
+BAD: dict[str, tuple[Callable[[Form], Act], str]] = {
+    "far": (lambda form: Act(status=429, headers=FAR_OFF), "reviewer_busy"),
+    "counts": (lambda form: altered(form, GOOD, usage=usage(form, HUGE)), "reply_invalid"),
+    "more": (lambda form: altered(form, GOOD, usage=usage(form, 2**63 - 1)), "reply_invalid"),
+    "less": (lambda form: altered(form, GOOD, usage=usage(form, -5)), "reply_invalid"),
+    "region": (lambda form: message(form, edited((HUGE, ["x"]))), "reply_invalid"),
+    "digits": (lambda form: message(form, {**GOOD, "n": HUGE}), "reply_invalid"),
+    "deep": (lambda form: message(form, '{"a":' * 50_000), "reply_invalid"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_service_that_says_what_overflows_hands_on_to_the_next(base: Path, form: Form) -> None:
+    with ExitStack() as stack:
+        urls = {name: stack.enter_context(serving(act(form))).url for name, (act, _) in BAD.items()}
+        policy = route(*BAD, "clerk") + "".join(model(name, url, form) for name, url in urls.items())
+        with backed(base, policy + program("clerk")) as daemon:
+            async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+                number = await clash(alice, bob)
+                assert (await final(bob, number)).status == "applied"
+                failed = await follow(person, "review_failed", seen=len(BAD))
+                assert [event["code"] for event in failed] == [code for _, code in BAD.values()]
+                assert (daemon.workspace / "a.txt").read_text() == SETTLED
+
+
+# --- the fence around the queue -----------------------------------------------------------
+
+
+async def test_an_error_that_nobody_foresaw_costs_one_review(base: Path) -> None:
+    daemon = Reviewed(base)
+    script: dict[str, list[dict[str, Any]]] = {
+        "broken": [{"breaks": "with content in it"}],
+        "odd": [{**BOTH, "odd_usage": True}],
+        "quick": [BOTH],
+    }
+    daemon.write(route("broken", "odd", "quick"), script)
+    daemon.start()
+    try:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            assert (await final(bob, number)).status == "applied"
+            failed = await follow(person, "review_failed", seen=2)
+            assert [event["code"] for event in failed] == ["review_failed", "event_unfit"]
+            assert "ZeroDivisionError" in failed[0]["message"]
+            assert (daemon.workspace / "a.txt").read_text() == SETTLED
+            assert (await person.journal_rebuild()).ok
+    finally:
+        assert daemon.stop() == 0, daemon.log[-4000:]
+    (line,) = [line for line in daemon.log.splitlines() if "a review failed unforeseen" in line]
+    assert '"level": "error"' in line
+    assert "in review" in line  # the trace
+    assert "with content in it" not in daemon.log
+    daemon.start()
+    assert daemon.stop() == 0
+
+
+# --- plugins -------------------------------------------------------------------------------
+
+EVIL = (
+    "import asyncio\n"
+    "from orchestrator.extensions.hookspecs import hook\n"
+    "from orchestrator.ports.reviewing import *\n"
+    "class Base(BaseException): pass\n"
+    "class Mute(Exception):\n    def __str__(self): raise KeyboardInterrupt()\n"
+    "def failure(**given):\n    error = ReviewFailure('no')\n    vars(error).update(given)\n    return error\n"
+    "endless = []\nendless.append(endless)\n"
+)
+REVIEWER = (
+    EVIL + "class R:\n    async def review(self, request):\n        {}\n@hook\ndef orchestrator_reviewer(): return R\n"
+)
+ODD: dict[str, tuple[str, str]] = {
+    "verdict": ("return ReviewReply(verdict=object())", "reply_invalid"),
+    "listed": ("return ReviewReply(verdict=['current'])", "reply_invalid"),
+    "nousage": ("return ReviewReply(verdict='current', usage=None)", "reply_invalid"),
+    "typed": ("return ReviewReply(verdict='current', usage=ReviewUsage(model=5))", "reply_invalid"),
+    "large": ("return ReviewReply(verdict='current', usage=ReviewUsage(input_tokens=10**4000))", "reply_invalid"),
+    "reason": ("return ReviewReply(verdict='current', reason=object())", "reply_invalid"),
+    "text": ("return ReviewReply(verdict='current', reason='\\ud800')", "reply_invalid"),
+    "endless": ("return ReviewReply(verdict='content', regions=endless)", "reply_invalid"),
+    "keyboard": ("raise KeyboardInterrupt()", "review_failed"),
+    "generator": ("raise GeneratorExit()", "review_failed"),
+    "cancelled": ("raise asyncio.CancelledError()", "review_failed"),
+    "slow": ("raise TimeoutError()", "review_failed"),
+    "own": ("raise Base('x')", "review_failed"),
+    "group": ("raise BaseExceptionGroup('g', [KeyboardInterrupt()])", "review_failed"),
+    "mute": ("raise Mute()", "review_failed"),
+    "exit": ("raise SystemExit(3)", "review_failed"),
+    "code": ("raise failure(code=5)", "review_failed"),
+    "words": ("raise failure(message=object())", "review_failed"),
+    "known": ("raise ReviewerBusy('later')", "reviewer_busy"),
+}
+
+
+def plugged(name: str) -> str:
+    return f'[[reviewer]]\nname = "{name}"\nkind = "plugin"\nplugin = "evil_{name}"\n'
+
+
+def enabled(*names: str) -> str:
+    return f"[plugins]\nenabled = {json.dumps(list(names))}\n"
+
+
+async def test_whatever_comes_out_of_a_plugins_reviewer_is_a_failure(base: Path) -> None:
+    for name, (body, _) in ODD.items():
+        put(base / "site", f"evil_{name}", REVIEWER.format(body))
+    policy = route(*ODD, "clerk") + "".join(map(plugged, ODD)) + enabled(*(f"evil_{name}" for name in ODD))
+    with backed(base, policy + program("clerk")) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            assert (await final(bob, number)).status == "applied"
+            failed = await follow(person, "review_failed", seen=len(ODD))
+            assert [event["code"] for event in failed] == [code for _, code in ODD.values()]
+            assert (daemon.workspace / "a.txt").read_text() == SETTLED
+            notes = "\n".join((await person.status()).health.notes)
+            assert "plugin evil_keyboard: loaded, reviewer keyboard: KeyboardInterrupt" in notes
+            assert "plugin evil_cancelled: loaded, reviewer cancelled: CancelledError" in notes
+            assert "plugin evil_typed: loaded, reviewer typed: " in notes
+            assert (await person.journal_rebuild()).ok
+    daemon.start()
+    assert daemon.stop() == 0
+
+
+HOOKS = {
+    "keyboard": ("raise KeyboardInterrupt()", "KeyboardInterrupt"),
+    "generator": ("raise GeneratorExit()", "GeneratorExit"),
+    "cancelled": ("raise asyncio.CancelledError()", "CancelledError"),
+    "own": ("raise Base('x')", "Base: x"),
+    "mute": ("raise Mute()", "Mute: (can't be shown)"),
+    "group": ("raise BaseExceptionGroup('g', [KeyboardInterrupt()])", "BaseExceptionGroup"),
+}
+
+
+async def test_whatever_a_change_hook_raises_it_alone_is_switched_off(base: Path) -> None:
+    hook = EVIL + "@hook\ndef orchestrator_change_applied(change):\n    {}\n"
+    for name, (body, _) in HOOKS.items():
+        put(base / "site", f"evil_{name}", hook.format(body))
+    put(base / "site", "good", hook.format(f"open({str(base / 'heard')!r}, 'a').write(change.operation + '\\n')"))
+    with backed(base, enabled(*(f"evil_{name}" for name in HOOKS), "good")) as daemon:
+        async with daemon.client("alice") as alice, daemon.client() as person:
+            for number in range(4):
+                await alice.write_file(f"{number}.txt", "x\n", mode="create")
+            with anyio.fail_after(PATIENCE_S):
+                while not (base / "heard").exists() or (base / "heard").read_text().count("\n") < 4:
+                    await anyio.lowlevel.checkpoint()
+            notes = "\n".join((await person.status()).health.notes)
+            for name, (_, says) in HOOKS.items():
+                assert f"plugin evil_{name}: switched off, 3 failures in a row; {says}" in notes
+            assert "plugin good: loaded" in notes
+
+
+# --- the key -------------------------------------------------------------------------------
+
+SAID = {
+    "plain": KEY,
+    "bearer": f"Bearer {KEY}",
+    "loud": KEY.upper(),
+    "base64": base64.b64encode(f"user:{KEY}\n".encode()).decode(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("said", SAID.values(), ids=SAID.keys())
+async def test_a_key_that_the_service_says_again_is_struck_out(base: Path, form: Form, said: str) -> None:
+    answer = altered(form, {"verdict": "reject", "regions": [], "reason": f"you sent {said}"}, model=said)
+    with serving(answer) as service, backed(base, route("quick") + model("quick", service.url, form)) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            await clash(alice, bob)
+            (event,) = await follow(person, "review_answered")
+            assert "[redacted:key]" in event["reason"]
+            assert "[redacted:key]" in event["model"]
+            shown = repr(await bob.list_conflicts())
+            assert KEY.casefold() not in shown.casefold()
+            assert said not in shown
+        assert daemon.stop() == 0
+        assert said.encode() not in kept(daemon)
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_an_answer_with_the_key_in_its_lines_is_refused(base: Path, form: Form) -> None:
+    with serving(message(form, edited((1, [f"two = '{KEY}'"])))) as service:
+        with backed(base, route("quick", "clerk") + model("quick", service.url, form) + program("clerk")) as daemon:
+            async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+                number = await clash(alice, bob)
+                assert (await final(bob, number)).status == "applied"
+                (failed,) = await follow(person, "review_failed")
+                assert failed["code"] == "reply_invalid"
+                assert "holds the key" in failed["message"]
+                assert (daemon.workspace / "a.txt").read_text() == SETTLED
+        assert KEY.encode() not in kept(daemon)
+
+
+# --- caps, and what to do ------------------------------------------------------------------
+
+NO_USAGE: dict[str, Any] = {
+    "none": None,
+    "empty": {},
+    "zeros": {"input_tokens": 0, "output_tokens": 0, "prompt_tokens": 0, "completion_tokens": 0},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("told", NO_USAGE.values(), ids=NO_USAGE.keys())
+async def test_a_service_that_names_no_usage_is_held_by_the_caps(base: Path, form: Form, told: Any) -> None:
+    no = altered(form, {"verdict": "reject", "regions": [], "reason": "no"}, usage=told)
+    caps = "max_tokens_per_hour = 6000\nusd_per_mtok_input = 1.0\nusd_per_mtok_output = 3.0"
+    with serving(no) as service, backed(base, route("quick") + model("quick", service.url, form, caps)) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            await clash(alice, bob)
+            (said,) = await follow(person, "review_answered")
+            assert said["usage"]["cost_microusd"] > 4096 * 3
+            await clash(alice, bob, "b.txt")
+            (failed,) = await follow(person, "review_failed")
+            assert failed["code"] == "over_budget"
+        assert len(service.asked) == 1
+
+
+async def test_a_failure_says_what_happened_and_what_to_do(base: Path) -> None:
+    policy = route("quick") + model("quick", "http://127.0.0.1:9", "openai").replace("REVIEW_KEY", "NO_SUCH_KEY")
+    with backed(base, policy) as daemon:
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            await clash(alice, bob)
+            await follow(person, "review_failed")
+            (line,) = (await one(person)).reviews
+            assert line.code == "reviewer_unusable"
+            assert "NO_SUCH_KEY is not set" in line.message
+            assert "[[reviewer]] table" in line.hint
