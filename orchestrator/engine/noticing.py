@@ -93,6 +93,14 @@ class Noticer:
                 break
         return tuple(found)
 
+    async def is_stale(self, caller: Caller, path: WorkspacePath) -> bool:
+        """Whether others changed what the caller's session saw of a file, or it is gone."""
+        if self._s.state.registry.get(path) is None:
+            return True
+        reader = self._s.state.readers.get(caller.session)
+        view = reader.views.get(path) if reader is not None else None
+        return view is not None and await self._sets.stale(path, view) is not None
+
     async def stale_readers(self, caller: Caller, call: Call, params: n.StaleReaders) -> n.StaleReadersAnswer:
         path = self._paths.file(params.path)
         self._s.permit(caller, "list", path)
@@ -158,6 +166,7 @@ class Noticer:
                 end=piece.seen.end,
                 now_start=piece.start + 1 if readable else None,
                 now_end=piece.start + piece.length if readable else None,
+                added=piece.added,
             )
             for piece in found.pieces
         )
@@ -180,6 +189,9 @@ def _diff(found: Stale) -> tuple[str, bool]:
 def _hunk(piece: Piece, found: Stale) -> list[str]:
     old = found.texts[piece.origin][piece.seen.start - 1 : piece.seen.end]
     new = (found.present or ())[piece.start : piece.start + piece.length]
+    if piece.added:
+        head = f"@@ -{piece.seen.start},2 +{piece.start},{len(new) + 2} @@"
+        return [head, f" {old[0]}", *(f"+{line}" for line in new), f" {old[1]}"]
     first = piece.start + 1 if piece.length else piece.start
     head = f"@@ -{piece.seen.start},{len(old)} +{first},{len(new)} @@"
     return [head, *(f"-{line}" for line in old), *(f"+{line}" for line in new)]

@@ -30,7 +30,8 @@ class UnseenChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Lines that the author of a change had read, and that others had changed since without its having looked.
 
     `seen` counts in `version`, the one that it saw; `now` in what stood there when its change was decided.
-    Ranges are 1-based, ends included; end < start: no lines.
+    Ranges are 1-based, ends included; end < start: no lines. `added`: `seen` is two lines that stand as they
+    did, and `now` came in between.
     """
 
     path: WorkspacePath
@@ -39,3 +40,4 @@ class UnseenChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     now: LineRange
     by: tuple[str, ...]
     since: Seq
+    added: bool = False

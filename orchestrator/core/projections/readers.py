@@ -53,7 +53,8 @@ OUTSIDE = "outside"
 class Glimpse(msgspec.Struct, frozen=True, gc=False):
     """Lines of one version that the session knows; or, with `before`, its own change from there to `version`.
 
-    `at` is the event that showed it.
+    `at` is the event that showed it. `told`: a notice's diff showed it; a range without lines (end < start)
+    is then the place where lines were taken away.
     """
 
     path: WorkspacePath
@@ -62,6 +63,7 @@ class Glimpse(msgspec.Struct, frozen=True, gc=False):
     ranges: tuple[LineRange, ...] = ()
     before: Seq | None = None
     hunks: tuple[LineHunk, ...] = ()
+    told: bool = False
 
 
 class Hand(msgspec.Struct, frozen=True, gc=False):
