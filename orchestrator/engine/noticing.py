@@ -8,6 +8,7 @@ import anyio
 
 from orchestrator.api import noticing as n
 from orchestrator.api import results as r
+from orchestrator.core.content import LineRange
 from orchestrator.core.decisions.noticing import Piece
 from orchestrator.core.errors import OrchestratorError, escaped
 from orchestrator.core.events.files import FileInspected
@@ -73,8 +74,9 @@ class Noticer:
             if len(notices) == MOST_TOLD:
                 until = since  # look again with the next answer
                 break
-            notices.append(await self._notice(caller, found, with_diff=len(notices) < MOST_DIFFS))
-            told.append(ToldPath(path, found.version))
+            notice = await self._notice(caller, found, with_diff=len(notices) < MOST_DIFFS)
+            notices.append(notice)
+            told.append(ToldPath(path, found.version, _shown(notice, found)))
         if told:
             shown = NoticeShown(session=caller.session, paths=tuple(told))
             await self._s.note(caller.origin(), (f"session:{caller.session}", shown))
@@ -173,6 +175,13 @@ class Noticer:
 
     def _may_list(self, caller: Caller, path: WorkspacePath) -> bool:
         return not isinstance(self._s.verdict(caller, "list", path), Deny)
+
+
+def _shown(notice: r.Notice, found: Stale) -> tuple[LineRange, ...]:
+    """The lines that a notice shows in full; none if it leaves anything out."""
+    if notice.diff is None or notice.diff_truncated:
+        return ()
+    return tuple(LineRange(piece.start + 1, piece.start + piece.length) for piece in found.pieces)
 
 
 def _diff(found: Stale) -> tuple[str, bool]:

@@ -181,12 +181,12 @@ class ReadSets:
     # --- what a change had not seen -----------------------------------------------------
 
     async def unseen(self, session: SessionId, paths: Iterable[WorkspacePath]) -> tuple[UnseenChange, ...]:
-        """What others did to lines of these files that the session saw, and has not looked at since."""
+        """What others did to lines of these files that the session saw, and that no read or notice showed it since."""
         reader = self._s.state.readers.get(session)
         out: list[UnseenChange] = []
         for path in paths if reader is not None else ():
             view = reader.views.get(path) if reader is not None else None
-            found = await self.stale(path, view) if view is not None else None
+            found = await self.stale(path, _with_told(view)) if view is not None else None
             if found is None or found.present is None or not found.pieces:
                 continue
             hands = await self.hands(found, session)
@@ -203,6 +203,14 @@ class ReadSets:
                 for piece in found.pieces
             )
         return tuple(out[:MOST_UNSEEN])
+
+
+def _with_told(view: View) -> View:
+    """The view as if a notice that showed lines in full had been a read of them."""
+    if not view.shown:
+        return view
+    glimpses = sorted((*view.glimpses, *view.shown), key=lambda glimpse: (glimpse.version, glimpse.told))
+    return msgspec.structs.replace(view, glimpses=tuple(glimpses))
 
 
 def _pieces(

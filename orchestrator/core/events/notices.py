@@ -13,10 +13,15 @@ MOST_UNSEEN = 20
 
 
 class ToldPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A path, and the version up to which its reader knows what became of what it had seen."""
+    """A path, and the version up to which its reader knows what became of what it had seen.
+
+    `shown`: the lines of that version which the notice showed in full, in the place of others or between them;
+    end < start: the place where lines were taken away. Nothing, where its diff was cut or left out.
+    """
 
     path: WorkspacePath
     version: Seq
+    shown: tuple[LineRange, ...] = ()
 
 
 class NoticeShown(Event, frozen=True, kw_only=True, tag="notice_shown"):

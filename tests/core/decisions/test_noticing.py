@@ -181,6 +181,30 @@ def test_what_is_told_again(then: str, now: str, left: list[int]) -> None:
     assert [piece.seen.start for piece in news(present, list(now), told, list(then))] == left
 
 
+def told(version: int, *ranges: tuple[int, int]) -> Glimpse:
+    """What a notice showed of a version."""
+    return Glimpse(PATH, Seq(version), Seq(version), tuple(LineRange(*span) for span in ranges), told=True)
+
+
+@pytest.mark.parametrize(
+    ("then", "shown", "present", "pieces"),
+    [
+        pytest.param("aBcdef", [(2, 2)], "aBcdef", [], id="a line that it was shown"),
+        pytest.param("aBcdef", [(2, 2)], "aXcdef", [(2, 2, 2, 1, 1)], id="the same line again since"),
+        pytest.param("aBcdEf", [(2, 2)], "aBcdEf", [(1, 5, 5, 4, 1)], id="another line that it was not shown"),
+        pytest.param("aBcef", [(2, 2)], "aBcef", [(1, 4, 4, 3, 0)], id="one taken away, and it was not shown"),
+        pytest.param("abdef", [(3, 2)], "abdef", [], id="a line that it was shown to be gone"),
+        pytest.param("abdef", [(3, 2)], "abcdef", [(2, 2, 3, 2, 1)], id="gone, and here again since"),
+        pytest.param("abxcdef", [(3, 3)], "abxcdef", [], id="a line that came between"),
+        pytest.param("abxcdef", [(3, 3)], "abxycdef", [(2, 3, 4, 3, 1)], id="another beside it since"),
+    ],
+)
+def test_what_a_notice_showed_is_seen_and_no_more(
+    then: str, shown: list[tuple[int, int]], present: str, pieces: list[tuple[int, int, int, int, int]]
+) -> None:
+    assert found([glimpse(1, (1, 6)), told(2, *shown)], {1: "abcdef", 2: then}, present) == pieces
+
+
 # --- against a model ----------------------------------------------------------------------
 
 spans = st.lists(st.tuples(st.integers(1, 12), st.integers(0, 4)), min_size=1, max_size=3)
