@@ -69,7 +69,7 @@ class Noticer:
             if view.touched <= since:
                 continue
             found = await self._sets.stale(path, view, news_only=True)
-            if found is None or not self._may_list(caller, path):
+            if found is None or not self._may_tell(caller, found):
                 continue
             if len(notices) == MOST_TOLD:
                 until = since  # look again with the next answer
@@ -89,7 +89,7 @@ class Noticer:
         found: list[r.Notice] = []
         for path, view in reversed(tuple(reader.views.items())) if reader is not None else ():
             stale = await self._sets.stale(path, view)
-            if stale is not None and self._may_list(caller, path):
+            if stale is not None and self._may_tell(caller, stale):
                 found.append(await self._notice(caller, stale, with_diff=False))
             if len(found) == MOST_TOLD:
                 break
@@ -101,11 +101,13 @@ class Noticer:
             return True
         reader = self._s.state.readers.get(caller.session)
         view = reader.views.get(path) if reader is not None else None
-        return view is not None and await self._sets.stale(path, view) is not None
+        found = await self._sets.stale(path, view) if view is not None else None
+        return found is not None and self._may_tell(caller, found)
 
     async def stale_readers(self, caller: Caller, call: Call, params: n.StaleReaders) -> n.StaleReadersAnswer:
         path = self._paths.file(params.path)
         self._s.permit(caller, "list", path)
+        self._s.permit(caller, "read", path)  # who read which lines of it, and who changed them, is about its content
         async with self._s.locks.shared(path):
             await self._observer.look(path, content=self._s.readable(caller, path))
         readers: list[n.StaleReader] = []
@@ -172,6 +174,12 @@ class Noticer:
             )
             for piece in found.pieces
         )
+
+    def _may_tell(self, caller: Caller, found: Stale) -> bool:
+        """Whether policy lets the caller know of the file, and read it under each name that it was seen by."""
+        names = {found.path, *(glimpse.path for glimpse in found.view.glimpses)}
+        denied = any(isinstance(self._s.verdict(caller, "read", name), Deny) for name in names)
+        return self._may_list(caller, found.path) and not denied
 
     def _may_list(self, caller: Caller, path: WorkspacePath) -> bool:
         return not isinstance(self._s.verdict(caller, "list", path), Deny)

@@ -327,7 +327,7 @@ async def test_many_changes_are_one_notice(daemon: RunningDaemon) -> None:
         assert (notice.changes, notice.by, spans(notice)) == (60, ("bob",), [(5, 5, 5, 5)])
 
 
-async def test_who_may_not_read_it_now_is_shown_nothing_of_it(daemon: RunningDaemon) -> None:
+async def test_who_may_not_read_it_now_is_told_nothing_of_it(daemon: RunningDaemon) -> None:
     (daemon.workspace / NAME).write_text(TEXT)
     async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
         await and_bob_changes_5(daemon, alice, bob)
@@ -338,5 +338,10 @@ async def test_who_may_not_read_it_now_is_shown_nothing_of_it(daemon: RunningDae
         )
         await person.policy_reload(approver=await daemon.make_approver())
         await alice.list_files()
-        (notice,) = alice.take_notices()
-        assert (notice.diff, spans(notice)) == (None, [(5, 5, None, None)])
+        assert alice.take_notices() == ()
+        status = await alice.session_status()
+        assert (status.stale, [read.stale for read in status.recent_reads]) == ((), [False])
+        with pytest.raises(RemoteError) as refused:
+            await alice.stale_readers(NAME)
+        assert refused.value.code == "denied"
+        assert [reader.agent for reader in (await person.stale_readers(NAME)).readers] == ["alice"]

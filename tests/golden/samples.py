@@ -295,6 +295,14 @@ UNSEEN = n.UnseenChange(
     path=PATH, version=Seq(3), seen=LineRange(4, 5), now=LineRange(6, 5), by=("bob", "outside"), since=Seq(12)
 )
 TELLING: tuple[Event, ...] = (
+    f.ChangeRefused(
+        operation="edit_file",
+        paths=("src/a.py",),
+        code="search_not_found",
+        message="change 1 stands nowhere",
+        details={"nearest": [{"line": 2, "score": 0.5}]},
+        quoted=True,
+    ),
     n.NoticeShown(session=SESSION, paths=(n.ToldPath(PATH, Seq(12), (LineRange(4, 5), LineRange(8, 7))),)),
     f.ChangeApplied(
         change=Seq(16),
