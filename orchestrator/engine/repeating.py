@@ -9,6 +9,11 @@ from typing import Any
 from orchestrator.core.errors import CallerError
 from orchestrator.core.events.files import ChangeRefused
 
+LINES_NOT_KEPT = (
+    "The lines themselves are not kept for a repeated call: sent again under a new request_id it shows them "
+    "as they are now."
+)
+
 _NAMED = ("path", "rule", "action", "state", "code", "parameter")
 """Details whose text is the caller's own, or policy's."""
 
@@ -21,7 +26,7 @@ class Repeated(CallerError):
     def __init__(self, refused: ChangeRefused) -> None:
         hint = refused.hint
         if refused.quoted:
-            hint += " They are not kept for a repeated call: sent again under a new request_id it shows the lines as they are now."
+            hint += f" {LINES_NOT_KEPT}"
         super().__init__(refused.message, hint=hint.strip(), details=refused.details)
         self.code = refused.code  # type: ignore[misc]  # the first refusal's code stands for this one
 

@@ -175,7 +175,9 @@ class ChangeRefused(Event, frozen=True, kw_only=True, tag="change_refused"):
     message: str
     hint: str = ""
     rule: str | None = None
-    details: dict[str, Any] = {}  # as answered: line numbers, counts, versions; never content
+    details: dict[str, Any] = msgspec.field(
+        default_factory=dict
+    )  # as answered: line numbers, counts, versions; never content
     quoted: bool = False  # the answer showed lines of the file besides, which are not kept
 
 
