@@ -345,3 +345,24 @@ async def test_who_may_not_read_it_now_is_told_nothing_of_it(daemon: RunningDaem
             await alice.stale_readers(NAME)
         assert refused.value.code == "denied"
         assert [reader.agent for reader in (await person.stale_readers(NAME)).readers] == ["alice"]
+
+
+async def test_a_conflict_over_what_may_not_be_read_shows_no_lines_and_no_reason(daemon: RunningDaemon) -> None:
+    (daemon.workspace / NAME).write_text(TEXT)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+        seen = await alice.read_file(NAME)
+        await replace(bob, ("line 5", "five\n"))
+        edit = Replacement(search="line 5\n", replace="FIVE\n")
+        lost = await alice.edit_file(NAME, [edit], base=seen.version_id, reason="because of five")
+        assert lost.status == "conflict", lost
+        (before,) = (await alice.list_conflicts()).conflicts
+        assert (before.reason, [x.current_start for x in before.regions]) == ("because of five", [5])
+        (daemon.state_dir / "policy.toml").write_text(
+            'name = "closed"\ndefault = "allow"\n[[rule]]\nname = "closed"\nagents = ["alice"]\n'
+            f'actions = ["read"]\npaths = ["{NAME}"]\nverdict = "deny"\n'
+        )
+        await person.policy_reload(approver=await daemon.make_approver())
+        (after,) = (await alice.list_conflicts()).conflicts
+        assert (after.path, after.reason, after.regions, after.proposer) == (NAME, "", (), None)
+        (theirs,) = (await bob.list_conflicts()).conflicts
+        assert theirs.reason == "because of five"
