@@ -50,15 +50,29 @@ def told(notice: Notice) -> str:
     if notice.kind == "moved":
         moved = f"{escaped(notice.moved_from or '?')}, which you read, was moved to {path} {how}"
         return f"{moved}; changed: {spans}" if spans else moved
-    return f"{path}: lines that you read were changed {how}: {spans}; it is at {notice.version_id} now"
+    return f"{path}: {_what(notice.lines)} {how}: {spans}; it is at {notice.version_id} now"
+
+
+def _what(lines: tuple[NoticeLines, ...]) -> str:
+    """What was done, where one word says it for all of them."""
+    return (
+        "lines were added to what you read"
+        if lines and all(x.added for x in lines)
+        else "lines that you read were changed"
+    )
 
 
 def _span(lines: NoticeLines) -> str:
-    seen = _lines(lines.start, lines.end)
+    seen = seen_span(lines)
     if lines.now_start is None or lines.now_end is None:
         return f"{seen} of {lines.seen_in}"
     now = _lines(lines.now_start, lines.now_end) if lines.now_end >= lines.now_start else "gone"
     return f"{seen} of {lines.seen_in} (now {now})"
+
+
+def seen_span(lines: NoticeLines) -> str:
+    """The lines as they were seen; of two that others were added to, the place between them."""
+    return f"between {lines.start} and {lines.end}" if lines.added else _lines(lines.start, lines.end)
 
 
 def _lines(start: int, end: int) -> str:

@@ -23,13 +23,17 @@ class Lines(Result, frozen=True, kw_only=True):
 
 
 class NoticeLines(Result, frozen=True, kw_only=True):
-    """Lines that the session saw in version `seen_in`, and those in their place now (end < start: none)."""
+    """Lines that the session saw in version `seen_in`, and those in their place now (end < start: none).
+
+    `added`: the two lines `start` and `end` stand as they did, and the lines from `now_start` on came in between.
+    """
 
     seen_in: str
     start: int
     end: int
     now_start: int | None = None  # null: the file is gone, or its content is not shown to the caller
     now_end: int | None = None
+    added: bool = False
 
 
 class Notice(Result, frozen=True, kw_only=True):
@@ -272,7 +276,7 @@ class RecentRead(Result, frozen=True, kw_only=True):
     path: str
     version_id: str
     lines: str  # "1-80, 120-140"
-    stale: bool  # the file has another version now
+    stale: bool  # others changed what this session saw of it, as `stale` below tells in full; or it is gone
 
 
 class PendingEdit(Result, frozen=True, kw_only=True):

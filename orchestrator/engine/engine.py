@@ -69,6 +69,7 @@ from orchestrator.engine.rebasing import Rebaser
 from orchestrator.engine.rebuilding import Rebuilder
 from orchestrator.engine.recovery import Recovery
 from orchestrator.engine.redacting import Redactor
+from orchestrator.engine.repeating import Repeated, kept_details
 from orchestrator.engine.reviewing import Reviewing
 from orchestrator.engine.sealing import Sealer
 from orchestrator.engine.searching import Searcher
@@ -308,8 +309,8 @@ class Engine:
                 seq = conflict
             case LeaseGranted() | LeaseRenewed() | LeaseReleased():
                 return await self._leaser.again(recorded)
-            case ChangeRefused(code=code, message=message, hint=hint):
-                raise Repeated(code, message, hint)
+            case ChangeRefused() as refused:
+                raise Repeated(refused)
             case ChangeAborted():
                 return None
             case ChangeIntended():
@@ -352,7 +353,14 @@ class Engine:
         message = error.message[:2000]
         if call.operation.writes:
             return ChangeRefused(
-                operation=name, paths=paths, code=error.code, message=message, hint=error.hint[:2000], rule=rule
+                operation=name,
+                paths=paths,
+                code=error.code,
+                message=message,
+                hint=error.hint[:2000],
+                rule=rule,
+                details=kept_details(error.details),
+                quoted=error.shown is not None,
             )
         if paths:
             return ReadRefused(operation=name, path=paths[0], code=error.code, message=message, rule=rule)
@@ -382,11 +390,3 @@ class Refused(Exception):
     def __init__(self, error: CallerError | ApproverError) -> None:
         super().__init__(error.message)
         self.error = error
-
-
-class Repeated(CallerError):
-    """The refusal that the same request got before, once more."""
-
-    def __init__(self, code: str, message: str, hint: str) -> None:
-        super().__init__(message, hint=hint)
-        self.code = code  # type: ignore[misc]  # the first refusal's code stands for this one

@@ -8,6 +8,7 @@ import anyio
 
 from orchestrator.api import noticing as n
 from orchestrator.api import results as r
+from orchestrator.core.content import LineRange
 from orchestrator.core.decisions.noticing import Piece
 from orchestrator.core.errors import OrchestratorError, escaped
 from orchestrator.core.events.files import FileInspected
@@ -68,13 +69,14 @@ class Noticer:
             if view.touched <= since:
                 continue
             found = await self._sets.stale(path, view, news_only=True)
-            if found is None or not self._may_list(caller, path):
+            if found is None or not self._may_tell(caller, found):
                 continue
             if len(notices) == MOST_TOLD:
                 until = since  # look again with the next answer
                 break
-            notices.append(await self._notice(caller, found, with_diff=len(notices) < MOST_DIFFS))
-            told.append(ToldPath(path, found.version))
+            notice = await self._notice(caller, found, with_diff=len(notices) < MOST_DIFFS)
+            notices.append(notice)
+            told.append(ToldPath(path, found.version, _shown(notice, found)))
         if told:
             shown = NoticeShown(session=caller.session, paths=tuple(told))
             await self._s.note(caller.origin(), (f"session:{caller.session}", shown))
@@ -87,15 +89,25 @@ class Noticer:
         found: list[r.Notice] = []
         for path, view in reversed(tuple(reader.views.items())) if reader is not None else ():
             stale = await self._sets.stale(path, view)
-            if stale is not None and self._may_list(caller, path):
+            if stale is not None and self._may_tell(caller, stale):
                 found.append(await self._notice(caller, stale, with_diff=False))
             if len(found) == MOST_TOLD:
                 break
         return tuple(found)
 
+    async def is_stale(self, caller: Caller, path: WorkspacePath) -> bool:
+        """Whether others changed what the caller's session saw of a file, or it is gone."""
+        if self._s.state.registry.get(path) is None:
+            return True
+        reader = self._s.state.readers.get(caller.session)
+        view = reader.views.get(path) if reader is not None else None
+        found = await self._sets.stale(path, view) if view is not None else None
+        return found is not None and self._may_tell(caller, found)
+
     async def stale_readers(self, caller: Caller, call: Call, params: n.StaleReaders) -> n.StaleReadersAnswer:
         path = self._paths.file(params.path)
         self._s.permit(caller, "list", path)
+        self._s.permit(caller, "read", path)  # who read which lines of it, and who changed them, is about its content
         async with self._s.locks.shared(path):
             await self._observer.look(path, content=self._s.readable(caller, path))
         readers: list[n.StaleReader] = []
@@ -158,12 +170,26 @@ class Noticer:
                 end=piece.seen.end,
                 now_start=piece.start + 1 if readable else None,
                 now_end=piece.start + piece.length if readable else None,
+                added=piece.added,
             )
             for piece in found.pieces
         )
 
+    def _may_tell(self, caller: Caller, found: Stale) -> bool:
+        """Whether policy lets the caller know of the file, and read it under each name that it was seen by."""
+        names = {found.path, *(glimpse.path for glimpse in found.view.glimpses)}
+        denied = any(isinstance(self._s.verdict(caller, "read", name), Deny) for name in names)
+        return self._may_list(caller, found.path) and not denied
+
     def _may_list(self, caller: Caller, path: WorkspacePath) -> bool:
         return not isinstance(self._s.verdict(caller, "list", path), Deny)
+
+
+def _shown(notice: r.Notice, found: Stale) -> tuple[LineRange, ...]:
+    """The lines that a notice shows in full; none if it leaves anything out."""
+    if notice.diff is None or notice.diff_truncated:
+        return ()
+    return tuple(LineRange(piece.start + 1, piece.start + piece.length) for piece in found.pieces)
 
 
 def _diff(found: Stale) -> tuple[str, bool]:
@@ -180,6 +206,9 @@ def _diff(found: Stale) -> tuple[str, bool]:
 def _hunk(piece: Piece, found: Stale) -> list[str]:
     old = found.texts[piece.origin][piece.seen.start - 1 : piece.seen.end]
     new = (found.present or ())[piece.start : piece.start + piece.length]
+    if piece.added:
+        head = f"@@ -{piece.seen.start},2 +{piece.start},{len(new) + 2} @@"
+        return [head, f" {old[0]}", *(f"+{line}" for line in new), f" {old[1]}"]
     first = piece.start + 1 if piece.length else piece.start
     head = f"@@ -{piece.seen.start},{len(old)} +{first},{len(new)} @@"
     return [head, *(f"-{line}" for line in old), *(f"+{line}" for line in new)]

@@ -44,6 +44,29 @@ class Hands(msgspec.Struct, frozen=True):
     changes: int
 
 
+class Span(msgspec.Struct, frozen=True):
+    """Lines that are followed through changes (0-based); `added`: two, and what comes between them."""
+
+    start: int
+    length: int
+    added: bool
+
+    @classmethod
+    def of(cls, piece: Piece) -> Span:
+        """The lines of a piece as they were seen."""
+        return cls(piece.seen.start - 1, piece.seen.end - piece.seen.start + 1, piece.added)
+
+    def met(self, hunk: LineHunk) -> bool:
+        """Whether a change touched it. What came above or below two lines did not come between them."""
+        if self.added and not hunk.old_len:
+            return self.start < hunk.old_start < self.start + self.length
+        return meet(self.start, self.length, hunk.old_start, hunk.old_len)
+
+    def after(self, hunks: Sequence[LineHunk]) -> Span:
+        """Where it stands after a change."""
+        return Span(*place(self.start, self.length, hunks), self.added)
+
+
 class ReadSets:
     """Looks at views that others touched; every other view is current without a look."""
 
@@ -125,24 +148,24 @@ class ReadSets:
             return everybody
         by: dict[str, Seq] = {}
         for origin in dict.fromkeys(piece.origin for piece in found.pieces):
-            spans = [(p.seen.start - 1, p.seen.end - p.seen.start + 1) for p in found.pieces if p.origin == origin]
+            spans = [Span.of(piece) for piece in found.pieces if piece.origin == origin]
             for who, seq in await self._traced(found.path, origin.version, found.version, spans, session):
                 by[who] = min(seq, by.get(who, seq))
         ordered = sorted(by, key=lambda who: by[who])
         return Hands(tuple(ordered), by[ordered[0]], changes) if ordered else everybody
 
     async def _traced(
-        self, path: WorkspacePath, after: Seq, until: Seq, spans: list[tuple[int, int]], session: SessionId
+        self, path: WorkspacePath, after: Seq, until: Seq, spans: list[Span], session: SessionId
     ) -> list[tuple[str, Seq]]:
-        """Each change by others that met one of the spans (start, length), which move along."""
+        """Each change by others that met one of the spans, which move along."""
         met: list[tuple[str, Seq]] = []
         before = after
         for known in await self._s.journal.changes_of(path, after=after, until=until):
             hunks = await self._hunks(path, before, known)
             foreign = known.recorded.session != session
-            if foreign and any(meet(*span, hunk.old_start, hunk.old_len) for span in spans for hunk in hunks):
+            if foreign and any(span.met(hunk) for span in spans for hunk in hunks):
                 met.append((_who(known), known.row.seq))
-            spans = [place(*span, hunks) for span in spans]
+            spans = [span.after(hunks) for span in spans]
             before = known.row.seq
         return met
 
@@ -158,12 +181,12 @@ class ReadSets:
     # --- what a change had not seen -----------------------------------------------------
 
     async def unseen(self, session: SessionId, paths: Iterable[WorkspacePath]) -> tuple[UnseenChange, ...]:
-        """What others did to lines of these files that the session saw, and has not looked at since."""
+        """What others did to lines of these files that the session saw, and that no read or notice showed it since."""
         reader = self._s.state.readers.get(session)
         out: list[UnseenChange] = []
         for path in paths if reader is not None else ():
             view = reader.views.get(path) if reader is not None else None
-            found = await self.stale(path, view) if view is not None else None
+            found = await self.stale(path, _with_told(view)) if view is not None else None
             if found is None or found.present is None or not found.pieces:
                 continue
             hands = await self.hands(found, session)
@@ -175,10 +198,19 @@ class ReadSets:
                     now=LineRange(piece.start + 1, piece.start + piece.length),
                     by=hands.by,
                     since=hands.since,
+                    added=piece.added,
                 )
                 for piece in found.pieces
             )
         return tuple(out[:MOST_UNSEEN])
+
+
+def _with_told(view: View) -> View:
+    """The view as if a notice that showed lines in full had been a read of them."""
+    if not view.shown:
+        return view
+    glimpses = sorted((*view.glimpses, *view.shown), key=lambda glimpse: (glimpse.version, glimpse.told))
+    return msgspec.structs.replace(view, glimpses=tuple(glimpses))
 
 
 def _pieces(
@@ -200,8 +232,9 @@ def unseen_in_words(unseen: Sequence[UnseenChange]) -> str:
     """The first of what a change's author had not seen, and how many more there are."""
     first = unseen[0]
     more = f" and {len(unseen) - 1} more places" if len(unseen) > 1 else ""
+    did = "added lines between" if first.added else "changed"
     return (
-        f"its author has not seen that {', '.join(first.by)} changed lines {first.seen.start}-{first.seen.end} "
+        f"its author has not seen that {', '.join(first.by)} {did} lines {first.seen.start}-{first.seen.end} "
         f"of {first.path} at {show(first.version)}{more}"
     )
 
@@ -216,6 +249,7 @@ def unseen_texts(unseen: Sequence[UnseenChange], shows: Callable[[WorkspacePath]
             end=item.seen.end,
             now_start=item.now.start,
             now_end=item.now.end,
+            added=item.added,
             by=item.by,
             since=show(item.since),
         )

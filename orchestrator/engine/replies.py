@@ -26,9 +26,7 @@ HINTS: Final[Mapping[str, str]] = {
 }
 """For what fails by our doing; a reviewer's own failures bring theirs."""
 
-NOT_APPLIED: Final = (
-    "Nothing is applied. The next reviewer of the route is asked; after the last, a person settles it."
-)
+NOT_APPLIED: Final = "Nothing is applied. The next reviewer of the route is asked; after the last, a person settles it."
 
 
 def ignored_as(conflict: Conflict | None, review: Review | None) -> Ignored:

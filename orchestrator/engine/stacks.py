@@ -43,7 +43,9 @@ class Stacks:
             asserted=session.asserted,
             workspace=self._s.workspace.root,
             head=show(self._s.state.head),
-            recent_reads=tuple(self._recent(path, seen) for path, seen in list(reversed(session.seen.items()))[:SHOWN]),
+            recent_reads=tuple(
+                [await self._recent(caller, *read) for read in list(reversed(session.seen.items()))[:SHOWN]]
+            ),
             pending=self._pending(caller),
             uncommitted_changes=tuple(
                 r.OwnChange(
@@ -61,15 +63,14 @@ class Stacks:
             start_here=self._start_here(caller, session),
         )
 
-    def _recent(self, path: WorkspacePath, seen: SeenFile) -> r.RecentRead:
+    async def _recent(self, caller: Caller, path: WorkspacePath, seen: SeenFile) -> r.RecentRead:
         version = seen.newest or 0
         coverage = seen.coverage(seen.newest) if seen.newest else None
-        entry = self._s.state.registry.get(path)
         return r.RecentRead(
             path=path,
             version_id=show(version),
             lines=_lines(coverage.ranges) if coverage else "",
-            stale=entry is None or entry.version != version,
+            stale=await self._noticer.is_stale(caller, path),
         )
 
     def _pending(self, caller: Caller) -> tuple[r.PendingEdit, ...]:

@@ -119,6 +119,26 @@ async def test_the_same_again_is_the_first_answer(daemon: RunningDaemon, name: s
     assert (_names(daemon), _text(daemon)) == files
 
 
+async def test_a_repeated_refusal_has_its_details_and_the_journal_no_line_of_the_file(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "a.txt").write_text("def a():\n    value = compute(one, two)\n    return value\n")
+    change = Replacement(search="    value = compute(uno, dos, three)\n", replace="x")
+    said: list[RemoteError] = []
+    async with daemon.client("alice") as alice, daemon.client() as person:
+        await alice.read_file("a.txt")
+        for request in ("rr", "rr", "new"):
+            with pytest.raises(RemoteError) as refused:
+                await alice.edit_file("a.txt", [change], request_id=request)
+            said.append(refused.value)
+        first, again, new = said
+        assert (again.code, again.details) == (first.code, first.details) != (first.code, {})
+        assert first.shown is not None
+        assert again.shown is None
+        assert "new request_id" in (again.hint or "")
+        assert new.shown == first.shown
+        page = await person.journal_query(kind="change_refused", agent="alice")
+        assert "compute(one, two)" not in repr([entry.event for entry in page.entries])
+
+
 def _text(daemon: RunningDaemon) -> str | None:
     file = daemon.workspace / "a.txt"
     return file.read_text() if file.exists() else None

@@ -67,6 +67,41 @@ async def and_bob_takes_lines_away(daemon: RunningDaemon, alice: FileAccess, bob
     await replace(bob, ("line 4\nline 5", ""))
 
 
+async def and_bob_adds_inside(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await reads_the_start(daemon, alice, bob)
+    await replace(bob, ("line 5", "line 5\nand\nmore\n"))
+
+
+async def and_bob_adds_inside_in_steps(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await and_bob_adds_inside(daemon, alice, bob)
+    await alice.read_file(NAME, start=30, end=31)
+    alice.take_notices()
+    await replace(bob, ("line 5", "line 5\nbut\n"))
+
+
+async def and_bob_adds_below(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await reads_the_start(daemon, alice, bob)
+    await replace(bob, ("line 10", "line 10\nmore\n"))
+
+
+async def and_bob_adds_between_two_reads(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await reads_the_start(daemon, alice, bob)
+    await alice.read_file(NAME, start=20, end=30)
+    await replace(bob, ("line 15", "line 15\nmore\n"))
+
+
+async def and_she_adds_inside_herself(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await reads_the_start(daemon, alice, bob)
+    await replace(bob, ("line 30", "thirty\n"))
+    edit = Replacement(search="line 5\n", replace="line 5\nmine\n")
+    assert (await alice.edit_file(NAME, [edit])).status == "applied"
+
+
+async def and_what_bob_added_goes(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
+    await and_bob_adds_inside(daemon, alice, bob)
+    await replace(bob, ("line 5\nand\nmore", "line 5\n"))
+
+
 async def and_bob_changes_it_back(daemon: RunningDaemon, alice: FileAccess, bob: FileAccess) -> None:
     await and_bob_changes_5(daemon, alice, bob)
     await replace(bob, ("LINE 5", "line 5\n"))
@@ -136,6 +171,12 @@ async def reads_the_past(daemon: RunningDaemon, alice: FileAccess, bob: FileAcce
             and_bob_adds_above_and_changes, "changed", [(12, 12, 13, 14)], id="moved down, then one is changed"
         ),
         pytest.param(and_bob_takes_lines_away, "changed", [(4, 5, 4, 3)], id="seen lines are taken away"),
+        pytest.param(and_bob_adds_inside, "changed", [(5, 6, 6, 7)], id="lines came between seen ones"),
+        pytest.param(and_bob_adds_inside_in_steps, "changed", [(5, 6, 6, 8)], id="told, and one more came beside them"),
+        pytest.param(and_bob_adds_below, None, [], id="lines came below seen ones"),
+        pytest.param(and_bob_adds_between_two_reads, None, [], id="lines came between two places that were read"),
+        pytest.param(and_she_adds_inside_herself, None, [], id="her own lines between seen ones"),
+        pytest.param(and_what_bob_added_goes, None, [], id="lines came between seen ones, and went"),
         pytest.param(and_bob_changes_it_back, None, [], id="changed, and changed back"),
         pytest.param(and_she_changes_it_herself, None, [], id="her own change"),
         pytest.param(both_change, "changed", [(36, 36, 36, 36)], id="others' change after one of her own"),
@@ -180,6 +221,47 @@ async def test_a_notice_says_who_since_when_and_what(daemon: RunningDaemon) -> N
         assert notice.diff == "@@ -5,1 +5,1 @@\n-line 5\n+five\n"
         status = await alice.session_status()
         assert [(n.path, spans(n)) for n in status.stale] == [(NAME, [(5, 5, 5, 5)])], "told, and stale still"
+
+
+async def test_lines_that_came_between_are_shown_with_their_neighbours(daemon: RunningDaemon) -> None:
+    (daemon.workspace / NAME).write_text("def f(a):\n    check(a)\n    return run(a)\n")
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+        await bob.read_file(NAME)
+        await alice.read_file(NAME)
+        await alice.edit_file(NAME, [Replacement(search="    check(a)\n", replace="    check(a)\n    a = a * 100\n")])
+        await bob.list_files()
+        (notice,) = bob.take_notices()
+        assert (notice.lines[0].added, notice.by, spans(notice)) == (True, ("alice",), [(2, 3, 3, 3)])
+        assert notice.diff == "@@ -2,2 +2,3 @@\n     check(a)\n+    a = a * 100\n     return run(a)\n"
+        (reader,) = (await person.stale_readers(NAME)).readers
+        assert [(x.start, x.end, x.now_start, x.now_end, x.added) for x in reader.lines] == [(2, 3, 3, 3, True)]
+        (recent,) = (await bob.session_status()).recent_reads
+        assert recent.stale
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "stale"),
+    [
+        pytest.param("line 5", "five\n", True, id="a seen line"),
+        pytest.param("line 5", "line 5\nmore\n", True, id="between seen lines"),
+        pytest.param("line 10", "line 10\nmore\n", False, id="below seen lines"),
+        pytest.param("line 20", "twenty\n", False, id="elsewhere in the file"),
+    ],
+)
+async def test_the_status_calls_stale_what_there_is_news_of(
+    daemon: RunningDaemon, old: str, new: str, stale: bool
+) -> None:
+    for name in (NAME, "gone.py"):
+        (daemon.workspace / name).write_text(TEXT)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        await alice.read_file("gone.py")
+        await alice.read_file(NAME, start=1, end=10)
+        await replace(bob, (old, new))
+        (daemon.workspace / "gone.py").unlink()
+        await bob.file_info("gone.py")
+        status = await alice.session_status()
+        assert {read.path: read.stale for read in status.recent_reads} == {NAME: stale, "gone.py": True}
+        assert {notice.path for notice in status.stale} == {"gone.py", *([NAME] if stale else [])}
 
 
 async def test_it_is_told_again_only_when_it_changes_again(daemon: RunningDaemon) -> None:
@@ -245,7 +327,7 @@ async def test_many_changes_are_one_notice(daemon: RunningDaemon) -> None:
         assert (notice.changes, notice.by, spans(notice)) == (60, ("bob",), [(5, 5, 5, 5)])
 
 
-async def test_who_may_not_read_it_now_is_shown_nothing_of_it(daemon: RunningDaemon) -> None:
+async def test_who_may_not_read_it_now_is_told_nothing_of_it(daemon: RunningDaemon) -> None:
     (daemon.workspace / NAME).write_text(TEXT)
     async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
         await and_bob_changes_5(daemon, alice, bob)
@@ -256,5 +338,31 @@ async def test_who_may_not_read_it_now_is_shown_nothing_of_it(daemon: RunningDae
         )
         await person.policy_reload(approver=await daemon.make_approver())
         await alice.list_files()
-        (notice,) = alice.take_notices()
-        assert (notice.diff, spans(notice)) == (None, [(5, 5, None, None)])
+        assert alice.take_notices() == ()
+        status = await alice.session_status()
+        assert (status.stale, [read.stale for read in status.recent_reads]) == ((), [False])
+        with pytest.raises(RemoteError) as refused:
+            await alice.stale_readers(NAME)
+        assert refused.value.code == "denied"
+        assert [reader.agent for reader in (await person.stale_readers(NAME)).readers] == ["alice"]
+
+
+async def test_a_conflict_over_what_may_not_be_read_shows_no_lines_and_no_reason(daemon: RunningDaemon) -> None:
+    (daemon.workspace / NAME).write_text(TEXT)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+        seen = await alice.read_file(NAME)
+        await replace(bob, ("line 5", "five\n"))
+        edit = Replacement(search="line 5\n", replace="FIVE\n")
+        lost = await alice.edit_file(NAME, [edit], base=seen.version_id, reason="because of five")
+        assert lost.status == "conflict", lost
+        (before,) = (await alice.list_conflicts()).conflicts
+        assert (before.reason, [x.current_start for x in before.regions]) == ("because of five", [5])
+        (daemon.state_dir / "policy.toml").write_text(
+            'name = "closed"\ndefault = "allow"\n[[rule]]\nname = "closed"\nagents = ["alice"]\n'
+            f'actions = ["read"]\npaths = ["{NAME}"]\nverdict = "deny"\n'
+        )
+        await person.policy_reload(approver=await daemon.make_approver())
+        (after,) = (await alice.list_conflicts()).conflicts
+        assert (after.path, after.reason, after.regions, after.proposer) == (NAME, "", (), None)
+        (theirs,) = (await bob.list_conflicts()).conflicts
+        assert theirs.reason == "because of five"

@@ -73,6 +73,60 @@ async def test_policy_may_put_it_before_a_person(daemon: RunningDaemon) -> None:
         assert (await replace(alice, "line 31", "more")).status == "applied"
 
 
+LONG = "x" * 300
+
+
+@pytest.mark.parametrize(
+    ("new", "then", "status", "unseen"),
+    [
+        pytest.param("five", None, "applied", [], id="told in full"),
+        pytest.param("line 5\nand more", None, "applied", [], id="told in full of lines that came between"),
+        pytest.param(LONG, None, "waiting", [5], id="told with a diff that is cut"),
+        pytest.param("five", "FIVE", "waiting", [5], id="changed again since"),
+    ],
+)
+async def test_what_a_notice_showed_in_full_is_seen(
+    daemon: RunningDaemon, new: str, then: str | None, status: str, unseen: list[int]
+) -> None:
+    """And stays so when the daemon starts again."""
+    (daemon.workspace / NAME).write_text(TEXT)
+    (daemon.state_dir / "policy.toml").write_text(CAREFUL.format("ask"))
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+        await person.policy_reload(approver=await daemon.make_approver())
+        session = alice.session
+        await alice.read_file(NAME)
+        await bob.read_file(NAME)
+        await replace(bob, "line 5", new)
+        await alice.list_files()
+        (notice,) = alice.take_notices()
+        assert notice.diff_truncated == (new == LONG)
+        if then is not None:
+            assert (await replace(bob, new, then)).status == "applied"
+        answer = await replace(alice, "line 30", "thirty")
+        assert (answer.status, [u.start for u in answer.unseen]) == (status, unseen)
+        assert [n.path for n in (await alice.session_status()).stale] == [NAME], "a notice is no read"
+        assert "alice" in {reader.agent for reader in (await person.stale_readers(NAME)).readers}
+    daemon.kill()
+    daemon.start()
+    async with daemon.client("alice", session=session) as alice:
+        answer = await replace(alice, "line 35", "more")
+        cut = new == LONG
+        assert (answer.status, bool(answer.unseen)) == ("waiting" if cut else "applied", cut), "told with the answers"
+
+
+async def test_a_notice_is_no_base_for_writing_the_whole_file(daemon: RunningDaemon) -> None:
+    (daemon.workspace / NAME).write_text("only\n")
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        await alice.read_file(NAME)
+        await bob.read_file(NAME)
+        await replace(bob, "only", "other")
+        await alice.list_files()
+        (notice,) = alice.take_notices()
+        assert notice.diff == "@@ -1,1 +1,1 @@\n-only\n+other\n"
+        answer = await alice.write_file(NAME, "mine\n", mode="truncate")
+        assert answer.status == "conflict", "made against what she read, not against what she was told"
+
+
 async def test_a_rollback_is_not_asked_about(daemon: RunningDaemon) -> None:
     (daemon.workspace / NAME).write_text(TEXT)
     (daemon.state_dir / "policy.toml").write_text(CAREFUL.format("ask"))

@@ -294,6 +294,24 @@ GROWN_AGAIN: tuple[Event, ...] = (
 UNSEEN = n.UnseenChange(
     path=PATH, version=Seq(3), seen=LineRange(4, 5), now=LineRange(6, 5), by=("bob", "outside"), since=Seq(12)
 )
+TELLING: tuple[Event, ...] = (
+    f.ChangeRefused(
+        operation="edit_file",
+        paths=("src/a.py",),
+        code="search_not_found",
+        message="change 1 stands nowhere",
+        details={"nearest": [{"line": 2, "score": 0.5}]},
+        quoted=True,
+    ),
+    n.NoticeShown(session=SESSION, paths=(n.ToldPath(PATH, Seq(12), (LineRange(4, 5), LineRange(8, 7))),)),
+    f.ChangeApplied(
+        change=Seq(16),
+        paths=(CHANGED,),
+        unseen=(n.UnseenChange(PATH, Seq(3), LineRange(4, 5), LineRange(5, 6), ("bob",), Seq(12), added=True),),
+    ),
+)
+"""As GROWN; what a notice showed in full, and lines that came between others."""
+
 STALE: tuple[Event, ...] = (
     f.ChangeIntended(operation="edit_file", paths=(INTENDED,), unseen=(UNSEEN,)),
     f.ChangeApplied(change=Seq(16), paths=(CHANGED,), unseen=(UNSEEN,)),

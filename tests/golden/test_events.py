@@ -13,7 +13,7 @@ from orchestrator.core.events.codec import decode, encode
 from orchestrator.core.ids import AgentName, Seq, SessionId
 from orchestrator.journal.ledger import Ledger
 from orchestrator.ports.journal import NewEvent, Unit
-from tests.golden.samples import GROWN, GROWN_AGAIN, HINTED, MOVED, SAMPLES, SETTLING, STALE
+from tests.golden.samples import GROWN, GROWN_AGAIN, HINTED, MOVED, SAMPLES, SETTLING, STALE, TELLING
 
 HERE = Path(__file__).parent
 EVENT_FILES = HERE / "events"
@@ -64,6 +64,7 @@ FILES = {
     **{f"{tag_of(event)}.v1.stale.json": event for event in STALE},
     **{f"{tag_of(event)}.v1.moved.json": event for event in MOVED},
     **{f"{tag_of(event)}.v1.hinted.json": event for event in HINTED},
+    **{f"{tag_of(event)}.v1.told.json": event for event in TELLING},
 }
 
 

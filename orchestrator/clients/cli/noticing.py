@@ -33,7 +33,7 @@ def _lines(answer: n.StaleReadersAnswer) -> Iterator[str]:
             escaped(reader.agent or "-"),
             reader.session,
             reader.version_id,
-            ", ".join(f"{lines.start}-{lines.end}" for lines in reader.lines) or "all",
+            ", ".join(map(n.seen_span, reader.lines)) or "all",
             f"{reader.changes} by {escaped(', '.join(reader.by))} since {reader.since}",
         )
         for reader in answer.readers

@@ -1,8 +1,9 @@
-"""What became of the lines that a session saw: which of them others changed or took away.
+"""What became of the lines that a session saw: which of them others changed or took away, and what came between.
 
 By content alone: the text that it saw is compared with the text there is. Lines that merely moved, lines
 around them, and what was changed and changed back are no news; nor is what the session wrote itself, or
-has seen since. A line that was added beside seen lines is none either: no seen line is other than it was.
+has seen since. A line that was added beside what it saw as one piece is none either; one inside of it is:
+that region is another one now, though each of its lines is as it was.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import msgspec
 from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.projections.readers import Glimpse
-from orchestrator.core.projections.seen import merged
+from orchestrator.core.projections.seen import united
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.regions import line_by_line, meet, overlap, place, survivors, touches, written
+from orchestrator.core.text.regions import between, line_by_line, meet, overlap, place, survivors, touches
 
 Lines: TypeAlias = Sequence[str]
 
@@ -30,24 +31,30 @@ class At(NamedTuple):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Seen lines that are otherwise now.
+    """Seen lines that are otherwise now; `added`: two that followed one another, and lines came in between.
 
-    `seen` counts in the text of `origin`; `start` (0-based) and `length` are what stands in their place.
+    `seen` counts in the text of `origin`; `start` (0-based) and `length` are what stands in their place,
+    or what came in between.
     """
 
     origin: At
     seen: LineRange
     start: int
     length: int
+    added: bool = False
 
 
 class _Gone(NamedTuple):
-    """Seen lines that were otherwise when the session next looked at the file, elsewhere in it."""
+    """Seen lines that were otherwise when the session next looked at the file, elsewhere in it.
+
+    `added`: the place between two of them, and what came there.
+    """
 
     origin: At
     ranges: tuple[LineRange, ...]
     start: int
     length: int
+    added: bool = False
 
 
 def contents_of(glimpses: Sequence[Glimpse]) -> tuple[At, ...]:
@@ -72,19 +79,24 @@ def stale(glimpses: Sequence[Glimpse], texts: Mapping[At, Lines], present: Lines
     for glimpse in glimpses:
         target = At(glimpse.path, glimpse.before if glimpse.before is not None else glimpse.version)
         if at is not None and at != target:
-            known, gone = _on(at, known, gone, _hunks(texts[at], texts[target]))
+            known, gone = _on(at, known, gone, _hunks(texts[at], texts[target]), texts[target])
         at = target
         if glimpse.before is not None:
             known, gone = _own(known, gone, glimpse.hunks)
             at = At(glimpse.path, glimpse.version)
         if glimpse.ranges:
-            known = merged((*known, *glimpse.ranges))
-            gone = [item for item in gone if not touches(glimpse.ranges, item.start, item.length)]
+            known = united(known, glimpse.ranges)
+            gone = [item for item in gone if not _looked_at(item, glimpse, known)]
     if at is None:
         return ()
-    found = list(_pieces(at, known, _hunks(texts[at], present)))
+    hunks = _hunks(texts[at], present)
+    found = list(_pieces(at, known, hunks, present))
     for item in gone:
-        found += _pieces(item.origin, item.ranges, _hunks(texts[item.origin], present))
+        if item.added:
+            start, length = between(item.start, item.length, hunks)
+            found += [Piece(item.origin, item.ranges[0], start, length, added=True)] if length else []
+        else:
+            found += _pieces(item.origin, item.ranges, _hunks(texts[item.origin], present), present)
     return tuple(sorted(dict.fromkeys(found), key=_order))
 
 
@@ -101,6 +113,8 @@ def joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
         last = out[-1] if out else None
         if (
             last is not None
+            and not last.added
+            and not piece.added
             and last.origin == piece.origin
             and last.seen.end + 1 == piece.seen.start
             and last.start + last.length == piece.start
@@ -116,8 +130,8 @@ def _order(piece: Piece) -> tuple[int, Seq, int]:
     return piece.start, piece.origin.version, piece.seen.start
 
 
-def _mark(piece: Piece, text: Lines) -> tuple[At, LineRange, tuple[str, ...]]:
-    return piece.origin, piece.seen, tuple(text[piece.start : piece.start + piece.length])
+def _mark(piece: Piece, text: Lines) -> tuple[At, LineRange, bool, tuple[str, ...]]:
+    return piece.origin, piece.seen, piece.added, tuple(text[piece.start : piece.start + piece.length])
 
 
 def _hunks(old: Lines, new: Lines) -> list[LineHunk]:
@@ -126,23 +140,50 @@ def _hunks(old: Lines, new: Lines) -> list[LineHunk]:
     return line_by_line([LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(old, new)])
 
 
-def _pieces(origin: At, ranges: Sequence[LineRange], hunks: Sequence[LineHunk]) -> list[Piece]:
-    return [
-        Piece(origin, seen, hunk.new_start, hunk.new_len)
-        for hunk in hunks
-        for seen in overlap(ranges, hunk.old_start, hunk.old_len)
-    ]
+def _pieces(origin: At, ranges: Sequence[LineRange], hunks: Sequence[LineHunk], new: Lines) -> list[Piece]:
+    out: list[Piece] = []
+    for n, hunk in enumerate(hunks):
+        if hunk.old_len:
+            lost = overlap(ranges, hunk.old_start, hunk.old_len)
+            out += (Piece(origin, seen, hunk.new_start, hunk.new_len) for seen in lost)
+        elif _inside(ranges, hunks, n, new):
+            seen = LineRange(hunk.old_start, hunk.old_start + 1)
+            out.append(Piece(origin, seen, hunk.new_start, hunk.new_len, added=True))
+    return out
+
+
+def _inside(ranges: Sequence[LineRange], hunks: Sequence[LineHunk], n: int, new: Lines) -> bool:
+    """Whether an insertion stands between lines of one range, and nowhere at its edge.
+
+    Where it repeats its neighbours it can be told to stand higher or lower, with the same text. One that can
+    be told to stand at the edge left the range as it was: as when a block comes after one that ends the same.
+    """
+    hunk = hunks[n]
+    span = next((span for span in ranges if span.start <= hunk.old_start < span.end), None)
+    if span is None:
+        return False
+    top = max(span.start - 1, hunks[n - 1].old_start + hunks[n - 1].old_len if n else 0)
+    end = min(span.end, hunks[n + 1].old_start if n + 1 < len(hunks) else span.end)
+    first, last = hunk.new_start, hunk.new_start + hunk.new_len
+    up = 0
+    while hunk.old_start - up > top and new[first - 1 - up] == new[last - 1 - up]:
+        up += 1
+    down = 0
+    while hunk.old_start + down < end and new[first + down] == new[last + down]:
+        down += 1
+    return hunk.old_start - up >= span.start and hunk.old_start + down < span.end
 
 
 def _on(
-    at: At, known: Sequence[LineRange], gone: Sequence[_Gone], hunks: Sequence[LineHunk]
+    at: At, known: Sequence[LineRange], gone: Sequence[_Gone], hunks: Sequence[LineHunk], new: Lines
 ) -> tuple[tuple[LineRange, ...], list[_Gone]]:
     """Across what others did: what was known and is otherwise now is gone, with the place where it stood."""
-    later = [_Gone(item.origin, item.ranges, *place(item.start, item.length, hunks)) for item in gone]
-    for hunk in hunks:
-        lost = overlap(known, hunk.old_start, hunk.old_len)
-        if lost:
-            later.append(_Gone(at, lost, hunk.new_start, hunk.new_len))
+    later = [_moved(item, *(between if item.added else place)(item.start, item.length, hunks)) for item in gone]
+    places: dict[tuple[int, int, bool], tuple[LineRange, ...]] = {}
+    for piece in _pieces(at, known, hunks, new):
+        key = (piece.start, piece.length, piece.added)
+        places[key] = (*places.get(key, ()), piece.seen)
+    later += (_Gone(at, seen, start, length, added) for (start, length, added), seen in places.items())
     return survivors(known, hunks), later
 
 
@@ -150,9 +191,40 @@ def _own(
     known: Sequence[LineRange], gone: Sequence[_Gone], hunks: Sequence[LineHunk]
 ) -> tuple[tuple[LineRange, ...], list[_Gone]]:
     """Across a change of its own: what it took away it need not be told of."""
+    spans = [LineRange(hunk.new_start + 1, hunk.new_start + hunk.new_len) for hunk in hunks]
+    known = united(survivors(known, hunks), spans)
     left = [
-        _Gone(item.origin, item.ranges, *place(item.start, item.length, hunks))
+        _moved(item, *place(item.start, item.length, hunks))
         for item in gone
-        if not any(meet(item.start, item.length, hunk.old_start, hunk.old_len) for hunk in hunks)
+        if item.added or not any(meet(item.start, item.length, hunk.old_start, hunk.old_len) for hunk in hunks)
     ]
-    return merged((*survivors(known, hunks), *written(hunks))), left
+    return known, [item for item in left if not (item.added and _all_known(known, item))]
+
+
+def _moved(item: _Gone, start: int, length: int) -> _Gone:
+    return item._replace(start=start, length=length)
+
+
+def _looked_at(item: _Gone, glimpse: Glimpse, known: Sequence[LineRange]) -> bool:
+    """Whether a session that was shown a glimpse knows what became of these lines.
+
+    A read that meets the place shows the reader that something is other than it was. Of lines that came in
+    between it must have seen all, and of what a notice tells it knows that alone.
+    """
+    if item.added:
+        return _all_known(known, item)
+    if glimpse.told:
+        spans = glimpse.ranges
+        first, last = item.start + 1, item.start + item.length
+        return any(
+            (span.start, span.end) == (first, last) or (last >= first and span.start <= first and last <= span.end)
+            for span in spans
+        )
+    return touches(glimpse.ranges, item.start, item.length)
+
+
+def _all_known(known: Sequence[LineRange], item: _Gone) -> bool:
+    """Each line of a place is known; of one without lines, that nothing is there."""
+    if not item.length:
+        return any(span.start <= item.start < span.end for span in known)
+    return sum(span.end - span.start + 1 for span in overlap(known, item.start, item.length)) == item.length

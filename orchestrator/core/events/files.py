@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -175,6 +175,10 @@ class ChangeRefused(Event, frozen=True, kw_only=True, tag="change_refused"):
     message: str
     hint: str = ""
     rule: str | None = None
+    details: dict[str, Any] = msgspec.field(
+        default_factory=dict
+    )  # as answered: line numbers, counts, versions; never content
+    quoted: bool = False  # the answer showed lines of the file besides, which are not kept
 
 
 class FilesFound(Event, frozen=True, kw_only=True, tag="files_found"):

@@ -13,10 +13,15 @@ MOST_UNSEEN = 20
 
 
 class ToldPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A path, and the version up to which its reader knows what became of what it had seen."""
+    """A path, and the version up to which its reader knows what became of what it had seen.
+
+    `shown`: the lines of that version which the notice showed in full, in the place of others or between them;
+    end < start: the place where lines were taken away. Nothing, where its diff was cut or left out.
+    """
 
     path: WorkspacePath
     version: Seq
+    shown: tuple[LineRange, ...] = ()
 
 
 class NoticeShown(Event, frozen=True, kw_only=True, tag="notice_shown"):
@@ -30,7 +35,8 @@ class UnseenChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Lines that the author of a change had read, and that others had changed since without its having looked.
 
     `seen` counts in `version`, the one that it saw; `now` in what stood there when its change was decided.
-    Ranges are 1-based, ends included; end < start: no lines.
+    Ranges are 1-based, ends included; end < start: no lines. `added`: `seen` is two lines that stand as they
+    did, and `now` came in between.
     """
 
     path: WorkspacePath
@@ -39,3 +45,4 @@ class UnseenChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     now: LineRange
     by: tuple[str, ...]
     since: Seq
+    added: bool = False

@@ -29,7 +29,7 @@ from orchestrator.core.events.files import (
     SeenLines,
     SessionNoted,
 )
-from orchestrator.core.events.notices import NoticeShown
+from orchestrator.core.events.notices import NoticeShown, ToldPath
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import pieces
@@ -53,7 +53,8 @@ OUTSIDE = "outside"
 class Glimpse(msgspec.Struct, frozen=True, gc=False):
     """Lines of one version that the session knows; or, with `before`, its own change from there to `version`.
 
-    `at` is the event that showed it.
+    `at` is the event that showed it. `told`: a notice's diff showed it; a range without lines (end < start)
+    is then the place where lines were taken away.
     """
 
     path: WorkspacePath
@@ -62,6 +63,7 @@ class Glimpse(msgspec.Struct, frozen=True, gc=False):
     ranges: tuple[LineRange, ...] = ()
     before: Seq | None = None
     hunks: tuple[LineHunk, ...] = ()
+    told: bool = False
 
 
 class Hand(msgspec.Struct, frozen=True, gc=False):
@@ -81,6 +83,7 @@ class View(msgspec.Struct, frozen=True, gc=False):
     touched: Seq = Seq(0)  # their last change, 0: none
     told: Seq = Seq(0)  # the version up to which a notice told of it
     moved_from: WorkspacePath | None = None  # where it was read, until a notice tells of the move
+    shown: tuple[Glimpse, ...] = ()  # what notices showed of others' changes: seen, and yet no read
 
 
 class ReaderKept(msgspec.Struct, frozen=True):
@@ -119,7 +122,7 @@ class Readers:
     """All sessions that have a view of a file, and for each file who has one."""
 
     name: ClassVar[str] = "readers"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(FileRead, ContentSearched, DiffShown, SessionNoted, NoticeShown, SessionOpened, SessionClosed),
@@ -170,7 +173,7 @@ class Readers:
                 self._touch(path, recorded.seq, by or OUTSIDE, but=())
             case NoticeShown(session=session, paths=paths):
                 for told in paths:
-                    self._told(session, told.path, told.version)
+                    self._told(session, told)
             case SessionOpened(session=session):
                 if session in self._readers:
                     self._readers[session].open = True
@@ -264,7 +267,7 @@ class Readers:
             reader.touched = seq
             # Written out: `replace` takes ten times as long, and every change comes through here for every reader.
             hands = _with(view.hands, who, seq)
-            reader.views[path] = View(view.glimpses, hands, seq, view.told, view.moved_from)
+            reader.views[path] = View(view.glimpses, hands, seq, view.told, view.moved_from, view.shown)
 
     def _move(
         self, source: WorkspacePath, target: WorkspacePath, seq: Seq, who: str, *, but: tuple[SessionId, ...]
@@ -281,11 +284,16 @@ class Readers:
                 reader.touched = seq
             self._put(reader, target, view)
 
-    def _told(self, session: SessionId, path: WorkspacePath, version: Seq) -> None:
+    def _told(self, session: SessionId, told: ToldPath) -> None:
         reader = self._readers.get(session)
-        view = reader.views.get(path) if reader is not None else None
-        if reader is not None and view is not None:
-            reader.views[path] = msgspec.structs.replace(view, told=version, moved_from=None)
+        view = reader.views.get(told.path) if reader is not None else None
+        if reader is None or view is None:
+            return
+        shown = view.shown
+        if told.shown:
+            glimpse = Glimpse(told.path, told.version, told.version, told.shown, told=True)
+            shown = (*shown, glimpse)[-MOST_GLIMPSES:]
+        reader.views[told.path] = msgspec.structs.replace(view, told=told.version, moved_from=None, shown=shown)
 
     def _close(self, session: SessionId) -> None:
         reader = self._readers.pop(session, None)
@@ -342,10 +350,11 @@ class Readers:
 
 
 def _since(view: View, glimpses: tuple[Glimpse, ...]) -> View:
-    """The view with these glimpses, and the hands that did something after the oldest of them."""
+    """The view with these glimpses, the hands that did something after the oldest of them, and what was told since."""
     oldest = glimpses[0].version
     hands = tuple(hand for hand in view.hands if hand.last > oldest)
-    return msgspec.structs.replace(view, glimpses=glimpses, hands=hands)
+    shown = tuple(glimpse for glimpse in view.shown if glimpse.version >= oldest)
+    return msgspec.structs.replace(view, glimpses=glimpses, hands=hands, shown=shown)
 
 
 def _with(hands: tuple[Hand, ...], who: str, seq: Seq) -> tuple[Hand, ...]:

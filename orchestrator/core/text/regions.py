@@ -87,3 +87,17 @@ def place(start: int, length: int, hunks: Sequence[LineHunk]) -> tuple[int, int]
             first = min(first, hunk.new_start)
             last = hunk.new_start + hunk.new_len + max(0, start + length - end)
     return first, max(0, last - first)
+
+
+def between(start: int, length: int, hunks: Sequence[LineHunk]) -> tuple[int, int]:
+    """As `place`, of all that stands between two lines: what is added at its edges came between them too."""
+    first, last = start, start + length
+    for hunk in hunks:
+        end = hunk.old_start + hunk.old_len
+        shift = hunk.new_start + hunk.new_len - end
+        if end < start or (end == start and hunk.old_len):
+            first, last = start + shift, start + length + shift
+        elif hunk.old_start < start + length or (not hunk.old_len and hunk.old_start == start + length):
+            first = min(first, hunk.new_start)
+            last = hunk.new_start + hunk.new_len + max(0, start + length - end)
+    return first, max(0, last - first)

@@ -46,7 +46,73 @@ def found(glimpses: list[Glimpse], versions: dict[int, str], present: str) -> li
         pytest.param([glimpse(1, (2, 4))], {1: "abcdef"}, "xyabcdef", [], id="moved down"),
         pytest.param([glimpse(1, (2, 4))], {1: "abcdef"}, "abef", [(1, 3, 4, 2, 0)], id="taken away"),
         pytest.param([glimpse(1, (2, 3))], {1: "abcdef"}, "aBCDEf", [(1, 2, 3, 1, 2)], id="only the seen part of it"),
-        pytest.param([glimpse(1, (1, 6))], {1: "abcdef"}, "abcxdef", [], id="a line came in between"),
+        pytest.param([glimpse(1, (1, 6))], {1: "abcdef"}, "abcxdef", [(1, 3, 4, 3, 1)], id="a line came in between"),
+        pytest.param([glimpse(1, (1, 3))], {1: "abcdef"}, "abcxdef", [], id="a line came below what was seen"),
+        pytest.param([glimpse(1, (4, 6))], {1: "abcdef"}, "abcxdef", [], id="a line came above what was seen"),
+        pytest.param(
+            [glimpse(1, (1, 3), (5, 6))], {1: "abcdef"}, "abcdxef", [], id="a line came where nothing was seen"
+        ),
+        pytest.param(
+            [glimpse(1, (1, 3))], {1: "ab}de}"}, "ab}x}de}", [], id="a block that ends as the seen one came below it"
+        ),
+        pytest.param(
+            [glimpse(1, (1, 3))], {1: "{b}de}"}, "{x{b}de}", [], id="a block that begins as the seen one came above it"
+        ),
+        pytest.param(
+            [glimpse(1, (1, 5))], {1: "ab}de}"}, "ab}x}de}", [(1, 3, 4, 3, 2)], id="such a block came in between"
+        ),
+        pytest.param(
+            [glimpse(1, (1, 6)), glimpse(2, (6, 7))],
+            {1: "abcdef", 2: "abxcdef"},
+            "abxcdef",
+            [(1, 2, 3, 2, 1)],
+            id="a line came in between, another place looked at",
+        ),
+        pytest.param(
+            [glimpse(1, (1, 6)), glimpse(2, (7, 7))],
+            {1: "abcdef", 2: "abxcdef"},
+            "abyxzcdef",
+            [(1, 2, 3, 2, 3)],
+            id="a line came in between, another place looked at, more came beside it",
+        ),
+        pytest.param(
+            [glimpse(1, (1, 6)), glimpse(2, (7, 7))],
+            {1: "abcdef", 2: "abxcdef"},
+            "abcdef",
+            [],
+            id="a line came in between, another place looked at, and it went again",
+        ),
+        pytest.param(
+            [glimpse(1, (1, 6)), glimpse(2, (3, 3))],
+            {1: "abcdef", 2: "abxcdef"},
+            "abxcdef",
+            [],
+            id="a line came in between, and was looked at",
+        ),
+        pytest.param(
+            [glimpse(1, (1, 6)), glimpse(2, (3, 3))],
+            {1: "abcdef", 2: "abxycdef"},
+            "abxycdef",
+            [(1, 2, 3, 2, 2)],
+            id="two lines came in between, and one was looked at",
+        ),
+        pytest.param(
+            [glimpse(1, (1, 6)), glimpse(2, (5, 5))],
+            {1: "abcdef", 2: "abcef"},
+            "abcdef",
+            [],
+            id="taken away, another place looked at, and it came again",
+        ),
+        pytest.param(
+            [glimpse(1, (1, 6)), own(1, 2, (3, 0, 3, 1))], {1: "abcdef", 2: "abcxdef"}, "abcxdef", [], id="its own line"
+        ),
+        pytest.param(
+            [glimpse(1, (1, 6)), own(2, 3, (5, 1, 5, 1))],
+            {1: "abcdef", 2: "abxcdef", 3: "abxcdEf"},
+            "abxcdEf",
+            [(1, 2, 3, 2, 1)],
+            id="its own change below a line that came in between",
+        ),
         pytest.param([glimpse(1, (1, 6))], {1: "abcdef"}, "", [(1, 1, 6, 0, 0)], id="all of it went"),
         pytest.param(
             [glimpse(1, (1, 6)), glimpse(2, (1, 2))],
@@ -115,6 +181,30 @@ def test_what_is_told_again(then: str, now: str, left: list[int]) -> None:
     assert [piece.seen.start for piece in news(present, list(now), told, list(then))] == left
 
 
+def told(version: int, *ranges: tuple[int, int]) -> Glimpse:
+    """What a notice showed of a version."""
+    return Glimpse(PATH, Seq(version), Seq(version), tuple(LineRange(*span) for span in ranges), told=True)
+
+
+@pytest.mark.parametrize(
+    ("then", "shown", "present", "pieces"),
+    [
+        pytest.param("aBcdef", [(2, 2)], "aBcdef", [], id="a line that it was shown"),
+        pytest.param("aBcdef", [(2, 2)], "aXcdef", [(2, 2, 2, 1, 1)], id="the same line again since"),
+        pytest.param("aBcdEf", [(2, 2)], "aBcdEf", [(1, 5, 5, 4, 1)], id="another line that it was not shown"),
+        pytest.param("aBcef", [(2, 2)], "aBcef", [(1, 4, 4, 3, 0)], id="one taken away, and it was not shown"),
+        pytest.param("abdef", [(3, 2)], "abdef", [], id="a line that it was shown to be gone"),
+        pytest.param("abdef", [(3, 2)], "abcdef", [(2, 2, 3, 2, 1)], id="gone, and here again since"),
+        pytest.param("abxcdef", [(3, 3)], "abxcdef", [], id="a line that came between"),
+        pytest.param("abxcdef", [(3, 3)], "abxycdef", [(2, 3, 4, 3, 1)], id="another beside it since"),
+    ],
+)
+def test_what_a_notice_showed_is_seen_and_no_more(
+    then: str, shown: list[tuple[int, int]], present: str, pieces: list[tuple[int, int, int, int, int]]
+) -> None:
+    assert found([glimpse(1, (1, 6)), told(2, *shown)], {1: "abcdef", 2: then}, present) == pieces
+
+
 # --- against a model ----------------------------------------------------------------------
 
 spans = st.lists(st.tuples(st.integers(1, 12), st.integers(0, 4)), min_size=1, max_size=3)
@@ -132,6 +222,7 @@ class Model:
     def __init__(self, lines: int) -> None:
         self.lines = [f"l{n}" for n in range(lines)]
         self.known: set[str] = set()  # lines that the session saw or wrote, and has not been seen to go by itself
+        self.ever: set[str] = set()  # all that it wrote
         self._made = 0
 
     def edit(self, where: int, gone: int, come: int, *, mine: bool) -> None:
@@ -143,7 +234,17 @@ class Model:
         if mine:
             self.known -= set(self.lines[where : where + gone])
             self.known |= set(new)
+            self.ever |= set(new)
         self.lines[where : where + gone] = new
+
+    def parted(self, start: Lines, ranges: tuple[LineRange, ...]) -> set[tuple[str, str]]:
+        """Lines that followed one another in what was seen, and are both there with others between them."""
+        pairs = {(start[n - 1], start[n]) for span in ranges for n in range(span.start, span.end)}
+        return {
+            (one, two)
+            for one, two in pairs
+            if {one, two} <= set(self.lines) and self.lines.index(two) != self.lines.index(one) + 1
+        }
 
 
 @settings(max_examples=300, deadline=None)
@@ -160,8 +261,10 @@ def test_a_notice_is_due_exactly_for_seen_lines_that_are_gone(
         for edit in change:
             model.edit(*edit, mine=False)
     pieces = stale([Glimpse(PATH, Seq(1), Seq(1), ranges)], {at(1): start}, model.lines)
-    told = {start[n - 1] for piece in pieces for n in range(piece.seen.start, piece.seen.end + 1)}
+    told = {start[n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
     assert told == model.known - set(model.lines)
+    parted = {(start[p.seen.start - 1], start[p.seen.end - 1]) for p in pieces if p.added}
+    assert parted == model.parted(start, ranges)
 
 
 @settings(max_examples=300, deadline=None)
@@ -174,6 +277,7 @@ def test_with_own_changes_and_further_reads_nothing_false_is_told_and_nothing_un
     texts: dict[At, Lines] = {at(1): list(model.lines)}
     glimpses = [Glimpse(PATH, Seq(1), Seq(1), _ranges(first, lines))]
     model.known = {model.lines[n - 1] for s in glimpses[0].ranges for n in range(s.start, s.end + 1)}
+    model.ever |= model.known
     looked = False
     for what, how in steps:
         before, old = version, list(model.lines)
@@ -183,6 +287,7 @@ def test_with_own_changes_and_further_reads_nothing_false_is_told_and_nothing_un
                 glimpses.append(Glimpse(PATH, Seq(version), Seq(version), ranges))
                 texts[at(version)] = list(model.lines)
                 model.known |= {model.lines[n - 1] for s in ranges for n in range(s.start, s.end + 1)}
+                model.ever |= model.known
                 looked = True
             continue
         for where, gone, come in how:
@@ -194,11 +299,16 @@ def test_with_own_changes_and_further_reads_nothing_false_is_told_and_nothing_un
             glimpses.append(Glimpse(PATH, Seq(version), Seq(version), (), Seq(before), hunks))
             looked = True
     pieces = stale(glimpses, texts, model.lines)
-    told = {texts[p.origin][n - 1] for p in pieces for n in range(p.seen.start, p.seen.end + 1)}
+    told = {texts[p.origin][n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
+    for piece in pieces:
+        came = set(model.lines[piece.start : piece.start + piece.length])
+        assert not piece.added or came - model.ever, "lines came in between that it never saw and did not write"
     due = model.known - set(model.lines)
     assert told <= due, "a line that it never saw, or took away itself, or that is still there"
     if not looked:
         assert told == due
+        parted = {(texts[p.origin][p.seen.start - 1], texts[p.origin][p.seen.end - 1]) for p in pieces if p.added}
+        assert parted == model.parted(texts[at(1)], glimpses[0].ranges)
 
 
 def _ranges(given: list[tuple[int, int]], lines: int) -> tuple[LineRange, ...]:
