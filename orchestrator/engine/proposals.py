@@ -118,12 +118,15 @@ class Proposals:
             return
         if self._checker is None:
             raise ProposalUnfit("check_failed", "the policy has a check command, and nothing to run it")
-        report = await self._checker.check(checks, conflict.found.path, data, self._files(conflict.found.path))
+        report = await self._checker.check(checks, conflict.found.path, data, self._files(conflict))
         if not report.passed:
             raise ProposalUnfit("check_failed", report.message)
 
-    def _files(self, path: WorkspacePath) -> Sequence[WorkspacePath]:
-        return [entry.path for entry in self._s.state.registry.files() if entry.path != path]
+    def _files(self, conflict: Conflict) -> Sequence[WorkspacePath]:
+        """What a check's tree holds beside the file: what its author may read, so no secrets."""
+        author, path = self.author(conflict), conflict.found.path
+        files = (entry.path for entry in self._s.state.registry.files() if entry.path != path)
+        return [other for other in files if self._s.readable(author, other)]
 
     # --- carrying out -----------------------------------------------------------------
 

@@ -12,7 +12,6 @@ from orchestrator.ports.machine import Clock, Entropy
 from orchestrator.ports.reviewing import Reviewer
 from orchestrator.review.fencing import FencedReviewer
 from orchestrator.review.human import HumanReviewer
-from orchestrator.review.model import ModelReviewer
 from orchestrator.review.program import ProgramReviewer
 
 
@@ -51,6 +50,8 @@ class Backends(Mapping[str, Reviewer]):
     def _make(self, settings: ReviewerSettings) -> Reviewer:
         match settings.kind:
             case "model":
+                from orchestrator.review.model import ModelReviewer  # httpx2 takes 50 ms of a start
+
                 return ModelReviewer(
                     settings,
                     clock=self._clock,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 from collections.abc import Mapping
-from os import killpg
 
 import anyio
 import msgspec
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
+from orchestrator import leashed
 from orchestrator.core.errors import escaped
 from orchestrator.core.policy.reviewers import ReviewerSettings
 from orchestrator.ports.machine import Clock
@@ -31,9 +30,6 @@ MOST_ANSWER_BYTES = 4 * 1024 * 1024
 KEPT_OF_ERRORS = 2000
 """Bytes of its last words on standard error."""
 
-GRACE_S = 2.0
-"""Between asking it to end and ending it."""
-
 ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
 """What it is given of the daemon's own besides the names in `env`; no token, no key."""
 
@@ -52,7 +48,10 @@ class ProgramReviewer:
         async with self._places:
             began = self._clock.ticks_us()
             veiled = VeiledRequest(request)
-            question = msgspec.json.encode({**msgspec.to_builtins(veiled.shown), "answer_schema": SCHEMA})
+            shown = msgspec.to_builtins(veiled.shown)
+            for region in shown["regions"]:
+                del region["keys"]  # what the veil goes by; it is empty in what is shown
+            question = msgspec.json.encode({**shown, "answer_schema": SCHEMA})
             answer = await self._run(question)
             usage = ReviewUsage(took_ms=(self._clock.ticks_us() - began) // 1000)
             try:
@@ -66,14 +65,8 @@ class ProgramReviewer:
     async def _run(self, question: bytes) -> bytes:
         name, argv = self._settings.name, self._settings.argv
         try:
-            process = await anyio.open_process(
-                list(argv),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd="/",
-                env=self._environment,
-                start_new_session=True,
+            process = await leashed.start(
+                argv, cwd="/", env=self._environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE
             )
         except OSError as error:
             raise ReviewerUnusable(f"{name}: {escaped(argv[0])} can't be started: {error.strerror}") from error
@@ -84,7 +77,7 @@ class ProgramReviewer:
                 await process.wait()
         finally:
             with anyio.CancelScope(shield=True):
-                await _end(process)
+                await leashed.end(process)
         last = without(bytes(said.errors).decode("utf-8", "replace"), NO_KEY) or "nothing"
         if scope.cancelled_caught:
             raise ReviewerTooSlow(f"{name} was not done in {self._settings.timeout_s:g} s; it said: {last}")
@@ -114,7 +107,7 @@ class _Said:
                 if len(self.answer) > MOST_ANSWER_BYTES:
                     self.too_much = True
                     tasks.cancel_scope.cancel()
-                    await _end(process)
+                    await leashed.end(process)
                     return
 
     async def _errors(self, stderr: ByteReceiveStream) -> None:
@@ -130,19 +123,6 @@ async def _tell(stdin: ByteSendStream, question: bytes) -> None:
         await stdin.aclose()
     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
         return
-
-
-async def _end(process: Process) -> None:
-    """End what runs still of it, and all that it started: it has a session of its own."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        if number == signal.SIGTERM:
-            with anyio.move_on_after(GRACE_S):
-                await process.wait()
-    await process.aclose()
 
 
 def _with_usage(said: object, usage: ReviewUsage) -> tuple[object, ReviewUsage]:

@@ -141,8 +141,13 @@ async def assert_conflicts_are_kept(daemon: RunningDaemon, clashed: list[Done]) 
     listed: dict[str, tuple[str, str]] = {}
     for agent in AGENTS:
         async with daemon.client(agent) as files:
-            for item in (await files.list_conflicts()).conflicts:
-                listed[item.conflict] = (item.path, item.proposed or "")
+            cursor = None
+            while True:
+                waiting = await files.list_conflicts(limit=100, max_tokens=100_000, cursor=cursor)
+                listed |= {item.conflict: (item.path, item.proposed or "") for item in waiting.conflicts}
+                cursor = waiting.cursor
+                if cursor is None:
+                    break
     superseded: set[str] = set()
     async with daemon.client() as person:
         cursor = None

@@ -229,6 +229,7 @@ async def test_an_answer_outlives_the_daemon_that_took_it(base: Path, accept: st
     [
         pytest.param('["grep", "-q", "and bob", "a.txt"]', None, id="passes"),
         pytest.param('["grep", "-q", "other", "src/other.txt"]', None, id="sees the tree"),
+        pytest.param('["sh", "-c", "test -e src/other.txt && test ! -e hidden.txt"]', None, id="sees no secret"),
         pytest.param('["sh", "-c", "echo too bad; exit 3"]', "too bad", id="exit code"),
         pytest.param('["sh", "-c", "sleep 600 & sleep 600"]', "not done in 1 s", id="too slow"),
         pytest.param('["/no/such/program"]', "can't be started", id="no program"),
@@ -237,10 +238,12 @@ async def test_an_answer_outlives_the_daemon_that_took_it(base: Path, accept: st
 )
 async def test_the_check_command_decides(base: Path, command: str, says: str | None) -> None:
     policy = route("quick") + f"[checks]\ncommand = {command}\ntimeout_s = {1 if says and 'not done' in says else 30}\n"
-    with reviewed(base, policy, {"quick": [BOTH]}) as daemon:
+    hidden = '[[rule]]\nname = "h"\nagents = ["*"]\nactions = ["read"]\npaths = ["hidden.txt"]\nverdict = "deny"\nreason = "secret"\n'
+    with reviewed(base, hidden + policy, {"quick": [BOTH]}) as daemon:
         (daemon.workspace / "src").mkdir()
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             await alice.write_file("src/other.txt", "other\n", mode="create")
+            await alice.write_file("hidden.txt", "secret\n", mode="create")
             number = await clash(alice, bob)
             if says is None:
                 assert (await final(bob, number)).status == "applied"

@@ -10,7 +10,7 @@ import click
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api import undoing as u
-from orchestrator.clients.cli.context import Settings, shared, shared_but_agent, text_of
+from orchestrator.clients.cli.context import Settings, shared, shared_but_agent, text_of, usage
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -83,6 +83,9 @@ def edit(
     reason: str,
 ) -> int:
     """Replace a passage of a file, lines by number, or a symbol."""
+    given = [search is not None, start is not None, symbol is not None]
+    if sum(given) != 1 or (content if symbol is not None else replace) is None:
+        usage("give --search and --replace; or --start, --end, --expect and --replace; or --symbol and --content")
     change = p.Replacement(
         search=search,
         replace=replace,
