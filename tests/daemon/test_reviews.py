@@ -238,7 +238,8 @@ async def test_an_answer_outlives_the_daemon_that_took_it(base: Path, accept: st
 )
 async def test_the_check_command_decides(base: Path, command: str, says: str | None) -> None:
     policy = route("quick") + f"[checks]\ncommand = {command}\ntimeout_s = {1 if says and 'not done' in says else 30}\n"
-    hidden = '[[rule]]\nname = "h"\nagents = ["*"]\nactions = ["read"]\npaths = ["hidden.txt"]\nverdict = "deny"\nreason = "secret"\n'
+    hidden = '[[rule]]\nname = "h"\nagents = ["*"]\nactions = ["read"]\npaths = ["hidden.txt"]\n'
+    hidden += 'verdict = "deny"\nreason = "secret"\n'
     with reviewed(base, hidden + policy, {"quick": [BOTH]}) as daemon:
         (daemon.workspace / "src").mkdir()
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
