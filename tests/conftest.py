@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +11,28 @@ from pathlib import Path
 import pytest
 
 from tests.daemon.running import RunningDaemon, running
+
+
+LEAST_WORKERS = 4
+"""Tests wait for disks, locks and daemons more than they compute: two processors are half idle under two."""
+
+LONG = (
+    "test_no_edit_is_lost",
+    "test_a_crowd_loses_nothing",
+    "test_every_command_of_the_guide",
+    "test_the_power_is_cut",
+    "test_the_matrix",
+    "test_ten_thousand_changes_stall_nobody",
+)
+"""Begun first, so that no worker is left alone with one of them."""
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    return max(LEAST_WORKERS, os.cpu_count() or 1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: getattr(item, "originalname", item.name) not in LONG)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import TypeAlias, TypeVar
 
 import msgspec
 from anyio import to_thread
@@ -14,12 +15,18 @@ from orchestrator.core.decisions.noticing import At, Lines, Piece, contents_of, 
 from orchestrator.core.decisions.patching import line_hunks
 from orchestrator.core.events.files import ChangeApplied, FileChangedOutside, FileCreatedOutside
 from orchestrator.core.events.notices import MOST_UNSEEN, UnseenChange
-from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
+from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath, show
 from orchestrator.core.projections.readers import OUTSIDE, Glimpse, View
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.regions import meet, place
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import KnownVersion
+
+T = TypeVar("T")
+Text: TypeAlias = tuple[Digest, Lines]
+
+MOST_KNOWN = 20_000
+"""Versions of which the journal need not be asked again."""
 
 MOST_TRACED = 50
 """Changes that are looked through for who touched the lines; of more, all who changed the file are named."""
@@ -72,6 +79,9 @@ class ReadSets:
 
     def __init__(self, services: Services) -> None:
         self._s = services
+        # What the journal said of versions that are over: who reads a file is compared again after each change of it.
+        self._digests: dict[At, Digest] = {}
+        self._stood: dict[At, Seq] = {}
 
     async def stale(self, path: WorkspacePath, view: View, *, news_only: bool = False) -> Stale | None:
         """What is stale in a view; None for nothing, or where a content that it needs was not kept.
@@ -93,44 +103,78 @@ class ReadSets:
 
     async def _compared(self, path: WorkspacePath, view: View, version: Seq, *, news_only: bool) -> Stale | None:
         glimpses = [glimpse for glimpse in view.glimpses if await self._was_present(glimpse)]
-        present = await self._lines(At(path, version))
-        texts: dict[At, Lines] = {}
+        present = await self._text(At(path, version))
+        seen: dict[At, Text] = {}
         for at in contents_of(glimpses):
-            lines = await self._lines(at)
-            if lines is None or present is None:
+            text = await self._text(at)
+            if text is None or present is None:
                 return Stale(path, view, version, (), {}, ()) if view.moved_from else None
-            texts[at] = lines
+            seen[at] = text
         if present is None:
             return None
         then = await self._told(path, view) if news_only and view.told else None
-        size = len(present) + sum(map(len, texts.values()))
-        work = partial(_pieces, tuple(glimpses), texts, present, then)
+        texts = {at: lines for at, (_, lines) in seen.items()}
+        size = len(present[1]) + sum(map(len, texts.values()))
+        work = partial(self._pieces, tuple(glimpses), seen, texts, present, then)
         pieces = await to_thread.run_sync(work) if size > OFF_LOOP_BYTES // 32 else work()
-        return Stale(path, view, version, pieces, texts, present)
+        return Stale(path, view, version, pieces, texts, present[1])
 
-    async def _told(self, path: WorkspacePath, view: View) -> Lines | None:
+    def _pieces(
+        self,
+        glimpses: Sequence[Glimpse],
+        seen: dict[At, Text],
+        texts: dict[At, Lines],
+        present: Text,
+        then: Text | None,
+    ) -> tuple[Piece, ...]:
+        pieces = stale(glimpses, texts, present[1], partial(self._across, seen, present))
+        if then is not None:
+            before = stale(glimpses, texts, then[1], partial(self._across, seen, then))
+            pieces = news(pieces, present[1], before, then[1])
+        return joined(pieces)
+
+    def _across(self, seen: dict[At, Text], present: Text, old: At, new: At | None) -> Sequence[LineHunk]:
+        return self._s.comparisons.hunks(seen[old], present if new is None else seen[new])
+
+    async def _told(self, path: WorkspacePath, view: View) -> Text | None:
         """What stood there when the last notice told of it."""
         for name in dict.fromkeys((path, *(glimpse.path for glimpse in reversed(view.glimpses)))):
             row = await self._s.journal.version_at(name, view.told)
             if row is not None and row.present:
-                return await self._lines(At(name, row.seq))
+                return await self._text(At(name, row.seq))
         return None
 
     async def _was_present(self, glimpse: Glimpse) -> bool:
         """Whether it was shown as the file's state of then; who asks for an earlier one knows what it is."""
+        asked = At(glimpse.path, glimpse.at)
+        if self._stood.get(asked) == glimpse.version:
+            return True
         row = await self._s.journal.version_at(glimpse.path, glimpse.at)
-        return row is not None and row.seq == glimpse.version
+        if row is None or row.seq != glimpse.version:
+            return False
+        _keep(self._stood, asked, row.seq)
+        return True
 
-    async def _lines(self, at: At) -> Lines | None:
-        document = await self._document(at)
-        return document.lines if document is not None else None
+    async def _text(self, at: At) -> Text | None:
+        found = await self._found(at)
+        return (found[0], found[1].lines) if found is not None else None
 
     async def _document(self, at: At) -> Document | None:
-        row = await self._s.journal.version_at(at.path, at.version)
-        if row is None or row.digest is None:
-            return None
-        data = await self._s.contents.get(row.digest)
-        return self._s.contents.document(row.digest, data) if data is not None else None
+        found = await self._found(at)
+        return found[1] if found is not None else None
+
+    async def _found(self, at: At) -> tuple[Digest, Document] | None:
+        digest = self._digests.get(at)
+        if digest is None:
+            row = await self._s.journal.version_at(at.path, at.version)
+            if row is None or row.digest is None:
+                return None
+            digest = row.digest
+            if row.seq == at.version:
+                _keep(self._digests, at, digest)
+        data = await self._s.contents.get(digest)
+        document = self._s.contents.document(digest, data) if data is not None else None
+        return (digest, document) if document is not None else None
 
     # --- whose hand ---------------------------------------------------------------------
 
@@ -213,13 +257,11 @@ def _with_told(view: View) -> View:
     return msgspec.structs.replace(view, glimpses=tuple(glimpses))
 
 
-def _pieces(
-    glimpses: Sequence[Glimpse], texts: dict[At, Lines], present: Lines, then: Lines | None
-) -> tuple[Piece, ...]:
-    pieces = stale(glimpses, texts, present)
-    if then is not None:
-        pieces = news(pieces, present, stale(glimpses, texts, then), then)
-    return joined(pieces)
+def _keep(known: dict[At, T], at: At, value: T) -> None:
+    """The newest of them."""
+    known[at] = value
+    if len(known) > MOST_KNOWN:
+        del known[next(iter(known))]
 
 
 def _who(known: KnownVersion) -> str:

@@ -17,6 +17,7 @@ from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Po
 from orchestrator.core.projections.state import State
 from orchestrator.core.text.symbols import Outline
 from orchestrator.engine.caller import Caller
+from orchestrator.engine.comparing import Comparisons
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.locks import PathLocks
 from orchestrator.logs import logger
@@ -53,6 +54,7 @@ class Services:
         self.clock, self.entropy, self.state, self.step = clock, entropy, state, step
         self.policy = policy
         self.contents = Contents(journal, state.encodings)
+        self.comparisons = Comparisons()
         self.locks = PathLocks()
         self.suspect: set[WorkspacePath] = set()
         """Paths where a swap met other content than their stat promised: the next look reads them."""

@@ -13,6 +13,7 @@ import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from tests.daemon.running import RunningDaemon
+from tests.daemon.waiting import all_conflicts
 
 pytestmark = pytest.mark.anyio
 
@@ -141,13 +142,8 @@ async def assert_conflicts_are_kept(daemon: RunningDaemon, clashed: list[Done]) 
     listed: dict[str, tuple[str, str]] = {}
     for agent in AGENTS:
         async with daemon.client(agent) as files:
-            cursor = None
-            while True:
-                waiting = await files.list_conflicts(limit=100, max_tokens=100_000, cursor=cursor)
-                listed |= {item.conflict: (item.path, item.proposed or "") for item in waiting.conflicts}
-                cursor = waiting.cursor
-                if cursor is None:
-                    break
+            waiting = await all_conflicts(files)
+            listed |= {number: (info.path, info.proposed or "") for number, info in waiting.items()}
     superseded: set[str] = set()
     async with daemon.client() as person:
         cursor = None

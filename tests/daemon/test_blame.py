@@ -137,7 +137,7 @@ async def test_lines_of_contents_that_were_not_kept_are_unknown(base: Path) -> N
 async def test_a_move_takes_the_history_along(daemon: RunningDaemon) -> None:
     (daemon.state_dir / "policy.toml").write_text(ALLOW_ALL)
     (daemon.workspace / "a.py").write_text("one\ntwo\n")
-    async with daemon.client("person") as person:
+    async with daemon.client() as person:
         await person.file_info("a.py")
     daemon.stop()
     daemon.start()

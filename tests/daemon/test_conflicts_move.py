@@ -74,7 +74,8 @@ async def test_it_is_settled_where_its_file_is(daemon: RunningDaemon, move: obje
     async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
         number = await clash(alice, bob, "d/f.txt")
         await move(daemon, alice)  # type: ignore[operator]  # one of the above
-        more = {"regions": {"regions": ("proposed",)}, "content": {"content": HIS}}.get(choice, {})
+        on = (await one(person)).current_version
+        more = {"regions": {"regions": ("proposed",), "on": on}, "content": {"content": HIS, "on": on}}.get(choice, {})
         answer = await person.resolve_conflict(number, choice, approver=code, **more)  # type: ignore[arg-type]
         assert not (await person.list_conflicts()).conflicts
         assert (await person.journal_rebuild()).ok
@@ -153,7 +154,8 @@ async def test_a_review_that_was_asked_for_before_the_move_is_taken(base: Path) 
             await alice.move_file("g.txt", "h.txt")
             info = await one(person)
             assert (info.path, info.state, info.reviews[0].reason) == ("h.txt", "answered", "both are needed")
-            assert (await person.resolve_conflict(number, "review", approver=code)).status == "applied"
+            accepted = await person.resolve_conflict(number, "review", review=info.reviews[-1].review, approver=code)
+            assert accepted.status == "applied"
         assert (daemon.workspace / "h.txt").read_text() == START.replace("two", "two, alice and bob")
         assert sorted(path.name for path in daemon.workspace.iterdir()) == ["h.txt"]
 
@@ -170,7 +172,7 @@ async def test_of_a_deleted_file_it_says_so_and_reviving_it_warns(daemon: Runnin
         assert (info.deleted_at, info.moved_from) == (gone.version_id, None)
         assert f"deleted at {gone.version_id}" in run(daemon, "list")[1]
         assert "brings it back" in run(daemon, "show", number)[1]
-        answer = await person.resolve_conflict(number, "proposed", approver=code)
+        answer = await person.resolve_conflict(number, "proposed", on="@0", approver=code)
         assert (answer.status, answer.warnings) == ("applied", ("f.txt had been deleted; this brought it back",))
     assert (daemon.workspace / "f.txt").read_text() == HIS
 

@@ -13,6 +13,7 @@ import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from tests.daemon.running import RunningDaemon
+from tests.daemon.waiting import all_conflicts
 
 pytestmark = pytest.mark.anyio
 
@@ -71,7 +72,7 @@ async def test_a_crowd_loses_nothing(daemon: RunningDaemon, edits: int) -> None:
             tasks.start_soon(crowd.work, daemon, number)
 
     async with daemon.client() as person:
-        open_ones = {info.conflict: info for info in (await person.list_conflicts()).conflicts}
+        open_ones = await all_conflicts(person)
         texts = {f"f{n}.txt": (daemon.workspace / f"f{n}.txt").read_text() for n in range(FILES)}
         for mark, path in crowd.applied.items():
             assert texts[path].count(mark) == 1, f"{mark} was applied to {path} and stands there no more"

@@ -137,8 +137,10 @@ async def test_a_person_is_told_it_as_an_agent_is(daemon: RunningDaemon, content
         await alice.edit_file("a.txt", [Replacement(search="key = 1", replace="key = 2")])
         late = await bob.edit_file("a.txt", [Replacement(search="key = 1", replace="key = 3")])
         assert late.conflict is not None, late
+        (waiting,) = (await person.list_conflicts()).conflicts
+        on = waiting.current_version
         with pytest.raises(RemoteError) as refused:
-            await person.resolve_conflict(late.conflict, "content", content=content, approver=code)
+            await person.resolve_conflict(late.conflict, "content", content=content, on=on, approver=code)
         assert refused.value.code == "not_encodable"
         assert why in str(refused.value)
         assert file.read_bytes() == b"key = 2\n" + tail

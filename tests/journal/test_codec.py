@@ -15,6 +15,13 @@ from orchestrator.core.events.catalog import EVENTS, tag_of
 from orchestrator.core.events.codec import decode, decode_all, encode
 from tests.golden.samples import SAMPLES
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+"""What JSON holds, but for fractions."""
+
 
 def anything(of: msgspec.inspect.Type) -> st.SearchStrategy[Any]:
     """Any value of a field's type."""
@@ -37,6 +44,8 @@ def anything(of: msgspec.inspect.Type) -> st.SearchStrategy[Any]:
             return st.floats(allow_nan=False, allow_infinity=False)
         case msgspec.inspect.StrType():
             return st.text(max_size=20)
+        case msgspec.inspect.DictType(value_type=msgspec.inspect.AnyType()):
+            return st.dictionaries(st.text(max_size=5), JSON, max_size=3)
         case _:
             raise TypeError(f"say what a value of {of} looks like")
 

@@ -8,7 +8,8 @@ that region is another one now, though each of its lines is as it was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -28,6 +29,10 @@ class At(NamedTuple):
 
     path: WorkspacePath
     version: Seq
+
+
+Across: TypeAlias = Callable[[At, At | None], Sequence[LineHunk]]
+"""What came between two contents, as `hunks_between`; None: the present one."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -57,6 +62,10 @@ class _Gone(NamedTuple):
     added: bool = False
 
 
+def _across(texts: Mapping[At, Lines], present: Lines, old: At, new: At | None) -> list[LineHunk]:
+    return hunks_between(texts[old], present if new is None else texts[new])
+
+
 def contents_of(glimpses: Sequence[Glimpse]) -> tuple[At, ...]:
     """The contents that `stale` compares, each once."""
     wanted: dict[At, None] = {}
@@ -67,19 +76,22 @@ def contents_of(glimpses: Sequence[Glimpse]) -> tuple[At, ...]:
     return tuple(wanted)
 
 
-def stale(glimpses: Sequence[Glimpse], texts: Mapping[At, Lines], present: Lines) -> tuple[Piece, ...]:
+def stale(
+    glimpses: Sequence[Glimpse], texts: Mapping[At, Lines], present: Lines, across: Across | None = None
+) -> tuple[Piece, ...]:
     """The seen lines that are not in `present` as they were seen, in the order of `present`.
 
     `texts` holds all of `contents_of(glimpses)`; KeyError if not. Cost: a diff for each version that was
-    looked at, at most twice.
+    looked at, at most twice, unless `across` knows them.
     """
+    across = across or partial(_across, texts, present)
     at: At | None = None
     known: tuple[LineRange, ...] = ()
     gone: list[_Gone] = []
     for glimpse in glimpses:
         target = At(glimpse.path, glimpse.before if glimpse.before is not None else glimpse.version)
         if at is not None and at != target:
-            known, gone = _on(at, known, gone, _hunks(texts[at], texts[target]), texts[target])
+            known, gone = _on(at, known, gone, across(at, target), texts[target])
         at = target
         if glimpse.before is not None:
             known, gone = _own(known, gone, glimpse.hunks)
@@ -89,14 +101,14 @@ def stale(glimpses: Sequence[Glimpse], texts: Mapping[At, Lines], present: Lines
             gone = [item for item in gone if not _looked_at(item, glimpse, known)]
     if at is None:
         return ()
-    hunks = _hunks(texts[at], present)
+    hunks = across(at, None)
     found = list(_pieces(at, known, hunks, present))
     for item in gone:
         if item.added:
             start, length = between(item.start, item.length, hunks)
             found += [Piece(item.origin, item.ranges[0], start, length, added=True)] if length else []
         else:
-            found += _pieces(item.origin, item.ranges, _hunks(texts[item.origin], present), present)
+            found += _pieces(item.origin, item.ranges, across(item.origin, None), present)
     return tuple(sorted(dict.fromkeys(found), key=_order))
 
 
@@ -134,7 +146,8 @@ def _mark(piece: Piece, text: Lines) -> tuple[At, LineRange, bool, tuple[str, ..
     return piece.origin, piece.seen, piece.added, tuple(text[piece.start : piece.start + piece.length])
 
 
-def _hunks(old: Lines, new: Lines) -> list[LineHunk]:
+def hunks_between(old: Lines, new: Lines) -> list[LineHunk]:
+    """What makes one text the other, line by line as far as that goes."""
     if old == new:
         return []
     return line_by_line([LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(old, new)])

@@ -1,0 +1,33 @@
+"""Line differences between contents, remembered: a content never changes, so none of them goes stale."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from orchestrator.core.content import LineHunk
+from orchestrator.core.decisions.noticing import Lines, hunks_between
+from orchestrator.core.ids import Digest
+
+MOST_HUNKS = 200_000
+"""All remembered differences together; some 20 MB."""
+
+
+class Comparisons:
+    """Every session that read a file asks after each change for the same few differences."""
+
+    def __init__(self, *, most_hunks: int = MOST_HUNKS) -> None:
+        self._most, self._held = most_hunks, 0
+        self._known: OrderedDict[tuple[Digest, Digest], Sequence[LineHunk]] = OrderedDict()
+
+    def hunks(self, old: tuple[Digest, Lines], new: tuple[Digest, Lines]) -> Sequence[LineHunk]:
+        """What makes one text the other, line by line as far as that goes; may be called from any thread."""
+        key = (old[0], new[0])
+        known = self._known.get(key)
+        if known is None:
+            known = hunks_between(old[1], new[1])
+            self._known[key] = known
+            self._held += len(known) + 1
+            while self._held > self._most and len(self._known) > 1:
+                self._held -= len(self._known.popitem(last=False)[1]) + 1
+        return known
