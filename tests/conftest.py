@@ -12,7 +12,6 @@ import pytest
 
 from tests.daemon.running import RunningDaemon, running
 
-
 LEAST_WORKERS = 4
 """Tests wait for disks, locks and daemons more than they compute: two processors are half idle under two."""
 
