@@ -146,9 +146,11 @@ class Granter:
                 action = "create"
             elif item.after is None:
                 action = "move" if moving else "delete"
-            verdict = self._s.verdict(caller, action, item.path, on_disk=True)
-            if isinstance(verdict, Deny):
-                return f"{item.path}: {verdict.reason}"
+            judges = approval.request.settles is not None and caller.agent_class == "review"
+            for one in (action, "review") if judges else (action,):
+                verdict = self._s.verdict(caller, one, item.path, on_disk=True)
+                if isinstance(verdict, Deny):
+                    return f"{item.path}: {verdict.reason}"
         return None
 
     def _author(self, approval: Approval) -> Caller:

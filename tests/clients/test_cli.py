@@ -17,6 +17,7 @@ import pytest
 from orchestrator.api import results as r
 from orchestrator.api.framing import Refusal
 from orchestrator.clients.cli import main, orchestrator, terminal
+from orchestrator.version import VERSION
 from tests.clients.fakes import RpcDaemon
 
 CODE = "blue-goat-17"
@@ -443,6 +444,7 @@ def test_help_lists_mcp_and_completion_works() -> None:
         command = [sys.executable, "-m", "orchestrator", *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
+    assert out("--version") == f"orchestrator {VERSION}\n"
     assert "  mcp " in out("--help")
     assert "_ORCHESTRATOR_COMPLETE" in out("completion", "bash")
 

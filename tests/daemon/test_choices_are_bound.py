@@ -339,6 +339,22 @@ async def test_an_agent_settles_where_it_may_review_and_read(
             assert (await one(person)).conflict == number
 
 
+async def test_a_settlement_that_waited_is_held_to_the_policy_of_the_day(base: Path) -> None:
+    with reviewed(base, RULE.format(action="review", verdict="ask"), {}) as daemon:
+        approver = await daemon.make_approver()
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            held = (daemon.workspace / "a.txt").read_text()
+            token = (await person.agent_add("rev", agent_class="review", approver=approver)).token
+            async with daemon.client("rev", token=token) as rev:
+                waits = await rev.resolve_conflict(number, "proposed")
+            daemon.write(RULE.format(action="review", verdict="deny"), {})
+            await person.policy_reload(approver=approver)
+            assert (await person.approve(waits.approval or "", approver=approver)).status == "dropped"
+            assert (daemon.workspace / "a.txt").read_text() == held
+            assert (await one(person)).conflict == number
+
+
 async def test_an_agent_withdraws_its_own_change_and_never_lets_it_stand(base: Path) -> None:
     with reviewed(base, "", {}) as daemon:
         approver = await daemon.make_approver()

@@ -28,6 +28,7 @@ from orchestrator.clients.cli import (
 )
 from orchestrator.clients.cli.context import DONE, INTERNAL, USAGE, Settings, refusal_of, shared
 from orchestrator.core.errors import OrchestratorError
+from orchestrator.version import VERSION
 
 INTERRUPTED = 130
 
@@ -40,6 +41,7 @@ class InOrder(click.Group):
 
 
 @click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(VERSION, message="%(prog)s %(version)s")
 @shared
 def orchestrator() -> None:
     """Let several coding agents, and you, work on one folder: every change journalled, mergeable, undoable."""
