@@ -29,7 +29,7 @@ from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import Policy
 from orchestrator.engine.engine import Engine
 from orchestrator.engine.people import DaemonFacts
-from orchestrator.engine.restoring import restored
+from orchestrator.engine.record.restoring import restored
 from orchestrator.engine.services import Services
 from orchestrator.engine.telling import ChangeTeller
 from orchestrator.extensions.manager import Extensions

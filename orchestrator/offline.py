@@ -17,14 +17,14 @@ from orchestrator.core.events.base import Origin
 from orchestrator.core.events.keeping import JournalAdopted
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.policy.parse import parse_policy
-from orchestrator.engine.absorbing import Absorber
 from orchestrator.engine.approver import STREAM, new_code
-from orchestrator.engine.baseline import Baseline
-from orchestrator.engine.keeping import backup_answer, backup_place
-from orchestrator.engine.observing import Observer
-from orchestrator.engine.recovery import Recovery
-from orchestrator.engine.restoring import restored
-from orchestrator.engine.sealing import verified
+from orchestrator.engine.changes.recovery import Recovery
+from orchestrator.engine.outside.absorbing import Absorber
+from orchestrator.engine.outside.baseline import Baseline
+from orchestrator.engine.outside.observing import Observer
+from orchestrator.engine.record.keeping import backup_answer, backup_place
+from orchestrator.engine.record.restoring import restored
+from orchestrator.engine.record.sealing import verified
 from orchestrator.engine.services import Services
 from orchestrator.journal.keeping import STREAM as JOURNAL
 from orchestrator.journal.keeping import SqliteKeeper

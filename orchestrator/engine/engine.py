@@ -38,49 +38,49 @@ from orchestrator.core.events.files import (
 from orchestrator.core.events.leases import LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.events.sessions import SessionClosed, TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, WorkspacePath, show
-from orchestrator.engine.absorbing import Absorber
-from orchestrator.engine.answers import Answers
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.arriving import Arrivals
-from orchestrator.engine.auditing import Auditor
-from orchestrator.engine.baseline import Baseline
-from orchestrator.engine.blaming import Blamer
-from orchestrator.engine.briefing import Briefer
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.catching_up import Chronicler
-from orchestrator.engine.changing import Changer
-from orchestrator.engine.checking import Checking
-from orchestrator.engine.departures import Departures
-from orchestrator.engine.effects import Effects
-from orchestrator.engine.entries import Entries
-from orchestrator.engine.following import Follower
-from orchestrator.engine.granting import Granter
-from orchestrator.engine.history import Historian
-from orchestrator.engine.keeping import Keeping
+from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.changes.changing import Changer
+from orchestrator.engine.changes.departures import Departures
+from orchestrator.engine.changes.effects import Effects
+from orchestrator.engine.changes.granting import Granter
+from orchestrator.engine.changes.recovery import Recovery
+from orchestrator.engine.changes.undoing import Undoer
+from orchestrator.engine.changes.writing import Writer, read_as
+from orchestrator.engine.conflicts.briefing import Briefer
+from orchestrator.engine.conflicts.proposals import Proposals
+from orchestrator.engine.conflicts.rebasing import Rebaser
+from orchestrator.engine.conflicts.reviewing import Reviewing
+from orchestrator.engine.conflicts.settling import Settler
 from orchestrator.engine.leasing import Leaser
-from orchestrator.engine.listing import Lister
-from orchestrator.engine.noticing import Noticer
-from orchestrator.engine.observing import Observer
+from orchestrator.engine.outside.absorbing import Absorber
+from orchestrator.engine.outside.baseline import Baseline
+from orchestrator.engine.outside.observing import Observer
+from orchestrator.engine.outside.watching import Watching
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.people import DaemonFacts, People
-from orchestrator.engine.proposals import Proposals
-from orchestrator.engine.reading import Reader
-from orchestrator.engine.rebasing import Rebaser
-from orchestrator.engine.rebuilding import Rebuilder
-from orchestrator.engine.recovery import Recovery
-from orchestrator.engine.redacting import Redactor
+from orchestrator.engine.reads.blaming import Blamer
+from orchestrator.engine.reads.catching_up import Chronicler
+from orchestrator.engine.reads.history import Historian
+from orchestrator.engine.reads.listing import Lister
+from orchestrator.engine.reads.noticing import Noticer
+from orchestrator.engine.reads.reading import Reader
+from orchestrator.engine.reads.searching import Searcher
+from orchestrator.engine.reads.travelling import Traveller
+from orchestrator.engine.record.auditing import Auditor
+from orchestrator.engine.record.checking import Checking
+from orchestrator.engine.record.entries import Entries
+from orchestrator.engine.record.following import Follower
+from orchestrator.engine.record.keeping import Keeping
+from orchestrator.engine.record.rebuilding import Rebuilder
+from orchestrator.engine.record.redacting import Redactor
+from orchestrator.engine.record.sealing import Sealer
+from orchestrator.engine.record.snapshotting import Snapshotter
 from orchestrator.engine.repeating import Repeated, kept_details
-from orchestrator.engine.reviewing import Reviewing
-from orchestrator.engine.sealing import Sealer
-from orchestrator.engine.searching import Searcher
 from orchestrator.engine.services import Services
-from orchestrator.engine.settling import Settler
-from orchestrator.engine.snapshotting import Snapshotter
 from orchestrator.engine.stacks import Stacks
-from orchestrator.engine.travelling import Traveller
-from orchestrator.engine.undoing import Undoer
-from orchestrator.engine.watching import Watching
-from orchestrator.engine.writing import Writer, read_as
 from orchestrator.logs import logger
 from orchestrator.ports.checking import Checker
 from orchestrator.ports.keeping import JournalKeeper

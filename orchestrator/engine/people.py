@@ -19,11 +19,11 @@ from orchestrator.core.ids import AgentName, is_reserved, show
 from orchestrator.core.policy.parse import check_policy, parse_policy
 from orchestrator.core.policy.rules import Policy
 from orchestrator.engine.approver import ApproverGate
-from orchestrator.engine.baseline import Baseline
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.checking import Checking
-from orchestrator.engine.effects import Effects
-from orchestrator.engine.observing import Observer
+from orchestrator.engine.changes.effects import Effects
+from orchestrator.engine.outside.baseline import Baseline
+from orchestrator.engine.outside.observing import Observer
+from orchestrator.engine.record.checking import Checking
 from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 

@@ -17,9 +17,9 @@ from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Po
 from orchestrator.core.projections.state import State
 from orchestrator.core.text.symbols import Outline
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.comparing import Comparisons
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.locks import PathLocks
+from orchestrator.engine.reads.comparing import Comparisons
 from orchestrator.logs import logger
 from orchestrator.ports.journal import ANY_VERSION, Journal, NewEvent, Unit
 from orchestrator.ports.machine import Clock, Entropy, Step

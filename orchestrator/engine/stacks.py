@@ -15,9 +15,9 @@ from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.seen import SeenFile
 from orchestrator.core.projections.sessions import Session, Task
 from orchestrator.core.projections.tags import entry_rank
-from orchestrator.engine.answers import Answers
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.noticing import Noticer
+from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.reads.noticing import Noticer
 from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import Services
 

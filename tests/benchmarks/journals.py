@@ -11,7 +11,7 @@ from orchestrator.core.events.sessions import SessionOpened
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.snapshots import Frozen, freeze
 from orchestrator.core.projections.state import State
-from orchestrator.engine.snapshotting import encoded
+from orchestrator.engine.record.snapshotting import encoded
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import NewEvent, Unit

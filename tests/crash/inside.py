@@ -27,7 +27,7 @@ from orchestrator.core.policy.parse import parse_policy
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.engine.people import DaemonFacts
-from orchestrator.engine.restoring import restored
+from orchestrator.engine.record.restoring import restored
 from orchestrator.engine.services import Services
 from orchestrator.journal.keeping import SqliteKeeper
 from orchestrator.journal.signing import KeyFile

@@ -28,8 +28,8 @@ import pytest
 from orchestrator.clients.python import Replacement
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import Seq, WorkspacePath
-from orchestrator.engine.effects import Effects
-from orchestrator.engine.landings import Landings
+from orchestrator.engine.changes.effects import Effects
+from orchestrator.engine.changes.landings import Landings
 from orchestrator.engine.locks import PathLocks
 from orchestrator.ports.disk import Rename
 from orchestrator.ports.workspace import FileStat

@@ -18,13 +18,13 @@ from orchestrator.core.events.world import OutsideGroupClosed, OutsideGroupOpene
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
-from orchestrator.engine.absorbing import Absorber
-from orchestrator.engine.baseline import Baseline
-from orchestrator.engine.groups import members
-from orchestrator.engine.observing import Observer
+from orchestrator.engine.outside.absorbing import Absorber
+from orchestrator.engine.outside.baseline import Baseline
+from orchestrator.engine.outside.groups import members
+from orchestrator.engine.outside.observing import Observer
+from orchestrator.engine.outside.suspects import paired
+from orchestrator.engine.outside.watching import Watching
 from orchestrator.engine.services import Services
-from orchestrator.engine.suspects import paired
-from orchestrator.engine.watching import Watching
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.watching import Hints

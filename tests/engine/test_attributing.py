@@ -12,7 +12,7 @@ from orchestrator.core.events.files import FileChangedOutside, FileCreatedOutsid
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
-from orchestrator.engine.attributing import Attributions
+from orchestrator.engine.reads.attributing import Attributions
 from orchestrator.engine.services import Services
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemClock, SystemEntropy

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.moments import Moment, parse_moment, written
-from orchestrator.engine.exporting import cell
+from orchestrator.engine.record.exporting import cell
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ChangeApplied, ContentSearched, FileInspected, ReadRefused, SeenLines
 from orchestrator.core.events.outcomes import MEANINGS, outcome_of, tags_with
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
-from orchestrator.engine.finding import Task, Wanted, about, newest, oldest, streams_of, within
+from orchestrator.engine.record.finding import Task, Wanted, about, newest, oldest, streams_of, within
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.ports.journal import EventFilter, Mention, NewEvent, Unit
 from tests.golden.samples import SAMPLES

@@ -13,14 +13,14 @@ from orchestrator.core.events.reviews import ReviewAnswered, ReviewFailed
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
-from orchestrator.engine.answers import Answers
-from orchestrator.engine.briefing import Briefer
-from orchestrator.engine.changing import Changer
-from orchestrator.engine.effects import Effects
-from orchestrator.engine.observing import Observer
-from orchestrator.engine.proposals import Proposals
-from orchestrator.engine.rebasing import Rebaser
-from orchestrator.engine.reviewing import Reviewing
+from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.changes.changing import Changer
+from orchestrator.engine.changes.effects import Effects
+from orchestrator.engine.conflicts.briefing import Briefer
+from orchestrator.engine.conflicts.proposals import Proposals
+from orchestrator.engine.conflicts.rebasing import Rebaser
+from orchestrator.engine.conflicts.reviewing import Reviewing
+from orchestrator.engine.outside.observing import Observer
 from orchestrator.engine.services import Services
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemEntropy

@@ -11,7 +11,7 @@ from orchestrator.core.decisions.decision import Apply, Clash, Facts, Held, Part
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.routing import routed
+from orchestrator.engine.conflicts.routing import routed
 
 PATH = WorkspacePath("a.py")
 OLD, NEW = b"def f():\n    return 1\n", b"def f():\n    return 2\n"

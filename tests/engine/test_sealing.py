@@ -13,7 +13,7 @@ from anyio.lowlevel import checkpoint as pause
 
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.keeping import CheckpointSigned
-from orchestrator.engine.sealing import Sealer
+from orchestrator.engine.record.sealing import Sealer
 from orchestrator.engine.services import Services
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.journal.signing import KeyFile

@@ -16,7 +16,7 @@ from orchestrator.core.keeping import ArchiveMissing
 from orchestrator.core.projections.history import VERSION
 from orchestrator.core.projections.snapshots import encode, freeze
 from orchestrator.core.projections.state import State
-from orchestrator.engine.restoring import restored
+from orchestrator.engine.record.restoring import restored
 from orchestrator.journal import reading as reading_module
 from orchestrator.journal import renewing, tail
 from orchestrator.journal.keeping import SqliteKeeper

@@ -1,0 +1,1 @@
+"""What changes files: commands decided, carried out, waited for, undone, recovered."""

@@ -1,0 +1,374 @@
+"""Answers about changes: made when a change is decided, and made again from the journal for who asks later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from orchestrator.api import results as r
+from orchestrator.core.content import IntendedPath, LineHunk, PathChange
+from orchestrator.core.decisions.decision import Apply
+from orchestrator.core.decisions.patching import EMPTY
+from orchestrator.core.errors import Aborted, VersionUnknown
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.conflicts import ApprovalDenied, ClashRegion, ConflictSettled
+from orchestrator.core.events.files import (
+    ChangeAborted,
+    ChangeApplied,
+    ChangeDiverged,
+    ChangeIntended,
+)
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.projections.pending import Approval, Conflict
+from orchestrator.core.settling import SettledRegion, SettleRule
+from orchestrator.core.text.encoding import Document, edits_between, splice, with_runs_of
+from orchestrator.core.text.merge import merge_favouring_proposed
+from orchestrator.engine.changes.diffs import Diffs, diff_text
+from orchestrator.engine.changes.merges import MOST_TOLD, rules, told
+from orchestrator.engine.reads.readsets import unseen_in_words, unseen_texts
+from orchestrator.engine.services import Services
+from orchestrator.ports.journal import EventFilter
+
+_OUTCOMES = (tag_of(ChangeApplied), tag_of(ChangeAborted), tag_of(ChangeDiverged))
+
+
+Shows = Callable[[WorkspacePath], bool]
+"""Whether content of a path may be shown to whoever gets the answer."""
+
+
+def everything(path: WorkspacePath) -> bool:
+    """For people who decide: they see what they decide on."""
+    return True
+
+
+NAMED_PATHS = 6
+"""In a message; `paths` lists all."""
+
+
+class Answers:
+    """Builds ChangeAnswers."""
+
+    def __init__(self, services: Services) -> None:
+        self._s, self._diffs = services, Diffs(services.contents)
+
+    # --- from the journal -----------------------------------------------------------
+
+    async def of(self, seq: Seq, *, shows: Shows = everything) -> r.ChangeAnswer:
+        """The present state of what `@seq` names: an approval, a conflict or a change.
+
+        Follows a lapsed approval to its successor, a conflict to its settlement, a grant to
+        its change. Raises VersionUnknown, and Aborted for a change that a crash cut off.
+        """
+        for _ in range(1000):
+            approval = self._s.state.pending.approval(seq)
+            conflict = self._s.state.pending.conflict(seq)
+            if approval is not None:
+                follow = approval.successor or approval.change
+                if follow is None:
+                    return await self._of_approval(approval, shows=shows)
+                seq = follow
+            elif conflict is not None:
+                if conflict.state == "open" or conflict.change is None or conflict.state == "superseded":
+                    return await self.of_conflict(conflict, shows=shows)
+                seq = conflict.change
+            else:
+                return await self._of_change(seq, shows=shows)
+        raise VersionUnknown(f"{show(seq)} leads nowhere")
+
+    async def _of_approval(self, approval: Approval, *, shows: Shows) -> r.ChangeAnswer:
+        number = show(approval.seq)
+        paths = tuple(item.path for item in approval.request.paths)
+        shown = all(map(shows, paths))
+        diff, truncated = await self.approval_diff(approval) if shown else (None, False)
+        match approval.state:
+            case "waiting" | "granted" | "used":
+                status: r.ChangeStatus = "waiting"
+                message = f"{number} waits for a person's yes: {approval.request.rule}"
+            case "denied":
+                status, message = "denied", f"{number} was denied{await self._denial(approval)}"
+            case "lapsed" if approval.cause == "expired":
+                status, message = "expired", f"{number} expired before anybody said yes; send the change again"
+            case "lapsed":
+                status, message = "dropped", f"{number} lapsed: {approval.cause}; send the change again"
+        return r.ChangeAnswer(
+            status=status,
+            success=False,
+            message=message,
+            approval=number,
+            diff=diff,
+            diff_truncated=truncated,
+            paths=tuple(self._waiting_path(item) for item in approval.request.paths),
+            base=show(approval.request.base) if approval.request.base else None,
+            rung=approval.request.rung,
+            score=approval.request.score,
+            same_symbol=approval.request.same_symbol,
+            merge=told(approval.request.settled) if shown else (),
+            merge_truncated=len(approval.request.settled) > MOST_TOLD,
+            unseen=unseen_texts(approval.request.unseen, shows),
+        )
+
+    def _waiting_path(self, item: IntendedPath) -> r.ChangedPath:
+        entry = self._s.state.registry.get(item.path)
+        known = entry is not None and item.before is not None and entry.digest == item.before
+        return r.ChangedPath(path=item.path, before=show(entry.version) if entry and known else None)
+
+    async def _denial(self, approval: Approval) -> str:
+        stream = f"approval:{approval.request.paths[0].path}"
+        wanted = EventFilter(tags=(tag_of(ApprovalDenied),), stream=stream, after=approval.seq)
+        async for recorded in self._s.journal.events(wanted):
+            event = recorded.event
+            if isinstance(event, ApprovalDenied) and event.approval == approval.seq:
+                return f" by {event.by}" + (f": {event.reason}" if event.reason else "")
+        return ""
+
+    async def approval_diff(self, approval: Approval) -> tuple[str | None, bool]:
+        """What a person is asked to say yes to."""
+        if approval.request.read_version is not None:
+            return None, False
+        return await self._diffs.of_request(approval.request.paths)
+
+    async def of_conflict(self, conflict: Conflict, *, shows: Shows = everything) -> r.ChangeAnswer:
+        """An open conflict with the lines that the next try needs, or what became of it."""
+        found, number = conflict.found, show(conflict.seq)
+        if conflict.state == "superseded":
+            done = show(conflict.change or 0)
+            return r.ChangeAnswer(
+                status="dropped", success=False, message=f"{number} was superseded by {done}", conflict=number
+            )
+        if conflict.state == "lapsed":
+            why = "the file holds what it proposed" if conflict.cause == "moot" else "nobody settled it in time"
+            return r.ChangeAnswer(status="dropped", success=False, message=f"{number} lapsed: {why}", conflict=number)
+        if conflict.state == "settled":
+            return r.ChangeAnswer(
+                status="dropped",
+                success=False,
+                message=f"{number} was settled: the {conflict.choice} content stands{await self._settlement(conflict)}",
+                conflict=number,
+            )
+        diff, truncated = (None, False)
+        if all(map(shows, (found.path, *found.names))):
+            diff, truncated = await self.conflict_diff(conflict)
+        return r.ChangeAnswer(
+            status="conflict",
+            success=False,
+            message=_waits(conflict)
+            + (
+                f"Revert the later change first, or await_change('{number}')."
+                if found.reverts
+                else f"{_settleable(found.settleable)}Read the current lines and send the change again "
+                f"(supersedes='{number}'), or await_change('{number}')."
+            ),
+            conflict=number,
+            diff=diff,
+            diff_truncated=truncated,
+            base=show(found.base_version) if found.base_version else None,
+            paths=(
+                r.ChangedPath(path=found.path, before=show(found.current_version) if found.current_version else None),
+            ),
+            regions=regions(found.regions),
+            same_symbol=found.same_symbol,
+            unseen=unseen_texts(found.unseen, shows),
+        )
+
+    async def _settlement(self, conflict: Conflict) -> str:
+        """Who said so, and why."""
+        stream = f"conflict:{conflict.found.path}"
+        wanted = EventFilter(tags=(tag_of(ConflictSettled),), stream=stream, after=conflict.seq)
+        async for recorded in self._s.journal.events(wanted):
+            event = recorded.event
+            if isinstance(event, ConflictSettled) and event.conflict == conflict.seq:
+                return f", says {event.by}" + (f": {event.reason}" if event.reason else "")
+        return ""
+
+    async def conflict_diff(self, conflict: Conflict) -> tuple[str | None, bool]:
+        """What choosing the proposed side would change."""
+        found = conflict.found
+        current = await self.document(found.current)
+        proposed = await self.proposed(conflict)
+        if current is None or (proposed is None and found.proposed is not None):
+            return None, False
+        return diff_text(found.path, current, proposed or EMPTY, gone=found.proposed is None)
+
+    async def proposed(self, conflict: Conflict) -> Document | None:
+        """The file with the proposed side of each clash, and the current side of everything else."""
+        found = conflict.found
+        base, current = await self.document(found.base), await self.document(found.current)
+        proposed = await self.document(found.proposed)
+        if base is None or current is None or proposed is None:
+            return proposed
+        lines = merge_favouring_proposed(base.lines, current.lines, proposed.lines)
+        onto = with_runs_of(current, base, proposed)
+        return splice(onto, edits_between(onto, lines, proposed.final_newline))
+
+    async def document(self, digest: Digest | None) -> Document | None:
+        """A kept content as text; None if it is absent, not kept, or no text."""
+        data = await self._s.contents.get(digest) if digest is not None else None
+        return self._s.contents.document(digest, data) if digest is not None and data is not None else None
+
+    async def _of_change(self, seq: Seq, *, shows: Shows) -> r.ChangeAnswer:
+        recorded = await self._s.journal.event(seq)
+        if recorded is None:
+            raise VersionUnknown(f"the journal has no event {show(seq)}")
+        outcome = await self.outcome(recorded)
+        if outcome is None:
+            return r.ChangeAnswer(
+                status="still_waiting", success=False, message=f"{show(seq)} is under way", change=show(seq)
+            )
+        match outcome.event:
+            case ChangeApplied() as event:
+                return await self.of_applied(outcome, event, shows=shows)
+            case ChangeAborted(change=change, cause=cause):
+                raise Aborted(
+                    f"{show(change)} was cut off ({cause}); nothing was changed", details={"change": show(change)}
+                )
+            case ChangeDiverged(change=change, paths=paths):
+                return r.ChangeAnswer(
+                    status="diverged",
+                    success=False,
+                    message=f"somebody else's content stands in {', '.join(item.path for item in paths)}; it was left "
+                    f"alone, and the bytes of {show(change)} are kept. Read the file and send the change again.",
+                    change=show(change),
+                    paths=tuple(r.ChangedPath(path=item.path) for item in paths),
+                )
+            case _:
+                raise VersionUnknown(f"{show(seq)} is no change, approval or conflict")
+
+    async def outcome(self, recorded: Recorded) -> Recorded | None:
+        """The event that closed a change, given any event of it; None while it is open.
+
+        Raises VersionUnknown for an event of no change.
+        """
+        event = recorded.event
+        if isinstance(event, ChangeApplied | ChangeAborted | ChangeDiverged):
+            return recorded
+        if not isinstance(event, ChangeIntended):
+            raise VersionUnknown(f"{show(recorded.seq)} is no change, approval or conflict")
+        wanted = EventFilter(tags=_OUTCOMES, stream=recorded.stream, after=recorded.seq)
+        async for later in self._s.journal.events(wanted, batch=20):
+            closed = later.event
+            if isinstance(closed, ChangeApplied | ChangeAborted | ChangeDiverged) and closed.change == recorded.seq:
+                return later
+        return None
+
+    async def of_applied(
+        self,
+        recorded: Recorded,
+        event: ChangeApplied,
+        *,
+        shows: Shows,
+        intended: ChangeIntended | None = None,
+        warnings: tuple[str, ...] = (),
+    ) -> r.ChangeAnswer:
+        """The answer of a change that is on disk; its intent is read from the journal unless it is given."""
+        diff, truncated = (None, False)
+        if shown := all(shows(changed.path) for changed in event.paths):
+            diff, truncated = await self._diffs.of_change(event.paths)
+        if intended is None:
+            recorded_intent = await self._s.journal.event(event.change)
+            if recorded_intent is not None and isinstance(recorded_intent.event, ChangeIntended):
+                intended = recorded_intent.event
+        base = intended.base if intended else None
+        return r.ChangeAnswer(
+            status="applied",
+            success=True,
+            message=_applied_message(event.operation, event.paths, recorded.seq, event.rung, event.settled),
+            diff=diff,
+            diff_truncated=truncated,
+            version_id=show(recorded.seq),
+            change=show(event.change),
+            paths=tuple(_path_of(changed, recorded.seq) for changed in event.paths),
+            rung=event.rung,
+            score=event.score,
+            same_symbol=event.same_symbol,
+            base=show(base) if base else None,
+            approval=show(event.approval) if event.approval else None,
+            merge=told(event.settled) if shown else (),
+            merge_truncated=len(event.settled) > MOST_TOLD,
+            warnings=warnings or (intended.warnings if intended else ()),
+            unseen=unseen_texts(event.unseen, shows),
+        )
+
+    # --- from a decision ------------------------------------------------------------
+
+    async def of_plan(self, plan: Apply, *, would_be: str, shows: Shows) -> r.ChangeAnswer:
+        """A preview."""
+        shown = all(shows(name) for part in plan.parts for name in (part.path, *part.names))
+        diff, truncated = await self._diffs.of_parts(plan.parts) if shown else (None, False)
+        return r.ChangeAnswer(
+            status="preview",
+            success=True,
+            would_be=would_be,
+            message=f"nothing was changed; sent without preview, this would be: {would_be}",
+            diff=diff,
+            diff_truncated=truncated,
+            paths=tuple(r.ChangedPath(path=item.path, landed=landed(item.hunks)) for item in plan.parts),
+            rung=plan.rung,
+            score=plan.score,
+            same_symbol=plan.same_symbol,
+            base=show(plan.base) if plan.base else None,
+            merge=told(plan.settled) if shown else (),
+            merge_truncated=len(plan.settled) > MOST_TOLD,
+            warnings=plan.warnings,
+        )
+
+
+def _waits(conflict: Conflict) -> str:
+    """Why a change waits, and for whom."""
+    found, review = conflict.found, conflict.review
+    why = f"was changed since, {found.why or 'where this change wants to go'}"
+    if found.ahead and found.same_symbol:
+        why = f"was changed since in {', '.join(found.same_symbol)}, which this change touches too"
+    elif found.ahead and found.unseen:
+        why = f"would take this change, but {unseen_in_words(found.unseen)}"
+    asked = f" ({review.reviewer} reviews it)" if review is not None and review.state == "requested" else ""
+    return f"{found.path} {why}; it waits as {show(conflict.seq)}{asked}. "
+
+
+def regions(clashes: tuple[ClashRegion, ...]) -> tuple[r.ClashText, ...]:
+    """Clashing lines as callers count them."""
+    return tuple(
+        r.ClashText(
+            base_start=c.base_start + 1,
+            base_end=c.base_start + c.base_len,
+            current_start=c.current_start + 1,
+            current_end=c.current_start + c.current_len,
+            proposed_start=c.proposed_start + 1,
+            proposed_end=c.proposed_start + c.proposed_len,
+        )
+        for c in clashes
+    )
+
+
+def _settleable(rules: Sequence[SettleRule]) -> str:
+    return f"The rule {', '.join(rules)} would settle it, but policy leaves that to a person. " if rules else ""
+
+
+def _path_of(changed: PathChange, version: Seq) -> r.ChangedPath:
+    return r.ChangedPath(
+        path=changed.path,
+        before=show(changed.previous) if changed.previous else None,
+        after=show(version) if changed.after is not None else None,
+        landed=landed(changed.hunks),
+    )
+
+
+def landed(hunks: Sequence[LineHunk]) -> tuple[r.Lines, ...]:
+    """The lines that a change wrote, as callers count them."""
+    return tuple(r.Lines(start=hunk.new_start + 1, end=hunk.new_start + hunk.new_len) for hunk in hunks)
+
+
+def _applied_message(
+    operation: str, paths: Sequence[PathChange], version: Seq, rung: str, settled: Sequence[SettledRegion]
+) -> str:
+    names = ", ".join(changed.path for changed in paths[:NAMED_PATHS])
+    if len(paths) > NAMED_PATHS:
+        names += f" and {len(paths) - NAMED_PATHS} more paths"
+    how = {
+        "shifted": ", moved along with others' lines",
+        "anchored": ", found again where others moved it",
+        "fuzzy": ", found by likeness: look at the diff",
+        "merged": ", merged with others' changes",
+    }.get(rung, "")
+    if by := rules(settled):
+        how += f" (settled by rule: {by}; see merge)"
+    return f"{operation}: {names} is at {show(version)}{how}"

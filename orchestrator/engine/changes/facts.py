@@ -1,0 +1,121 @@
+"""What a decision needs to know: what stands at each path now, and which base a change has."""
+
+from __future__ import annotations
+
+from orchestrator.api import parameters as p
+from orchestrator.core.decisions.bases import implied_base
+from orchestrator.core.decisions.commands import Command
+from orchestrator.core.decisions.decision import Base, Facts, Held
+from orchestrator.core.errors import (
+    ChangedWhileRead,
+    Denied,
+    IoFailed,
+    ParameterInvalid,
+    PathError,
+    StaleBase,
+    VersionNotKept,
+)
+from orchestrator.core.ids import WorkspacePath, parse_digest, parse_seq, show
+from orchestrator.engine.changes.wanted import Wanted
+from orchestrator.engine.outside.observing import Observer, Present, required
+from orchestrator.engine.reads.ancestry import Ancestry
+from orchestrator.engine.services import Services
+
+LOOKED_BACK = 50
+"""Versions that are looked at for others' work; beyond, there is some."""
+
+
+class FactFinder:
+    """Looks, with the locks of the paths held."""
+
+    def __init__(self, services: Services, observer: Observer) -> None:
+        self._s, self._observer = services, observer
+        self._ancestry = Ancestry(services)
+
+    async def find(self, command: Command, wanted: Wanted) -> dict[WorkspacePath, Facts]:
+        """Of every path of a command. Raises ParameterInvalid, StaleBase, VersionNotKept, Denied."""
+        facts = {}
+        for path in command.paths:
+            try:
+                present = await self._observer.look(path, content=True)
+                held = self._held(present)
+            except PathError as error:
+                if not command.lenient or isinstance(error, IoFailed | ChangedWhileRead):
+                    raise  # these say nothing of what stands there
+                facts[path] = Facts(path, None, None, trouble=error)
+                continue
+            base = await self._base(command, wanted, present)
+            version = present.entry.version if present.entry else None
+            blind = not self._s.readable(wanted.caller, path)
+            alone = held is not None and base is not None and await self._alone(wanted, path, base, held)
+            facts[path] = Facts(path, held, version, base, blind=blind, alone=alone, edits=self._s.policy.edits)
+        return facts
+
+    def _held(self, present: Present) -> Held | None:
+        if present.stat is None:
+            return None
+        _, digest, data = required(present)
+        return Held(data, digest, present.stat.mode, self._s.contents.document(digest, data))
+
+    async def _alone(self, wanted: Wanted, path: WorkspacePath, base: Base, held: Held) -> bool:
+        """Whether the caller made all of the last changes, since the base."""
+        if base.digest == held.digest:
+            return True
+        rows = await self._s.journal.versions(path, limit=LOOKED_BACK)
+        since = [row for row in rows if row.seq > base.version]
+        return len(since) < LOOKED_BACK and all(row.agent == wanted.caller.agent for row in since)
+
+    async def _base(self, command: Command, wanted: Wanted, present: Present) -> Base | None:
+        """The base of CONTRACT's three rules; the third, the present content, is None here."""
+        path = present.path
+        if path not in command.based:
+            return None
+        if wanted.base is not None and len(command.based) > 1 and not _is_version(wanted.base):
+            raise ParameterInvalid("base", "must be '@N' for a change of several files")
+        if wanted.base is not None:
+            readable = self._s.readable(wanted.caller, path)  # else no outcome tells of the content anyway
+            base = await self._named_base(wanted.base, path, readable=readable)
+            if readable and (present.entry is None or present.entry.version != base.version):
+                row = await self._s.journal.version_at(path, base.version)
+                if row is not None:
+                    await self._ancestry.permit(wanted.caller, row)
+            return base
+        session = self._s.state.sessions.get(wanted.caller.session)
+        implied = implied_base(command.base_rule, session.seen.get(path) if session else None)
+        if implied is None:
+            return None
+        version, whole = implied
+        entry = present.entry
+        if entry is not None and entry.version == version and entry.digest is not None:
+            return Base(version, entry.digest, True, whole)
+        row = await self._s.journal.version_at(path, version)
+        if row is None or row.digest is None:
+            return None
+        return Base(version, row.digest, True, whole)
+
+    async def _named_base(self, raw: p.Version, path: WorkspacePath, *, readable: bool) -> Base:
+        digest = parse_digest(raw) if isinstance(raw, str) else None
+        if digest is not None and not readable:
+            raise Denied(  # a guessed content could be tried by its hash
+                f"{path}: its content is not shown, so its hash is no base",
+                hint="Send the version_id of file_info as base.",
+                details={"path": path},
+            )
+        if digest is not None:
+            row = await self._s.journal.version_with(path, digest)
+            if row is None:
+                raise StaleBase(f"{path} never had the content {digest}", details={"path": path})
+            return Base(row.seq, digest)
+        at = parse_seq(raw, parameter="base")
+        if at > self._s.journal.head:
+            raise ParameterInvalid("base", f"{show(at)} is ahead of the journal")
+        row = await self._s.journal.version_at(path, at)
+        if row is None or not row.present:
+            raise StaleBase(f"{path} was not there at {show(at)}", details={"path": path, "base": show(at)})
+        if row.digest is None:
+            raise VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
+        return Base(row.seq, row.digest)
+
+
+def _is_version(raw: p.Version) -> bool:
+    return not isinstance(raw, str) or parse_digest(raw) is None

@@ -1,0 +1,1 @@
+"""What fits nowhere, and those who settle it."""

@@ -1,0 +1,1 @@
+"""What other hands do to the workspace, found and entered."""

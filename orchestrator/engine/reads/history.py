@@ -1,0 +1,195 @@
+"""file_history and get_diff: looks at the past."""
+
+from __future__ import annotations
+
+import msgspec
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.core.content import LineRange
+from orchestrator.core.decisions.patching import EMPTY
+from orchestrator.core.errors import (
+    BinaryFile,
+    FileNotFound,
+    ParameterInvalid,
+    VersionNotKept,
+    escaped,
+)
+from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, FileInspected, SeenLines
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.text.diff import counts, diff, unified
+from orchestrator.core.text.encoding import Document
+from orchestrator.engine.approver import approver_of
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.changes.merges import told
+from orchestrator.engine.outside.observing import UNNOTED, Observer, Present, required, warnings
+from orchestrator.engine.paths import Paths
+from orchestrator.engine.positions import position
+from orchestrator.engine.reads.ancestry import Ancestry
+from orchestrator.engine.reads.tree_diffs import TreeDiffs
+from orchestrator.engine.services import Services
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One side of a diff; no digest: the file is absent there."""
+
+    version: Seq
+    digest: Digest | None
+
+
+class Historian:
+    """Answers from the journal; the present is brought up to date with the disk first."""
+
+    def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
+        self._s, self._observer, self._paths = services, observer, paths
+        self._ancestry = Ancestry(services)
+        self._trees = TreeDiffs(services, observer)
+
+    async def file_history(self, caller: Caller, call: Call, params: p.FileHistory) -> r.History:
+        path = self._paths.file(params.path)
+        self._s.permit(caller, "list", path)
+        before = int(parse_seq(params.cursor, parameter="cursor")) if params.cursor else None
+        async with self._s.locks.shared(path):
+            present = await self._observer.show(path, content=False)
+        rows = await self._s.journal.versions(path, limit=params.limit + 1, before=before)
+        if not rows and before is None:
+            if present.stat is not None and present.stat.kind != "file":
+                required(present)
+            raise FileNotFound(path, "the journal knows no file of this name")
+        readable = self._s.readable(caller, path)
+        versions = [await self._version(row, readable=readable) for row in rows[: params.limit]]
+        event = FileInspected(operation=call.operation.name, path=escaped(path))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        return r.History(
+            path=path,
+            versions=tuple(versions),
+            cursor=versions[-1].version_id if len(rows) > params.limit else None,
+            warnings=warnings(present),
+        )
+
+    async def _version(self, row: VersionRow, *, readable: bool) -> r.FileVersion:
+        reason = ""
+        if row.change is not None:
+            intent = await self._s.journal.event(row.change)
+            if intent is not None and isinstance(intent.event, ChangeIntended):
+                reason = intent.event.reason
+        kept = row.digest is None or await self._s.journal.has_blob(row.digest)
+        return r.FileVersion(
+            version_id=show(row.seq),
+            at=row.at,
+            kind=row.kind,
+            operation=row.operation or None,
+            agent=row.agent or ("outside" if row.kind == "outside" else None),
+            session=row.session,
+            task=show(row.task) if row.task else None,
+            size=row.size,
+            hash=row.digest if readable else None,
+            approver=await approver_of(self._s, row.approval),
+            reverts=tuple(map(show, row.reverts)),
+            change=show(row.change) if row.change else None,
+            reason=reason or None,
+            moved_from=row.moved_from,
+            undoable=kept and not (row.present and row.digest is None),
+            exists=row.present,
+        )
+
+    async def get_diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
+        if params.path is None:
+            return await self._trees.diff(caller, call, params)
+        for name in ("cursor", "max_tokens"):
+            if getattr(params, name) is not None:
+                raise ParameterInvalid(name, "it goes with the diff of all files, without path")
+        path = self._paths.file(params.path)
+        self._s.permit(caller, "read", path)
+        async with self._s.locks.shared(path):
+            present = await self._observer.show(path, content=True)
+            version = present.entry.version if present.entry else self._gone(path, present)
+            now = Side(version or Seq(0), present.entry.digest if present.entry else None)
+            if version is None:
+                required(present)
+                raise FileNotFound(path, "the journal knows no file of this name")
+            right = await self._side(caller, path, params.to, now, parameter="to")
+            left = await self._left(caller, path, params.from_, right, now)
+            old, new = await self._document(path, left), await self._document(path, right)
+        text = unified(
+            old.lines,
+            new.lines,
+            path_before=path if left.digest else None,
+            path_after=path if right.digest else None,
+            context=params.context_lines,
+            final_newline_before=old.final_newline or not old.lines,
+            final_newline_after=new.final_newline or not new.lines,
+        )
+        hunks = diff(old.lines, new.lines)
+        added, removed = counts(hunks)
+        near = params.context_lines
+        ranges = tuple(
+            LineRange(max(1, h.new_start + 1 - near), min(new.line_count, h.new_start + h.new_len + near))
+            for h in hunks
+        )
+        seen = SeenLines(path=path, version=right.version, ranges=ranges, total_lines=new.line_count)
+        event = DiffShown(
+            path=path,
+            from_version=left.version,
+            to_version=right.version,
+            seen=seen if right.digest and hunks and right.version else None,
+        )
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        return r.Diff(
+            path=path,
+            from_version=show(left.version),
+            to_version=show(right.version),
+            diff=text,
+            added=added,
+            removed=removed,
+            merge=await self._merged(path, right.version),
+            warnings=warnings(present),
+        )
+
+    async def _merged(self, path: WorkspacePath, version: Seq) -> tuple[r.MergeText, ...]:
+        """How a version came together, if a merge brought it."""
+        recorded = await self._s.journal.event(version) if version else None
+        if recorded is None or not isinstance(recorded.event, ChangeApplied):
+            return ()
+        return told([region for region in recorded.event.settled if region.path == path])
+
+    def _gone(self, path: WorkspacePath, present: Present) -> Seq | None:
+        """The version of a file that does not stand there; None if the journal knows none."""
+        if present.unnoted is not None and self._s.state.registry.get(path) is not None:
+            return UNNOTED
+        return self._s.state.registry.removed_at(path)
+
+    async def _side(self, caller: Caller, path: WorkspacePath, raw: p.Version, now: Side, *, parameter: str) -> Side:
+        if raw in ("current", "working"):
+            return now
+        at = position(self._s, raw, parameter=parameter)
+        row = await self._s.journal.version_at(path, at)
+        if row is None:
+            return Side(Seq(0), None)
+        return await self._kept(caller, row)
+
+    async def _left(self, caller: Caller, path: WorkspacePath, raw: p.Version, right: Side, now: Side) -> Side:
+        if raw != "@previous":
+            return await self._side(caller, path, raw, now, parameter="from")
+        before = None if right is now and right.version == UNNOTED else int(right.version)
+        rows = await self._s.journal.versions(path, limit=1, before=before)
+        if not rows:
+            return Side(Seq(0), None)
+        return await self._kept(caller, rows[0])
+
+    async def _kept(self, caller: Caller, row: VersionRow) -> Side:
+        """One version that the caller may be shown."""
+        if row.present and row.digest is None:
+            raise VersionNotKept(f"the content of {row.path} at {show(row.seq)} was never hashed")
+        await self._ancestry.permit(caller, row)
+        return Side(row.seq, row.digest)
+
+    async def _document(self, path: WorkspacePath, side: Side) -> Document:
+        if side.digest is None:
+            return EMPTY
+        data = await self._s.contents.need(side.digest, f"{path} at {show(side.version)}")
+        document = self._s.contents.document(side.digest, data)
+        if document is None:
+            raise BinaryFile(path, f"its content at {show(side.version)} is not text")
+        return document

@@ -1,0 +1,116 @@
+"""list_files and find_files: one sorted, paged list of entries."""
+
+from __future__ import annotations
+
+from anyio import to_thread
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.core.errors import FileNotFound, NotADirectory, ParameterInvalid
+from orchestrator.core.events.files import DirectoryListed
+from orchestrator.core.globs import Globs
+from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.policy.rules import Deny
+from orchestrator.core.projections.tags import tags_of
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.paths import Paths
+from orchestrator.engine.reads.reading import TYPES, Reader
+from orchestrator.engine.reads.walking import Walked, Walker
+from orchestrator.engine.services import Services
+
+
+class Lister:
+    """Shows names, and notes that they were shown."""
+
+    def __init__(self, services: Services, reader: Reader, paths: Paths) -> None:
+        self._s, self._reader, self._paths = services, reader, paths
+        self._walker = Walker(services.workspace, services.ignore)
+
+    async def list_files(self, caller: Caller, call: Call, params: p.ListFiles) -> r.Listing:
+        depth = params.max_depth if params.recursive else 1
+        return await self._listed(
+            caller, call, params.path, params.globs, depth, params.include_hidden, params.limit, params.cursor, False
+        )
+
+    async def find_files(self, caller: Caller, call: Call, params: p.FindFiles) -> r.Listing:
+        depth = None if params.recursive else 1
+        return await self._listed(
+            caller, call, params.path, (params.glob,), depth, True, params.limit, params.cursor, True
+        )
+
+    async def _listed(
+        self,
+        caller: Caller,
+        call: Call,
+        raw_path: str,
+        globs: tuple[str, ...],
+        depth: int | None,
+        hidden: bool,
+        limit: int,
+        cursor: str | None,
+        files_only: bool,
+    ) -> r.Listing:
+        path = self._paths.directory(raw_path)
+        if cursor is not None and depth == 1 and cursor[:1] not in ("0", "1"):
+            raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
+        self._s.permit(caller, "list", path, directory=True)
+        wanted = Globs(globs) if globs else None
+        walked = await to_thread.run_sync(lambda: self._walk(path, depth, hidden))
+        chosen = [
+            item
+            for item in walked
+            if not (files_only and item.stat.kind == "directory")
+            and (wanted is None or wanted.match(_below(path, item.path)))
+            and not isinstance(self._s.verdict(caller, "list", item.path), Deny)
+        ]
+        flat = depth == 1
+        chosen.sort(key=lambda item: _cursor(item, flat=flat))
+        rest = [item for item in chosen if cursor is None or _cursor(item, flat=flat) > cursor]
+        page = rest[:limit]
+        event = DirectoryListed(operation=call.operation.name, path=path, globs=globs, entries=len(page))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        truncated = len(rest) > len(page)
+        return r.Listing(
+            path=path,
+            entries=tuple(self._entry(caller, item) for item in page),
+            total=len(chosen),
+            truncated=truncated,
+            cursor=_cursor(page[-1], flat=flat) if truncated else None,
+        )
+
+    def _walk(self, path: WorkspacePath, depth: int | None, hidden: bool) -> list[Walked]:
+        stat = self._s.workspace.stat(path)
+        if stat is None:
+            raise FileNotFound(path, "there is no such directory")
+        if stat.kind != "directory":
+            raise NotADirectory(path, "it is not a directory", hint="Use read_file or file_info.")
+        return list(self._walker.walk(path, depth=depth, hidden=hidden))
+
+    def _entry(self, caller: Caller, item: Walked) -> r.Entry:
+        stat = item.stat
+        known = self._s.state.registry.get(item.path) if item.valid else None
+        is_file = stat.kind == "file" and item.valid
+        current = known is not None and known.signature == stat.signature
+        return r.Entry(
+            type=TYPES[stat.kind if item.valid else "other"],  # type: ignore[arg-type]  # a table of the literals
+            name=item.name,
+            path=item.path,
+            size=stat.signature.size,
+            last_modified=stat.signature.mtime_ns // 1_000_000,
+            target=stat.target,
+            version_id=show(known.version) if known and current else None,
+            tags=tags_of(item.path) if is_file else (),
+            sensitivity=self._reader.sensitivity(caller, item.path) if is_file else None,
+        )
+
+
+def _below(start: WorkspacePath, path: WorkspacePath) -> WorkspacePath:
+    """The path as the globs see it: relative to where the listing starts."""
+    return path if start == "." else WorkspacePath(path[len(start) + 1 :])
+
+
+def _cursor(item: Walked, *, flat: bool) -> str:
+    """Directories first in one directory; by path in a tree."""
+    if not flat:
+        return item.path
+    return f"{0 if item.stat.kind == 'directory' else 1}{item.name}"

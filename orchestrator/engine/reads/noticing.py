@@ -1,0 +1,214 @@
+"""Notices: telling a session, with its next answer, what others did to what it has read."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import anyio
+
+from orchestrator.api import noticing as n
+from orchestrator.api import results as r
+from orchestrator.core.content import LineRange
+from orchestrator.core.decisions.noticing import Piece
+from orchestrator.core.errors import OrchestratorError, escaped
+from orchestrator.core.events.files import FileInspected
+from orchestrator.core.events.notices import NoticeShown, ToldPath
+from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
+from orchestrator.core.policy.rules import Deny
+from orchestrator.core.projections.readers import Reader
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.outside.observing import Observer
+from orchestrator.engine.paths import Paths
+from orchestrator.engine.reads.readsets import ReadSets, Stale
+from orchestrator.engine.services import Services
+from orchestrator.logs import logger
+
+MOST_TOLD = 30
+"""Files in one answer; the others come with the next ones."""
+
+MOST_DIFFS = 5
+MOST_PIECES = 20
+DIFF_LINES = 20
+LINE_CHARACTERS = 200
+
+
+class Noticer:
+    """Knows for each session up to where it has looked, so that an answer costs nothing while nothing changed."""
+
+    def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
+        self._s, self._observer, self._paths = services, observer, paths
+        self._sets = ReadSets(services)
+        self._looked: dict[SessionId, Seq] = {}  # every change up to here is told, or no news
+        self._looking: dict[SessionId, anyio.Lock] = {}
+        self._log = logger("engine")
+
+    async def due(self, caller: Caller) -> tuple[r.Notice, ...]:
+        """What to tell the caller's session with the answer that goes out now; it counts as told by that.
+
+        Cost: two look-ups when nobody touched what it has read.
+        """
+        reader = self._s.state.readers.get(caller.session)
+        if reader is None or reader.touched <= self._looked.get(caller.session, 0):
+            return ()
+        lock = self._looking.setdefault(caller.session, anyio.Lock())
+        try:
+            async with lock:
+                return await self._tell(caller, reader)
+        except OrchestratorError as error:
+            self._log.error("a session could not be told what others changed", error=error.message)
+            return ()
+        finally:
+            if not lock.statistics().tasks_waiting and not lock.locked():
+                self._looking.pop(caller.session, None)
+
+    async def _tell(self, caller: Caller, reader: Reader) -> tuple[r.Notice, ...]:
+        since, until = self._looked.get(caller.session, Seq(0)), reader.touched
+        notices: list[r.Notice] = []
+        told: list[ToldPath] = []
+        for path, view in tuple(reader.views.items()):
+            if view.touched <= since:
+                continue
+            found = await self._sets.stale(path, view, news_only=True)
+            if found is None or not self._may_tell(caller, found):
+                continue
+            if len(notices) == MOST_TOLD:
+                until = since  # look again with the next answer
+                break
+            notice = await self._notice(caller, found, with_diff=len(notices) < MOST_DIFFS)
+            notices.append(notice)
+            told.append(ToldPath(path, found.version, _shown(notice, found)))
+        if told:
+            shown = NoticeShown(session=caller.session, paths=tuple(told))
+            await self._s.note(caller.origin(), (f"session:{caller.session}", shown))
+        self._looked[caller.session] = until
+        return tuple(notices)
+
+    async def stale(self, caller: Caller) -> tuple[r.Notice, ...]:
+        """Everything that is stale now, told or not; the newest reads first."""
+        reader = self._s.state.readers.get(caller.session)
+        found: list[r.Notice] = []
+        for path, view in reversed(tuple(reader.views.items())) if reader is not None else ():
+            stale = await self._sets.stale(path, view)
+            if stale is not None and self._may_tell(caller, stale):
+                found.append(await self._notice(caller, stale, with_diff=False))
+            if len(found) == MOST_TOLD:
+                break
+        return tuple(found)
+
+    async def is_stale(self, caller: Caller, path: WorkspacePath) -> bool:
+        """Whether others changed what the caller's session saw of a file, or it is gone."""
+        if self._s.state.registry.get(path) is None:
+            return True
+        reader = self._s.state.readers.get(caller.session)
+        view = reader.views.get(path) if reader is not None else None
+        found = await self._sets.stale(path, view) if view is not None else None
+        return found is not None and self._may_tell(caller, found)
+
+    async def stale_readers(self, caller: Caller, call: Call, params: n.StaleReaders) -> n.StaleReadersAnswer:
+        path = self._paths.file(params.path)
+        self._s.permit(caller, "list", path)
+        self._s.permit(caller, "read", path)  # who read which lines of it, and who changed them, is about its content
+        async with self._s.locks.shared(path):
+            await self._observer.look(path, content=self._s.readable(caller, path))
+        readers: list[n.StaleReader] = []
+        for reader in sorted(self._s.state.readers.of(path), key=lambda reader: reader.session):
+            found = await self._sets.stale(path, reader.views[path])
+            if found is not None:
+                readers.append(await self._reader(caller, reader, found))
+        event = FileInspected(operation=call.operation.name, path=escaped(path))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        entry = self._s.state.registry.get(path)
+        return n.StaleReadersAnswer(
+            path=path,
+            version_id=show(entry.version) if entry is not None else None,
+            readers=tuple(readers[: params.limit]),
+            total=len(readers),
+        )
+
+    async def _reader(self, caller: Caller, reader: Reader, found: Stale) -> n.StaleReader:
+        hands = await self._sets.hands(found, reader.session)
+        return n.StaleReader(
+            agent=reader.agent,
+            session=reader.session,
+            open=reader.open,
+            version_id=show(max(glimpse.version for glimpse in found.view.glimpses)),
+            lines=self._lines(caller, found)[:MOST_PIECES],
+            changes=hands.changes,
+            by=hands.by,
+            since=show(hands.since),
+        )
+
+    async def _notice(self, caller: Caller, found: Stale, *, with_diff: bool) -> r.Notice:
+        hands = await self._sets.hands(found, caller.session)
+        moved = found.view.moved_from
+        kind: Literal["changed", "deleted", "moved"] = (
+            "deleted" if found.present is None else "moved" if moved is not None else "changed"
+        )
+        shown = with_diff and found.present is not None and self._s.readable(caller, found.path)
+        diff, cut = _diff(found) if shown else ("", False)
+        lines = self._lines(caller, found)
+        return r.Notice(
+            path=found.path,
+            kind=kind,
+            by=hands.by,
+            since=show(hands.since),
+            changes=hands.changes,
+            version_id=show(found.version) if found.present is not None else None,
+            moved_from=moved if moved is not None and self._may_list(caller, moved) else None,
+            lines=lines[:MOST_PIECES],
+            more_lines=max(0, len(lines) - MOST_PIECES),
+            diff=diff or None,
+            diff_truncated=cut,
+        )
+
+    def _lines(self, caller: Caller, found: Stale) -> tuple[r.NoticeLines, ...]:
+        readable = self._s.readable(caller, found.path)
+        return tuple(
+            r.NoticeLines(
+                seen_in=show(piece.origin.version),
+                start=piece.seen.start,
+                end=piece.seen.end,
+                now_start=piece.start + 1 if readable else None,
+                now_end=piece.start + piece.length if readable else None,
+                added=piece.added,
+            )
+            for piece in found.pieces
+        )
+
+    def _may_tell(self, caller: Caller, found: Stale) -> bool:
+        """Whether policy lets the caller know of the file, and read it under each name that it was seen by."""
+        names = {found.path, *(glimpse.path for glimpse in found.view.glimpses)}
+        denied = any(isinstance(self._s.verdict(caller, "read", name), Deny) for name in names)
+        return self._may_list(caller, found.path) and not denied
+
+    def _may_list(self, caller: Caller, path: WorkspacePath) -> bool:
+        return not isinstance(self._s.verdict(caller, "list", path), Deny)
+
+
+def _shown(notice: r.Notice, found: Stale) -> tuple[LineRange, ...]:
+    """The lines that a notice shows in full; none if it leaves anything out."""
+    if notice.diff is None or notice.diff_truncated:
+        return ()
+    return tuple(LineRange(piece.start + 1, piece.start + piece.length) for piece in found.pieces)
+
+
+def _diff(found: Stale) -> tuple[str, bool]:
+    """The stale lines as seen and as they are now, and whether that is cut."""
+    rows: list[str] = []
+    for piece in found.pieces:
+        rows += _hunk(piece, found)
+        if len(rows) > DIFF_LINES:
+            break
+    cut = len(rows) > DIFF_LINES or any(len(row) > LINE_CHARACTERS for row in rows)
+    return "".join(f"{row[:LINE_CHARACTERS]}\n" for row in rows[:DIFF_LINES]), cut
+
+
+def _hunk(piece: Piece, found: Stale) -> list[str]:
+    old = found.texts[piece.origin][piece.seen.start - 1 : piece.seen.end]
+    new = (found.present or ())[piece.start : piece.start + piece.length]
+    if piece.added:
+        head = f"@@ -{piece.seen.start},2 +{piece.start},{len(new) + 2} @@"
+        return [head, f" {old[0]}", *(f"+{line}" for line in new), f" {old[1]}"]
+    first = piece.start + 1 if piece.length else piece.start
+    head = f"@@ -{piece.seen.start},{len(old)} +{first},{len(new)} @@"
+    return [head, *(f"-{line}" for line in old), *(f"+{line}" for line in new)]

@@ -1,0 +1,248 @@
+"""search_content: an exact text in one file or in a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+import msgspec
+from anyio import to_thread
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.core.content import LineRange
+from orchestrator.core.errors import BinaryFile, FileNotFound, ParameterInvalid, PathError
+from orchestrator.core.events.files import ContentSearched, SeenLines
+from orchestrator.core.globs import Globs
+from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.policy.rules import Allow
+from orchestrator.core.projections.encodings import NOTHING
+from orchestrator.core.projections.seen import merged
+from orchestrator.core.text import tokens
+from orchestrator.core.text.encoding import decode
+from orchestrator.core.text.excerpt import MAX_LINE
+from orchestrator.core.text.search import Match, Pattern, search
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.outside.observing import UNNOTED, Observer, required, warnings
+from orchestrator.engine.paths import Paths
+from orchestrator.engine.reads.walking import Walker
+from orchestrator.engine.services import MAX_FILE_BYTES, OFF_LOOP_BYTES, Services
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """How many lines of a file match."""
+
+    path: WorkspacePath
+    total: int
+
+
+class Swept(msgspec.Struct):
+    """What a pass over a tree gave."""
+
+    counts: list[Counted] = []
+    searched: int = 0
+    left_out: int = 0
+    unsearched: int = 0
+
+
+class Searcher:
+    """Finds lines, shows them, and notes which lines of which version were shown."""
+
+    def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
+        self._s, self._observer, self._paths = services, observer, paths
+        self._walker = Walker(services.workspace, services.ignore)
+
+    async def search_content(self, caller: Caller, call: Call, params: p.SearchContent) -> r.SearchResult:
+        pattern = Pattern(params.pattern, case_sensitive=params.case_sensitive, word=params.word)
+        start = self._paths.either(params.path)
+        stat = self._s.workspace.stat(start)
+        if stat is None:
+            raise FileNotFound(start, "there is nothing to search")
+        alone = stat.kind != "directory"
+        if alone:
+            self._s.permit(caller, "search", start)
+            swept = Swept(counts=[Counted(start, -1)], searched=1)
+        else:
+            self._s.permit(caller, "list", start)
+            files = await to_thread.run_sync(lambda: self._files(caller, start, params.globs))
+            swept = await to_thread.run_sync(lambda: self._sweep(files[0], pattern, params.invert))
+            swept.left_out = files[1]
+        return await self._page(caller, call, params, pattern, start, swept, alone=alone)
+
+    def _files(self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]) -> tuple[list[WorkspacePath], int]:
+        """The files to search, in path order, and how many policy keeps out."""
+        wanted = Globs(globs) if globs else None
+        files: list[WorkspacePath] = []
+        left_out = 0
+        for item in self._walker.walk(start):
+            if item.stat.kind != "file" or not item.valid:
+                continue
+            below = item.path if start == "." else WorkspacePath(item.path[len(start) + 1 :])
+            if wanted is not None and not wanted.match(below):
+                continue
+            if isinstance(self._s.verdict(caller, "search", item.path), Allow):
+                files.append(item.path)
+            else:
+                left_out += 1
+        return sorted(files), left_out
+
+    def _sweep(self, files: Iterable[WorkspacePath], pattern: Pattern, invert: bool) -> Swept:
+        """Count the matching lines of each file; files that go away meanwhile are counted as unsearched."""
+        swept = Swept()
+        for path in files:
+            try:
+                read = self._s.workspace.read(path, most=MAX_FILE_BYTES)
+            except PathError:
+                swept.unsearched += 1
+                continue
+            swept.searched += 1
+            entry = self._s.state.registry.get(path)
+            known = self._s.state.encodings.of(entry.digest if entry is not None else None)
+            if not invert and known is NOTHING and not pattern.maybe(read.data):
+                continue
+            document = decode(read.data, like=known.written or known.like)
+            if document is None:
+                continue
+            total = search(document.lines, pattern, context_lines=0, invert=invert, max_hits=0).total
+            if total:
+                swept.counts.append(Counted(path, total))
+        return swept
+
+    async def _page(
+        self,
+        caller: Caller,
+        call: Call,
+        params: p.SearchContent,
+        pattern: Pattern,
+        start: WorkspacePath,
+        swept: Swept,
+        *,
+        alone: bool,
+    ) -> r.SearchResult:
+        skip_line, skip_path = _read_cursor(params.cursor)
+        hits: list[r.Hit] = []
+        seen: list[SeenLines] = []
+        versions: dict[str, str] = {}
+        told: list[str] = []
+        total = sum(counted.total for counted in swept.counts if counted.total > 0)
+        more: str | None = None
+        for counted in swept.counts:
+            path = counted.path
+            if params.count_only and not alone:
+                break
+            if skip_path is not None and path < skip_path:
+                continue
+            found = await self._matches(path, pattern, params, refuse=alone)
+            if found is None:
+                continue
+            version, lines, matches, notes = found
+            if alone:
+                total = len(matches)
+                if params.count_only:
+                    break
+            left = [m for m in matches if path != skip_path or m.line > skip_line]
+            room = params.max_results - len(hits)
+            shown = left[:room]
+            if shown:
+                hits += [_hit(path, match) for match in shown]
+                versions[path] = show(version)
+                told += notes
+                if version != UNNOTED:
+                    seen.append(_seen(path, version, shown, params.context_lines, lines))
+            if len(left) > room:
+                more = f"{shown[-1].line}:{path}" if shown else params.cursor or _last_cursor(hits)
+                break
+            if len(hits) == params.max_results and path != swept.counts[-1].path:
+                more = f"{hits[-1].line}:{hits[-1].path}"
+                break
+        text_cost = sum(tokens.estimate(hit.text) for hit in hits)
+        event = ContentSearched(
+            pattern=params.pattern,
+            path=start,
+            globs=params.globs,
+            seen=tuple(seen),
+            total=total,
+            files_searched=swept.searched,
+            left_out=swept.left_out,
+            tokens=text_cost,
+        )
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        return r.SearchResult(
+            hits=tuple(hits),
+            total=total,
+            files_searched=swept.searched,
+            files_left_out=swept.left_out,
+            truncated=more is not None,
+            partial=swept.unsearched > 0,
+            cursor=more,
+            versions=versions,
+            warnings=tuple(told),
+        )
+
+    async def _matches(
+        self, path: WorkspacePath, pattern: Pattern, params: p.SearchContent, *, refuse: bool
+    ) -> tuple[Seq, int, list[Match], tuple[str, ...]] | None:
+        """All matching lines of one file as it is now; None if it went away or is no text."""
+        async with self._s.locks.shared(path):
+            try:
+                present = await self._observer.show(path, content=True)
+            except PathError:
+                if refuse:
+                    raise
+                return None
+            try:
+                entry, digest, data = required(present)
+            except PathError:
+                if refuse:
+                    raise
+                return None
+            document = self._s.contents.document(digest, data)
+            if document is None:
+                if refuse:
+                    raise BinaryFile(path, "it is not text")
+                return None
+            look = partial(
+                search,
+                document.lines,
+                pattern,
+                context_lines=params.context_lines,
+                invert=params.invert,
+                max_hits=document.line_count,
+            )
+            found = await to_thread.run_sync(look) if len(data) > OFF_LOOP_BYTES else look()
+            return entry.version, document.line_count, list(found.hits), warnings(present)
+
+
+def _hit(path: WorkspacePath, match: Match) -> r.Hit:
+    text, spans = match.text, match.submatches
+    if len(text) > MAX_LINE:
+        first = max(0, spans[0][0] - MAX_LINE // 4) if spans else 0
+        text = text[first : first + MAX_LINE]
+        spans = tuple((a - first, b - first) for a, b in spans if b - first <= len(text))
+    return r.Hit(
+        path=path,
+        line=match.line,
+        text=text,
+        submatches=tuple(r.Submatch(start=a, end=b) for a, b in spans),
+        before=tuple(line[:MAX_LINE] for line in match.before),
+        after=tuple(line[:MAX_LINE] for line in match.after),
+    )
+
+
+def _seen(path: WorkspacePath, version: Seq, shown: list[Match], context: int, total: int) -> SeenLines:
+    cut = any(len(line) > MAX_LINE for match in shown for line in (match.text, *match.before, *match.after))
+    ranges = merged(tuple(LineRange(max(1, match.line - context), min(total, match.line + context)) for match in shown))
+    return SeenLines(path=path, version=version, ranges=ranges, total_lines=total, cut=cut)
+
+
+def _last_cursor(hits: list[r.Hit]) -> str | None:
+    return f"{hits[-1].line}:{hits[-1].path}" if hits else None
+
+
+def _read_cursor(cursor: str | None) -> tuple[int, str | None]:
+    if cursor is None:
+        return 0, None
+    line, _, path = cursor.partition(":")
+    if not line.isdecimal() or len(line) > 9 or not path:
+        raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
+    return int(line), path

@@ -1,0 +1,296 @@
+"""get_diff without a path: one patch over all files that differ between two states of the tree."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import msgspec
+from anyio import to_thread
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.core.errors import DiskFull, ParameterInvalid, PathError, VersionNotKept, WritesStopped
+from orchestrator.core.events.base import Event
+from orchestrator.core.events.files import DiffShown, SeenLines
+from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.policy.rules import Deny
+from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.text import tokens
+from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
+from orchestrator.core.treediff import Difference, Tree, differences, gone_and_come
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.outside.observing import Observer
+from orchestrator.engine.positions import position, settled, tree
+from orchestrator.engine.reads.ancestry import Ancestry
+from orchestrator.engine.services import OFF_LOOP_BYTES, Services
+from orchestrator.ports.journal import EventFilter
+
+PAGE_TOKENS = 20_000
+PAGE_FILES = 1000
+"""Files on one page, those that are only named too."""
+
+MOST_FOLLOWED = 500
+"""Files gone whose moves are looked up; of more, only equal contents are found again."""
+
+MOST_MOVES = 50
+DEFAULT_MODE = 0o644
+"""For versions whose mode the journal did not learn."""
+
+_CURSOR = re.compile(r"@(\d{1,18})\.\.@(\d{1,18}):(.*)\Z", re.DOTALL)
+_PLAIN = re.compile(r"[\w./-]+\Z", re.ASCII)
+_ROOT = WorkspacePath(".")
+
+
+class Span(msgspec.Struct, frozen=True):
+    """Between which positions, and after which path a page begins."""
+
+    left: Seq
+    right: Seq
+    after: str = ""
+
+    def cursor(self, after: str) -> str:
+        return f"{show(self.left)}..{show(self.right)}:{after}"
+
+
+class TreeDiffs:
+    """Compares trees as the journal knows them; only `working` looks at the disk first."""
+
+    def __init__(self, services: Services, observer: Observer) -> None:
+        self._s, self._observer = services, observer
+        self._ancestry = Ancestry(services)
+
+    async def diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
+        """One page. `current` and `working` are positions from the first page on."""
+        told: tuple[str, ...] = ()
+        if params.cursor is None and "working" in (params.from_, params.to):
+            told = await self._survey()
+        span = await self._span(caller, params)
+        await settled(self._s, max(span.left, span.right))
+        left, right = await tree(self._s, span.left), await tree(self._s, span.right)
+        moves = await self._moves(left, right, span)
+        found = self._parted(caller, differences(left, right, moves=moves))
+        listed = [item for item in found if not self._unlisted(caller, item)]
+        page = Page(span, params.max_tokens or PAGE_TOKENS, params.context_lines)
+        for item in listed:
+            if item.path <= span.after:
+                continue
+            if not page.takes(item, await self._patch(caller, item, params.context_lines)):
+                break
+        await self._s.note(caller.origin(call), *((f"session:{caller.session}", event) for event in page.events()))
+        return page.answer(total=len(found), unlisted=len(found) - len(listed), warnings=told)
+
+    async def _span(self, caller: Caller, params: p.GetDiff) -> Span:
+        if params.cursor is not None:
+            match = _CURSOR.match(params.cursor)
+            if match is None:
+                raise ParameterInvalid("cursor", "it is not the cursor of an earlier answer")
+            left, right = (position(self._s, int(number), parameter="cursor") for number in match.groups()[:2])
+            return Span(left, right, match[3])
+        if params.from_ == "@previous":
+            left = await self._came_in(caller)
+        else:
+            left = self._position(params.from_, "from")
+        return Span(left, self._position(params.to, "to"))
+
+    def _position(self, raw: p.Version, parameter: str) -> Seq:
+        return self._s.journal.head if raw in ("current", "working") else position(self._s, raw, parameter=parameter)
+
+    async def _came_in(self, caller: Caller) -> Seq:
+        """Where the caller's session began."""
+        async for recorded in self._s.journal.events(EventFilter(session=caller.session), batch=1):
+            return recorded.seq
+        return self._s.journal.head
+
+    async def _survey(self) -> tuple[str, ...]:
+        """Look at every file that is not as the journal has it; what differs becomes an outside event.
+
+        Notices: while the journal can take nothing, its last versions are compared.
+        """
+        scanned = await to_thread.run_sync(self._s.workspace.scan)
+        registry = self._s.state.registry
+        met = {item.path for item in scanned.files}
+        wanted = [entry.path for entry in registry.files() if entry.path not in met]
+        for item in scanned.files:
+            entry = registry.get(item.path)
+            if entry is None or (entry.signature, entry.mode) != (item.signature, item.mode):
+                wanted.append(item.path)
+        for path in wanted:
+            async with self._s.locks.alone((path,)):
+                try:
+                    await self._observer.look(path, content=True)
+                except PathError:
+                    continue  # too large, or unreadable now: its last known version stands
+                except (DiskFull, WritesStopped) as error:
+                    return (
+                        (
+                            f"the journal can't note what other programs changed ({error.code}): its last versions are "
+                            "compared. get_diff of one path shows what stands there now."
+                        ),
+                    )
+        return ()
+
+    async def _moves(self, left: Tree, right: Tree, span: Span) -> list[tuple[WorkspacePath, WorkspacePath]]:
+        """Files that went from one path to another in between, also where they were changed on the way."""
+        forward = span.left <= span.right
+        gone, come = gone_and_come(left, right) if forward else gone_and_come(right, left)
+        if not come or len(gone) > MOST_FOLLOWED:
+            return []
+        first, last = sorted((span.left, span.right))
+        pairs = [(path, await self._followed(path, set(come), first, last)) for path in gone]
+        return [(old, new) if forward else (new, old) for old, new in pairs if new is not None]
+
+    async def _followed(
+        self, path: WorkspacePath, ends: set[WorkspacePath], first: Seq, last: Seq
+    ) -> WorkspacePath | None:
+        here, since = path, first
+        for _ in range(MOST_MOVES):
+            moved = [row for row in await self._s.journal.moved_away((here,)) if since < row.effective <= last]
+            if not moved:
+                return here if here in ends else None
+            here, since = moved[-1].path, moved[-1].effective
+        return None
+
+    # --- policy -------------------------------------------------------------------------
+
+    def _parted(self, caller: Caller, found: list[Difference]) -> list[Difference]:
+        """Renames of which the caller may read one side only, as a file gone and one come."""
+        parted: list[Difference] = []
+        for item in found:
+            renamed = item.old is not None and item.new is not None and item.old.path != item.new.path
+            if not renamed or all(self._s.readable(caller, row.path) for row in (item.old, item.new) if row):
+                parted.append(item)
+            else:
+                parted += [Difference(item.old, None), Difference(None, item.new)]
+        return sorted(parted, key=lambda item: item.path)
+
+    def _unlisted(self, caller: Caller, item: Difference) -> bool:
+        return isinstance(self._s.verdict(caller, "list", item.path), Deny)
+
+    async def _patch(self, caller: Caller, item: Difference, context: int) -> FilePatch | r.FileDiff:
+        """How a file changed; or only that it did, and why no more is said."""
+        if not self._s.readable(caller, item.path):
+            return _named(item, "policy")
+        for row in (item.old, item.new):
+            if row is not None and not await self._ancestry.readable(caller, row):
+                return _named(item, "policy")
+        try:
+            old, new = await self._state(item.old), await self._state(item.new)
+        except VersionNotKept:
+            return _named(item, "not_kept")
+        if sum(len(state.data) for state in (old, new) if state is not None) <= OFF_LOOP_BYTES:
+            return file_patch(old, new, context=context)
+        return await to_thread.run_sync(partial(file_patch, old, new, context=context))
+
+    async def _state(self, row: VersionRow | None) -> FileState | None:
+        if row is None:
+            return None
+        if row.digest is None:
+            raise VersionNotKept(f"the content of {row.path} at {show(row.seq)} was never hashed")
+        data = await self._s.contents.need(row.digest, f"{row.path} at {show(row.seq)}")
+        known = self._s.state.encodings.of(row.digest)
+        mode = DEFAULT_MODE if row.mode is None else row.mode
+        return FileState(row.path, data, mode, known.written, known.like)
+
+
+class Page:
+    """Files of one answer, as long as the budget lasts; the first one is always on it."""
+
+    def __init__(self, span: Span, budget: int, context: int) -> None:
+        self._span, self._budget, self._context = span, budget, context
+        self._spent = 0
+        self._texts: list[str] = []
+        self._files: list[r.FileDiff] = []
+        self._seen: list[DiffShown] = []
+        self._full_after: str | None = None
+
+    def takes(self, item: Difference, patch: FilePatch | r.FileDiff) -> bool:
+        """Whether the file still goes on this page; if not, the page is full."""
+        cost = tokens.estimate(patch.text) if isinstance(patch, FilePatch) else 0
+        too_large = cost > self._budget
+        if self._files and ((self._spent + cost > self._budget and not too_large) or len(self._files) >= PAGE_FILES):
+            self._full_after = self._files[-1].path
+            return False
+        if isinstance(patch, r.FileDiff):
+            self._files.append(patch)
+            return True
+        self._files.append(self._file(item, patch, too_large=too_large))
+        if not too_large:
+            self._spent += cost
+            self._texts.append(patch.text)
+            self._note(item, patch)
+        return True
+
+    def _file(self, item: Difference, patch: FilePatch, *, too_large: bool) -> r.FileDiff:
+        counted = None if patch.binary else patch
+        follow = None
+        if too_large:
+            quoted = f'"{item.path}"' if _PLAIN.match(item.path) else repr(str(item.path))
+            follow = f'get_diff(path={quoted}, from="{show(self._span.left)}", to="{show(self._span.right)}")'
+        return msgspec.structs.replace(
+            _named(item, "too_large" if too_large else None),
+            added=counted.added if counted else None,
+            removed=counted.removed if counted else None,
+            binary=patch.binary,
+            next=follow,
+        )
+
+    def _note(self, item: Difference, patch: FilePatch) -> None:
+        """What the session has seen of the newer version by this."""
+        if item.new is None or not patch.shown:
+            return
+        seen = SeenLines(path=item.new.path, version=item.new.seq, ranges=patch.shown, total_lines=patch.total_lines)
+        self._seen.append(
+            DiffShown(
+                path=item.new.path,
+                from_version=item.old.seq if item.old else Seq(0),
+                to_version=item.new.seq,
+                seen=seen,
+            )
+        )
+
+    def events(self) -> list[Event]:
+        """That a diff of the tree was shown, and which lines of which file."""
+        return [DiffShown(path=_ROOT, from_version=self._span.left, to_version=self._span.right), *self._seen]
+
+    def answer(self, *, total: int, unlisted: int, warnings: tuple[str, ...]) -> r.Diff:
+        """The page."""
+        shown = [file for file in self._files if file.left_out is None]
+        return r.Diff(
+            path=_ROOT,
+            from_version=show(self._span.left),
+            to_version=show(self._span.right),
+            diff="".join(self._texts),
+            added=sum(file.added or 0 for file in shown),
+            removed=sum(file.removed or 0 for file in shown),
+            files=tuple(self._files),
+            total_files=total,
+            unlisted=unlisted,
+            cursor=None if self._full_after is None else self._span.cursor(self._full_after),
+            warnings=warnings,
+        )
+
+
+def _named(item: Difference, left_out: r.LeftOut | None) -> r.FileDiff:
+    """A file without its lines."""
+    old, new = item.old, item.new
+    status: r.FileStatus = "modified"
+    if old is None or new is None:
+        status = "added" if old is None else "deleted"
+    elif old.path != new.path:
+        status = "renamed"
+    elif old.seq == new.seq or (old.digest is not None and old.digest == new.digest):
+        status = "mode"
+    moved = old is not None and new is not None and old.mode != new.mode
+    return r.FileDiff(
+        path=item.path,
+        status=status,
+        moved_from=old.path if status == "renamed" and old is not None else None,
+        mode_before=_octal(old) if moved else None,
+        mode_after=_octal(new) if moved else None,
+        left_out=left_out,
+    )
+
+
+def _octal(row: VersionRow | None) -> str | None:
+    return None if row is None or row.mode is None else f"{row.mode:04o}"

@@ -1,0 +1,1 @@
+"""The journal itself: queried, followed, sealed, kept, checked, restored."""
