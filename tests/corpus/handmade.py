@@ -254,6 +254,7 @@ def _begin_patch() -> Iterator[Case]:
     )
     yield refused("begin: a signless line in an added file", {}, f"{BEGIN}*** Add File: n.txt\n+a\nb\n{END}", INVALID)
     yield refused("begin: nothing inside", A, f"{BEGIN}{END}", INVALID)
+    yield refused("begin: a deletion with other lines", A, f"{BEGIN}*** Delete File: a.txt\n-one\n-zzz\n{END}", INVALID)
     yield refused("begin: a file without hunks", A, f"{BEGIN}*** Update File: a.txt\n{END}", INVALID)
     yield refused("begin: a hunk without lines", A, f"{BEGIN}*** Update File: a.txt\n@@ one\n{END}", INVALID)
     yield refused("begin: no path", A, f"{BEGIN}*** Update File:\n{hunk}{END}", INVALID)
@@ -417,7 +418,7 @@ def _misquoted() -> Iterator[Case]:
     yield lands(
         "misquoted: begin patch below its heading",
         SHOP,
-        f"{BEGIN}*** Update File: a.txt\n@@ def order(self, item, count):\n      {price}-{take}+{taken}{END}",
+        f"{BEGIN}*** Update File: a.txt\n@@ def order(self, item, count):\n         {price}-{take}+{taken}{END}",
         SHOP.replace(take, taken),
     )
     yield refused(

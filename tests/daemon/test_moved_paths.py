@@ -155,3 +155,15 @@ async def test_lines_that_are_only_added_need_a_line_of_context(daemon: RunningD
         assert refused.value.code == "search_ambiguous"
         assert "a line of context" in refused.value.hint
         assert "heading" not in refused.value.hint
+
+
+async def test_more_is_not_appended_to_what_was_deleted(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "a.txt").write_text("one\ntwo\n")
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        await bob.read_file("a.txt")
+        await alice.delete_file("a.txt")
+        with pytest.raises(RemoteError) as refused:
+            await bob.write_file("a.txt", "three\n", mode="append")
+        assert refused.value.code == "not_found"
+        assert not (daemon.workspace / "a.txt").exists()
+        assert (await bob.write_file("b.txt", "new\n", mode="append")).status == "applied"

@@ -125,6 +125,64 @@ async def test_what_one_changed_oneself_is_not_flagged(daemon: RunningDaemon) ->
         assert (answer.rung, answer.same_symbol) == ("shifted", ())
 
 
+ALPHA = "def alpha():\n    one = 1\n    two = 2\n    return one + two\n"
+REST = "\n\ndef zeta():\n    return 0\n"
+LATER = "\n\ndef alpha():\n    return 3\n"
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        pytest.param("def alpha():\n    return 3\n\n\n" + ALPHA.replace("alpha", "zeta"), id="another"),
+        pytest.param(ALPHA.replace("alpha", "old_alpha") + LATER + REST, id="kept under a name"),
+        pytest.param(f'TEXT = """\n{ALPHA}"""\n{LATER}{REST}', id="kept in a string"),
+        pytest.param(REST, id="gone"),
+    ],
+)
+async def test_a_symbol_that_stands_elsewhere_now_is_not_another(daemon: RunningDaemon, now: str) -> None:
+    file = daemon.workspace / "s.py"
+    file.write_text(ALPHA + REST)
+    changed = ALPHA.replace("two = 2", "two = 3")
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        seen = await bob.read_file("s.py")
+        await alice.read_file("s.py")
+        await alice.write_file("s.py", now, mode="truncate")
+        answer = await bob.edit_file("s.py", [Replacement(symbol="alpha", content=changed)], base=seen.version_id)
+    assert answer.status == "conflict", answer
+    assert file.read_text() == now
+
+
+async def test_a_symbol_that_others_moved_is_still_changed(daemon: RunningDaemon) -> None:
+    file = daemon.workspace / "s.py"
+    file.write_text(ALPHA + REST)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        seen = await bob.read_file("s.py")
+        await alice.read_file("s.py")
+        await alice.write_file("s.py", REST.lstrip() + "\n\n" + ALPHA, mode="truncate")
+        content = ALPHA.replace("two = 2", "two = 3")
+        answer = await bob.edit_file("s.py", [Replacement(symbol="alpha", content=content)], base=seen.version_id)
+    assert answer.status == "applied", answer
+    assert file.read_text() == REST.lstrip() + "\n\n" + content
+
+
+SECTIONS = {
+    "a.toml": ("[a]\nx = 1\n", "\n# about b\n[b]\ny = 2\n"),
+    "a.yaml": ("a:\n  x: 1\n", "\n# about b\nb:\n  y: 2\n"),
+    "a.md": ("# a\n\nx: 1\n", "\n<!-- about b -->\n# b\n\ny\n"),
+}
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+async def test_what_stands_above_the_next_section_is_the_nexts(daemon: RunningDaemon, name: str) -> None:
+    section, rest = SECTIONS[name]
+    (daemon.workspace / name).write_text(section + rest)
+    content = section.replace("1", "9")
+    async with daemon.client("alice") as alice:
+        answer = await alice.edit_file(name, [Replacement(symbol="a", content=content)])
+    assert answer.status == "applied", answer
+    assert (daemon.workspace / name).read_text() == content + rest
+
+
 async def test_undoing_is_held_to_parse_too(daemon: RunningDaemon) -> None:
     """Taking one's own quotes back would leave what others put between them, which is no code."""
     file = daemon.workspace / "numbers.py"

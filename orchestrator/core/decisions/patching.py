@@ -227,6 +227,9 @@ def _onto_current(place: Place, facts: Facts) -> Outcome:
         outcome = rebase(old, splice(old, found.edits), facts, anchors=anchors)
         if not isinstance(outcome, Apply):
             return outcome
+        if astray := structure.misplaced(outcome, facts, found):
+            current = text_of(facts.held, facts.path) if facts.held is not None else EMPTY
+            return structure.moved_apart(facts, astray, old=old, new=splice(old, found.edits), current=current)
         rung = max(outcome.rung, "fuzzy" if found.alike else "current", key=RUNGS.index)
         return msgspec.structs.replace(outcome, rung=rung, score=min(outcome.score, found.score))
     new = splice(old, found.edits)
@@ -235,6 +238,8 @@ def _onto_current(place: Place, facts: Facts) -> Outcome:
     applied = _edited(facts, again.held, again.document, again.edits, "anchored", seen_whole=False)
     if found.alike:
         applied = msgspec.structs.replace(applied, rung="fuzzy", score=found.score)
+    if astray := structure.misplaced(applied, facts, found):
+        return structure.moved_apart(facts, astray, old=old, new=new, current=again.document)
     return structure.checked(applied, facts, old=old, new=new, current=again.document)
 
 

@@ -15,7 +15,7 @@ from orchestrator.core.ids import show
 from orchestrator.core.text.diff import Hunk, diff
 from orchestrator.core.text.encoding import Document, NotEncodable, encode
 from orchestrator.core.text.locate import Found, LineReplacement, Passage, Replacement, locate_changes
-from orchestrator.core.text.locate_symbol import SymbolChange, locate_symbol
+from orchestrator.core.text.locate_symbol import SymbolChange, find_symbols, locate_symbol
 from orchestrator.core.text.outline.comparing import new_errors, touched
 from orchestrator.core.text.outline.languages import language_of
 
@@ -51,11 +51,45 @@ def locate_all(document: Document, changes: Sequence[Change], facts: Facts, *, l
         if isinstance(change, SymbolChange)
         for edit in locate_symbol(document, outline, change, index=index)
     ]
-    found = msgspec.structs.replace(found, passages=(*found.passages, *symbols))
+    named = tuple(change.symbol for change in changes if isinstance(change, SymbolChange))
+    found = msgspec.structs.replace(found, passages=(*found.passages, *symbols), symbols=named, named_only=not passages)
     for one, other in pairwise(found.edits):
         if other.start < one.start + one.length:
             raise ChangesOverlap(f"two changes both replace line {other.start + 1}.", details={"line": other.start + 1})
     return found
+
+
+def misplaced(fitted: Apply, facts: Facts, found: Found) -> str:
+    """Why a change that names its symbols may not go where it was carried to, as they stand elsewhere; "" if it may."""
+    outline = facts.outlines.get(facts.held.digest) if facts.held else None
+    if not found.symbols or outline is None:
+        return ""
+    hunks = fitted.parts[0].hunks
+    spans: list[tuple[int, int]] = []
+    for name in found.symbols:
+        known = find_symbols(outline, name)
+        if len(known) != 1:
+            return f"where {name} stands {len(known)} times by now"
+        symbol = known[0][1]
+        spans.append((symbol.line - 1, symbol.end_line))
+        if not any(symbol.line - 1 <= hunk.old_start <= symbol.end_line for hunk in hunks):
+            return f"and what was {name} stands elsewhere by now"
+    inside = (any(a <= hunk.old_start <= hunk.old_start + hunk.old_len <= b for a, b in spans) for hunk in hunks)
+    if found.named_only and not all(inside):
+        return f"and what was {', '.join(found.symbols[:MOST_NAMED])} stands elsewhere by now"
+    return ""
+
+
+def moved_apart(facts: Facts, why: str, *, old: Document, new: Document, current: Document) -> Clash:
+    """The conflict in place of a change that can't go where its symbol stands."""
+    return Clash(
+        path=facts.path,
+        base=facts.base.digest if facts.base else None,
+        base_version=facts.base.version if facts.base else None,
+        proposed=encode(new),
+        regions=_regions(diff(old.lines, new.lines), diff(old.lines, current.lines)),
+        why=why,
+    )
 
 
 def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, current: Document) -> Outcome:

@@ -30,7 +30,10 @@ DECISIVE: Final = frozenset(
 """Words that turn a sentence round, or say which of two is meant."""
 
 ACTIONS: Final = frozenset(
-    "allow deny enable disable start stop open close read write add remove accept reject grant revoke".split()
+    "allow deny enable disable start stop open close read write add remove accept reject grant revoke "
+    "include exclude import export increase decrease ascend descend internal external legal illegal public private "
+    "local remote inner outer upper lower minimum maximum min max begin end push pull client server input output "
+    "early late load save lock unlock show hide send receive create delete encrypt decrypt encode decode".split()
 )
 """Words that have a contrary, with whatever ending."""
 

@@ -62,6 +62,8 @@ class Found(msgspec.Struct, frozen=True):
     passages: tuple[Passage, ...]
     score: float = 1.0
     alike: bool = False
+    symbols: tuple[str, ...] = ()  # by whose names some of them were meant
+    named_only: bool = False  # all of them
 
     @property
     def edits(self) -> list[Edit]:

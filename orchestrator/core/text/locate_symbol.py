@@ -17,6 +17,7 @@ NEIGHBOURS = 100
 """Lines around a symbol from which its file's style of indentation is read."""
 UNINDENTED = frozenset({"markdown", "text"})
 """Languages in which the blanks of one block say nothing of another's."""
+COMMENTS = {"toml": "#", "yaml": "#", "markdown": "<!--"}
 _LEAST = 50.0
 
 
@@ -71,8 +72,9 @@ def locate_symbol(document: Document, outline: Outline | None, change: SymbolCha
             "symbol", f"{dotted} shares line {symbol.line} with other code", hint="Send {search, replace} instead."
         )
     new = _bare(split(plain(change.content))[0])
+    stop = _own_end(document, symbol, outline.language)
     if new:
-        old = document.lines[symbol.line - 1 : symbol.end_line]
+        old = document.lines[symbol.line - 1 : stop]
         near = document.lines[max(0, symbol.line - 1 - NEIGHBOURS) : symbol.end_line + NEIGHBOURS]
         new = fitted(new, old, near, restyle=outline.language not in UNINDENTED)
         if (name := defined_beside(new, document.lines, symbol, outline.symbols)) is not None:
@@ -82,9 +84,23 @@ def locate_symbol(document: Document, outline: Outline | None, change: SymbolCha
             )
     if symbol.tail and new and not new[-1].rstrip().endswith(symbol.tail):
         new[-1] = new[-1].rstrip() + symbol.tail
-    stop = symbol.end_line
     final = document.final_newline if stop == document.line_count else True
     return edits_between(document, new, final, start=symbol.line - 1, stop=stop)
+
+
+def _own_end(document: Document, symbol: Symbol, language: str) -> int:
+    """The last line of its own, 1-based: in `COMMENTS` a section reaches to the next, with what belongs to that."""
+    stop, mark = symbol.end_line, COMMENTS.get(language)
+    if mark is None or stop >= document.line_count:
+        return stop
+    first = document.lines[symbol.line - 1]
+    depth = len(first) - len(first.lstrip())
+    while stop > symbol.line:
+        last = document.lines[stop - 1]
+        if last.strip() and not (last.lstrip().startswith(mark) and len(last) - len(last.lstrip()) <= depth):
+            break
+        stop -= 1
+    return stop
 
 
 def _bare(lines: list[str]) -> list[str]:

@@ -14,7 +14,7 @@ from orchestrator.core.text.encoding import Edit
 from orchestrator.core.text.fuzzy import MOST_BLANK, Candidates, Text, but_for_blanks, likely, text_of
 from orchestrator.core.text.nearest import differences, far, near_of, nearest
 from orchestrator.core.text.pairing import COMPARED_CHARS, Pairing, squeezed
-from orchestrator.core.text.sameness import same, stands_there
+from orchestrator.core.text.sameness import same, same_shape, stands_there
 
 BLANKS = 0.1
 """What blanks count for in the score of a place that differs in nothing else."""
@@ -106,6 +106,7 @@ def find_alike(
     blank = [at for at in but_for_blanks(text, short) if at >= first]
     if len(blank) < MOST_BLANK:
         blank = [at for at in blank if all(map(same, passage, lines[at : at + len(passage)]))]
+        blank = [at for at in blank if same_shape(passage, lines, tuple((i, at + i) for i in range(len(passage))))]
     if len(blank) > 1:
         raise ambiguous(blank, f"{name}, blanks left aside,", len(short))
     if blank:

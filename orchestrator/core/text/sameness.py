@@ -2,15 +2,17 @@
 
 Likeness alone can't tell: `read_timeout` and `write_timeout`, `>=` and `<`, `bob` and `rob` are nearly the same
 characters, and a typo in a name looks as another name does. So a line is compared token by token, and what code
-says must be equal: names, keys, operators, numbers, the contents of strings. Free are blanks, the kind of quotes,
-a comma, semicolon or full stop at the end, and words that only explain: in a comment, or in a line of prose. Of these
-numbers, names, negations and their like must be equal too, and most other words. In doubt a line is code.
+says must be equal: names, keys, operators, numbers, the contents of strings, and the words of prose, which may be a
+string's. Free are blanks, the kind of quotes, a comma, semicolon or full stop at the end, and words of a comment, where
+code beside it tells the place. Of these numbers, names, negations and their like must be equal too, and most other
+words. In doubt a line is code. And lines step in and out as they are quoted: a block's end is part of what code says.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -19,7 +21,7 @@ from orchestrator.core.text.explaining import alike, is_sentence, words_of
 _CURLED = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2018": "'", "\u2019": "'", "\u201a": "'"})
 _TOKEN = re.compile(r"\s+|\w+|.", re.DOTALL)
 _PREFIX = re.compile(r"(?:^|\W)(?:[rbfuRBFU]{1,2})$")
-_COMMENT = re.compile(r"\s*(?P<mark>#|//[/!]?|--|/\*\*?|\*|<!--|[rRuU]?\"\"\"|[rRuU]?''')(?P<text>.*)", re.DOTALL)
+_COMMENT = re.compile(r"\s*(?P<mark>#|//[/!]?|--|/\*\*?|\*|<!--)(?P<text>.*)", re.DOTALL)
 _CLOSED = re.compile(r"\s*(?:\*/|-->|\"\"\"|''')\s*$")
 _DIRECTIVE = re.compile(
     r"\s*(?:[@:!]|(?:include|define|undef|if|ifdef|ifndef|elif|else|endif|pragma|error|line)\b(?!.*\b(?:the|a|an|is|are)\b))"
@@ -51,8 +53,6 @@ def said(line: str) -> Said:
     comment = _comment_of(text)
     if comment is not None and not _strict(comment):
         return Said(words=words_of(comment))
-    if comment is None and is_sentence(text):
-        return Said(words=words_of(text))
     return _read(text)
 
 
@@ -60,7 +60,7 @@ def explains(line: str) -> bool:
     """Whether the whole line is a comment."""
     text = line.translate(_CURLED)
     found = _COMMENT.match(text)
-    if found is None or found["mark"].endswith(("'''", '"""')):
+    if found is None:
         return False
     comment = _comment_of(text)
     return comment is not None and (not _strict(comment) or (found["mark"] in ("#", "//") and not _told(comment)))
@@ -77,11 +77,37 @@ def stands_there(passage: Sequence[str], lines: Sequence[str], pairs: Sequence[t
     What pairs says the same; what does not pair tells nothing, or is a comment in whose place the file has none:
     two comments of other words may be all that tells two places from each other.
     """
-    if not all(same(passage[i], lines[j]) for i, j in pairs):
+    if not all(same(passage[i], lines[j]) for i, j in pairs) or not same_shape(passage, lines, pairs):
         return False
+    if any(_explained_otherwise(passage[i], lines[j]) for i, j in pairs) and not any(
+        said(passage[i]).code and not tells_nothing(passage[i]) for i, j in pairs
+    ):
+        return False  # a comment alone tells no place
     partner = dict(pairs)
     missing = [i for i in range(len(passage)) if i not in partner and not tells_nothing(passage[i])]
     return all(explains(passage[i]) and _uncontested(i, passage, lines, pairs) for i in missing)
+
+
+def same_shape(passage: Sequence[str], lines: Sequence[str], pairs: Sequence[tuple[int, int]]) -> bool:
+    """Whether lines step in and out as they are quoted; or are quoted without any indentation at all."""
+    rows = [(passage[i], lines[j]) for i, j in pairs if passage[i].strip() and lines[j].strip()]
+    depths = [(_depth(quoted), _depth(present)) for quoted, present in rows]
+    if not any(quoted for quoted, _ in depths):
+        return True
+    return all(_step(a, b) == _step(c, d) for (a, c), (b, d) in pairwise(depths))
+
+
+def _depth(line: str) -> int:
+    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
+
+
+def _step(one: int, next_one: int) -> int:
+    return (next_one > one) - (next_one < one)
+
+
+def _explained_otherwise(quoted: str, present: str) -> bool:
+    """Whether two lines that say the same say it in other words."""
+    return said(quoted).words != said(present).words
 
 
 def _uncontested(i: int, passage: Sequence[str], lines: Sequence[str], pairs: Sequence[tuple[int, int]]) -> bool:
@@ -106,8 +132,8 @@ def _comment_of(text: str) -> str | None:
     found = _COMMENT.match(text)
     if found is None:
         return None
-    mark, rest = found["mark"], found["text"]
-    if mark[-1] not in "\"'" and rest and not rest[0].isspace():
+    rest = found["text"]
+    if rest and not rest[0].isspace():
         return None  # `#include`, `#id`, `//go:build`, `*pointer`, `--flag`
     return _CLOSED.sub("", rest)
 

@@ -10,7 +10,7 @@ from orchestrator.api import results as r
 from orchestrator.core.decisions.commands import Command, Delete, Edit, Move, Patch, Wish, Write
 from orchestrator.core.decisions.decision import Apply, Part
 from orchestrator.core.decisions.several import DeleteTree, FilePart, MoveTree, PatchSeveral
-from orchestrator.core.errors import FileExists, ParameterInvalid
+from orchestrator.core.errors import FileExists, FileNotFound, ParameterInvalid
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.text.forms.parsed import ParsedPatch
@@ -149,6 +149,8 @@ class Writer:
             return
         note = f' Mode "create" makes a new {path}.' if isinstance(params, p.WriteFile) else ""
         await self._departures.refuse(caller, path, note=note)
+        if mode == "append":
+            raise FileNotFound(path, "it was deleted since this session saw it", hint=f"Read what is there.{note}")
 
     async def move_file(self, caller: Caller, call: Call, params: p.MoveFile) -> r.ChangeAnswer:
         source = self._paths.either(params.source)

@@ -38,7 +38,31 @@ COMPARED = (
 GRANT = "GRANT SELECT ON accounts_eu TO reporting_user;\nCOMMIT;\n"
 TIMEOUT = "[client]\nread_timeout = 'slow enough for all'\naddress = 'example.org'\nname = 'first'\n"
 
+DOC = (
+    'class Shop:\n    def order(self, item):\n        """Take an item from the shelf and put it into the basket.\n\n'
+    "        The price is that of the day on which it was ordered, whatever happens later.\n"
+    '        """\n        basket = self.basket.put(item)\n        return basket\n'
+)
+README = (
+    "# Shop\n\nThe shop sells all of the items that are listed in its table.\n"
+    "An order is taken only if there is an item of that name on the shelf.\n\nSee the manual.\n"
+)
+INSIDE = "if ready:\n    second_step(x)\nthird_step(x, all_of_them)\n"
+TABLE = "query = '''\ndelete the old rows from the table of usera when they are done\n'''\nrun(query)\n"
+
 OTHER_THINGS = (
+    differs("a paraphrased docstring", DOC, DOC.replace("put it into the basket", "place it into the basket"),
+            DOC.replace("put it into the basket", "place it into the basket").replace("self.basket.put(item)", "self.put(item)")),
+    differs("a paraphrased line of prose", README, README.replace("sells all of the items", "sells all items"),
+            README.replace("sells all of the items", "sells all items").replace("See the manual.", "Read on.")),
+    differs("a name in a string of several lines", TABLE, "delete the old rows from the table of userb when they are done\n",
+            "delete all the rows from the table of userb when they are done\n"),
+    differs("a contrary in a comment alone", "# it is legal to use this for all of the parts\nx = 1\n",
+            "# it is illegal to use this for all of the parts\n", "# it is illegal to use this for some of the parts\n"),
+    Misquoted("a line outside of the block that it is quoted in", INSIDE, "    second_step(x)\n    third_step(x, all_of_them)\n",
+              "    second_step(x)\n    third_step(x, some_of_them)\n"),
+    Misquoted("a block quoted without its step", "with lock:\n    count()\n    store(all_of_them)\nlog()\n",
+              "    store(all_of_them)\n    log()\n", "    store(some_of_them)\n    log()\n"),
     differs("a case label", "switch (x) {\n  case KIND_A:\n    handle(x);\n    break;\n}\n",
             "  case KIND_B:\n    handle(x);\n    break;\n", "  case KIND_B:\n    handle(x, 1);\n    break;\n"),
     differs("a TOML key", TIMEOUT, "write_timeout = 'slow enough for all'\naddress = 'example.org'\n",
@@ -140,11 +164,6 @@ PRICE = (
     "    found = table.find(item)\n\n    if found is None:\n        raise KeyError('no such item', item)\n"
     "    return found.price * count\n"
 )
-DOC = (
-    'class Shop:\n    def order(self, item):\n        """Take an item from the shelf and put it into the basket.\n\n'
-    "        The price is that of the day on which it was ordered, whatever happens later.\n"
-    '        """\n        basket = self.basket.put(item)\n        return basket\n'
-)
 GO = (
     "package shop\n\n// Price returns the price of one item, as the table of the shop has it.\n"
     "func Price(item string) (int, error) {\n\tfound, ok := table[item]\n\tif !ok {\n"
@@ -157,10 +176,6 @@ JS = (
 )
 SQL = "-- the users of the shop, with all that they have ordered so far\nSELECT name, total\nFROM users\nWHERE total > 0;\n"
 CSS = ".card {\n  color: red;\n  margin: 0 auto;\n  font-family: 'Some Font', serif;\n}\n"
-README = (
-    "# Shop\n\nThe shop sells all of the items that are listed in its table.\n"
-    "An order is taken only if there is an item of that name on the shelf.\n\nSee the manual.\n"
-)
 RUST = (
     "/// The price of one item, as it is written in the table of the shop.\n"
     "pub fn price(&self, item: &str) -> Option<u32> {\n    let found = self.table.get(item)?;\n    Some(found.price)\n}\n"
@@ -209,17 +224,11 @@ LANDS = (
     lands("a comment that is not there",
           PRICE, PRICE.replace("    if found", "    # unknown\n    if found"), ("found.price * count", "0")),
     lands("a comment left out, in front", YAML + YAML.replace("build", "test").replace("# what", "# all that"),
-          "test:\n  image: 'python'\n  steps:\n  - run: make\n", ("image: 'python'", "image: 'rust'"),
+          "test:\n  image: 'python'\n  steps:\n      - run: make\n", ("image: 'python'", "image: 'rust'"),
           ("test:\n  image: 'python'", "test:\n  image: 'rust'")),
     lands("a comma left out at the end", '{\n  "name": "shop",\n  "mode": "fast"\n}\n', '  "name": "shop"\n  "mode": "fast"\n',
           ("fast", "slow")),
     lands("a semicolon left out at the end", JS, without(JS, "  if").replace(";", ""), ("once: true", "once: false")),
-    lands("a paraphrased docstring", DOC, DOC.replace("put it into the basket", "place it into the basket"),
-          ("self.basket.put(item)", "self.put(item)")),
-    lands("a paraphrased line of prose", README, README.replace("sells all of the items", "sells all items"),
-          ("See the manual.", "Read on.")),
-    lands("a word of prose, in the line that is changed", README, "The shop sells all of the items that are shown in its table.\n",
-          ("The shop sells", "Our shop sells")),
     lands("dots for context", SHORT, SHORT.replace("    # look\n", "    ...\n"),
           ("found.price * count", "0")),
     lands("a comment with dots for context", SHORT,

@@ -246,12 +246,14 @@ def test_other_blanks_land_where_the_passage_stands(lines: list[str], draw: st.D
     stop = draw.draw(st.integers(start + 1, min(len(lines), start + 8)))
     short = [squeezed(text) for text in lines]
     assume(sum(short[at : at + stop - start] == short[start:stop] for at in range(len(lines))) == 1)
-    wide = draw.draw(st.sampled_from(["\t", "  ", "", "      "]))
+    wide = draw.draw(st.sampled_from(["\t", "  ", "", "      "]))  # of one step; none at all
+    steps = [len(text) - len(text.lstrip()) for text in lines[start:stop]]
     quoted = [
-        wide + text.strip().replace(", ", draw.draw(st.sampled_from([",", ",  ", ", "]))) for text in lines[start:stop]
+        wide * (step // 4) + text.strip().replace(", ", draw.draw(st.sampled_from([",", ",  ", ", "])))
+        for text, step in zip(lines[start:stop], steps, strict=True)
     ]
     at = draw.draw(st.integers(0, stop - start - 1))
-    new = [*quoted[:at], wide + "brand_new()", *quoted[at + 1 :]]
+    new = [*quoted[:at], wide * (steps[at] // 4) + "brand_new()", *quoted[at + 1 :]]
     after = changed("\n".join(lines) + "\n", edit("\n".join(quoted) + "\n", "\n".join(new) + "\n")).split("\n")[:-1]
     assert after[: start + at] == lines[: start + at]
     assert after[start + at].strip() == "brand_new()"

@@ -36,6 +36,11 @@ def parse_begin_patch(rows: Rows) -> tuple[FilePatch, ...]:
             files.append(_added(rows))
         elif row.startswith(DELETE):
             files.append(FilePatch(_path(rows, DELETE), None, (), drops=True))
+            if rows.at < len(rows) and rows.row[:1] in {"-", "+", " ", "@"} and rows.row.strip():
+                raise rows.refused(
+                    f"{rows.row[:60]!r} follows '{DELETE}', which takes the whole file, whatever it holds",
+                    hint="Leave the lines out, or send a unified diff to /dev/null, which is held to them.",
+                )
         elif row.startswith(UPDATE):
             files.append(_updated(rows))
         elif files and (row[:1] in {"+", "@"} or (row.startswith("*** ") and row.strip() != LAST)):
