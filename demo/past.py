@@ -19,7 +19,10 @@ def outsider(play: Play) -> None:
     file = play.stage.workspace / path
     before = file.read_bytes()
     ending = b"\r\n" if b"\r\n" in before else b"\n"
-    file.write_bytes(before + (b"" if before.endswith(b"\n") else ending) + EDITORS.encode() + ending)
+    saved = play.stage.workspace.parent / "saved"  # the new content whole, then its name, as careful editors do it
+    saved.write_bytes(before + (b"" if before.endswith(b"\n") else ending) + EDITORS.encode() + ending)
+    saved.chmod(file.stat().st_mode & 0o7777)
+    saved.replace(file)
     seen = _seen(play)
     teller.line(f"{seen['seq']:>5}  {seen['kind']}, seen by the watcher, not asked for by anyone")
     ranges = play.stage.person("blame", path).answer["ranges"]

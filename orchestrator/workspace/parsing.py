@@ -143,7 +143,11 @@ class Worker:
             raise WorkerGone("it has no pipe")
         taken = False
         try:
-            await self._process.stdin.send(len(job).to_bytes(_LENGTH_BYTES) + job)
+            # Whole, whoever goes away meanwhile: what is left unsent would break the pipe of a process that is killed.
+            with anyio.move_on_after(_GRACE_S, shield=True) as sending:
+                await self._process.stdin.send(len(job).to_bytes(_LENGTH_BYTES) + job)
+            if sending.cancelled_caught:
+                raise WorkerGone("it takes no job")
             await self._receive(_TAKEN_BYTES)
             taken = True
             return await self._receive(int.from_bytes(await self._receive(_LENGTH_BYTES)))
