@@ -149,6 +149,26 @@ async def test_a_change_that_fits_again_is_applied_as_its_authors_where_policy_w
             assert (await person.blame("a.txt", start=2, end=2)).ranges[0].agent == "bob"
 
 
+async def test_what_clashed_by_no_line_does_not_fit_because_lines_go_together(base: Path) -> None:
+    """Together they do not parse; that the file moves on elsewhere changes nothing of that."""
+    numbers = "x = [\n" + "".join(f"    {n},\n" for n in range(1, 31)) + "]\n"
+    with reviewed(base, '[conflicts]\nwhen_it_fits = "apply"\n', {}) as daemon:
+        (daemon.workspace / "n.py").write_text(numbers)
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            seen = await bob.read_file("n.py")
+            await alice.read_file("n.py")
+            rounds = [Replacement(search=" 1,", replace=" (1,"), Replacement(search=" 7,", replace=" 7),")]
+            assert (await alice.edit_file("n.py", rounds)).status == "applied"
+            squares = [Replacement(search=" 4,", replace=" [4,"), Replacement(search=" 10,", replace=" 10],")]
+            met = await bob.edit_file("n.py", squares, base=seen.version_id)
+            assert met.status == "conflict"
+            await alice.edit_file("n.py", [Replacement(search=" 25,", replace=" 26,")])
+            (moved,) = await follow(person, "conflict_rebased")
+            assert (moved.get("fits", False), len(moved.get("regions", ()))) == (False, 1)
+            assert (await one(person)).conflict == met.conflict
+            assert "[4," not in (daemon.workspace / "n.py").read_text()
+
+
 async def test_a_change_that_fits_again_is_told(base: Path) -> None:
     with reviewed(base, "", {}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:

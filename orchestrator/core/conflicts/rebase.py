@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 from orchestrator.core.events.conflicts import ClashRegion
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.merge import Merged, merge3
+from orchestrator.core.text.merge import Merged, Region, merge3
 from orchestrator.core.text.merging.sliding import placed_twice
 
 Lines = Sequence[str]
@@ -36,12 +36,25 @@ def rebased(base: Lines, current: Lines, proposed: Lines) -> Rebased:
             return Rebased((), merged.lines)
     else:
         regions = merged.regions
-    return Rebased(
-        tuple(
-            ClashRegion(r.base_start, r.base_len, r.current_start, r.current_len, r.proposed_start, r.proposed_len)
-            for r in regions
-        )
+    return Rebased(clash_regions(regions))
+
+
+def clash_regions(regions: Iterable[Region]) -> tuple[ClashRegion, ...]:
+    """The regions of a merge as a conflict keeps them."""
+    return tuple(
+        ClashRegion(r.base_start, r.base_len, r.current_start, r.current_len, r.proposed_start, r.proposed_len)
+        for r in regions
     )
+
+
+def spanned(base: Lines, current: Lines, proposed: Lines) -> ClashRegion:
+    """One region from the first line that either side changed to the last: of a clash that no line shows."""
+    made, met = diff(base, proposed), diff(base, current)
+    start = min((hunk.old_start for hunk in (*made, *met)), default=0)
+    end = max((hunk.old_end for hunk in (*made, *met)), default=0)
+    grown = [sum(hunk.new_len - hunk.old_len for hunk in hunks) for hunks in (met, made)]
+    length = end - start
+    return ClashRegion(start, length, start, length + grown[0], start, length + grown[1])
 
 
 def changed_regions(current: Lines, proposed: Lines) -> tuple[ClashRegion, ...]:

@@ -13,6 +13,7 @@ from functools import partial
 
 import msgspec
 
+from orchestrator.core.conflicts.rebase import clash_regions, spanned
 from orchestrator.core.content import RUNGS, LineHunk, Rung, digest_of
 from orchestrator.core.decisions import structure
 from orchestrator.core.decisions.anchoring import found_again, untouched
@@ -29,7 +30,6 @@ from orchestrator.core.errors import (
     PatchInvalid,
     StaleBase,
 )
-from orchestrator.core.events.conflicts import ClashRegion
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.text.charsets import named
 from orchestrator.core.text.diff import diff
@@ -227,9 +227,8 @@ def _onto_current(place: Place, facts: Facts) -> Outcome:
         outcome = rebase(old, splice(old, found.edits), facts, anchors=anchors)
         if not isinstance(outcome, Apply):
             return outcome
-        if astray := structure.misplaced(outcome, facts, found):
-            current = text_of(facts.held, facts.path) if facts.held is not None else EMPTY
-            return structure.moved_apart(facts, astray, old=old, new=splice(old, found.edits), current=current)
+        if (astray := _astray(facts, outcome, place)) is not None:
+            return astray
         rung = max(outcome.rung, "fuzzy" if found.alike else "current", key=RUNGS.index)
         return msgspec.structs.replace(outcome, rung=rung, score=min(outcome.score, found.score))
     new = splice(old, found.edits)
@@ -238,8 +237,8 @@ def _onto_current(place: Place, facts: Facts) -> Outcome:
     applied = _edited(facts, again.held, again.document, again.edits, "anchored", seen_whole=False)
     if found.alike:
         applied = msgspec.structs.replace(applied, rung="fuzzy", score=found.score)
-    if astray := structure.misplaced(applied, facts, found):
-        return structure.moved_apart(facts, astray, old=old, new=new, current=again.document)
+    if (astray := _astray(facts, applied, place)) is not None:
+        return astray
     return structure.checked(applied, facts, old=old, new=new, current=again.document)
 
 
@@ -303,16 +302,24 @@ def _placed_twice(facts: Facts, old: Document, current: Document, new: Document)
     return msgspec.structs.replace(_clash(facts, new, regions), why=STANDS_TWICE) if regions else None
 
 
+def _astray(facts: Facts, fitted: Apply, place: Place) -> Clash | None:
+    """The clash of a change that names its symbols, where these stand elsewhere by now; None where they do not."""
+    why = structure.misplaced(fitted, facts, place.found)
+    if not why or facts.held is None:
+        return None
+    old, current = place.document, text_of(facts.held, facts.path)
+    new = splice(old, place.found.edits)
+    regions = (spanned(old.lines, current.lines, new.lines),)
+    return msgspec.structs.replace(_clash(facts, new, ()), regions=regions, why=why)
+
+
 def _clash(facts: Facts, proposed: Document, regions: Sequence[Region]) -> Clash:
     return Clash(
         path=facts.path,
         base=facts.base.digest if facts.base else None,
         base_version=facts.base.version if facts.base else None,
         proposed=_encoded(proposed, facts.path),
-        regions=tuple(
-            ClashRegion(r.base_start, r.base_len, r.current_start, r.current_len, r.proposed_start, r.proposed_len)
-            for r in regions
-        ),
+        regions=clash_regions(regions),
     )
 
 

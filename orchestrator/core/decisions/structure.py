@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import msgspec
 
+from orchestrator.core.conflicts.rebase import spanned
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need, Outcome, Source
 from orchestrator.core.errors import ChangesOverlap
-from orchestrator.core.events.conflicts import ClashRegion
 from orchestrator.core.ids import show
-from orchestrator.core.text.diff import Hunk, diff
+from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Document, NotEncodable, encode
 from orchestrator.core.text.locate import Found, LineReplacement, Passage, Replacement, locate_changes
 from orchestrator.core.text.locate_symbol import SymbolChange, find_symbols, locate_symbol
@@ -80,18 +80,6 @@ def misplaced(fitted: Apply, facts: Facts, found: Found) -> str:
     return ""
 
 
-def moved_apart(facts: Facts, why: str, *, old: Document, new: Document, current: Document) -> Clash:
-    """The conflict in place of a change that can't go where its symbol stands."""
-    return Clash(
-        path=facts.path,
-        base=facts.base.digest if facts.base else None,
-        base_version=facts.base.version if facts.base else None,
-        proposed=encode(new),
-        regions=_regions(diff(old.lines, new.lines), diff(old.lines, current.lines)),
-        why=why,
-    )
-
-
 def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, current: Document) -> Outcome:
     """A change that was carried from `old` onto `current`, looked at as code.
 
@@ -121,7 +109,7 @@ def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, curren
             base=facts.base.digest if facts.base else None,
             base_version=facts.base.version if facts.base else None,
             proposed=proposed,
-            regions=_regions(made, met),
+            regions=(spanned(old.lines, current.lines, new.lines),),
             why=f"merged with what was changed since, it would not parse as {both.language} any more",
         )
     if facts.alone:
@@ -134,12 +122,3 @@ def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, curren
         f"{', '.join(same[:MOST_NAMED])}: somebody else changed it too{since}; check that both changes fit together"
     )
     return msgspec.structs.replace(fitted, same_symbol=tuple(same), warnings=(*fitted.warnings, warning))
-
-
-def _regions(made: Sequence[Hunk], met: Sequence[Hunk]) -> tuple[ClashRegion, ...]:
-    """One region from the first line that either side changed to the last."""
-    start = min(hunk.old_start for hunk in (*made, *met))
-    end = max(hunk.old_start + hunk.old_len for hunk in (*made, *met))
-    grown = [sum(hunk.new_len - hunk.old_len for hunk in hunks) for hunks in (met, made)]
-    length = end - start
-    return (ClashRegion(start, length, start, length + grown[0], start, length + grown[1]),)

@@ -51,6 +51,8 @@ class ConflictPages:
         shown: list[r.ConflictInfo] = []
         spent = 0
         for seq in waiting:
+            if len(shown) == params.limit:
+                return r.Conflicts(conflicts=tuple(shown), cursor=shown[-1].conflict)
             conflict = self._s.state.pending.conflict(seq)
             if conflict is not None and conflict.state == "open":
                 await self._rebaser.follow(conflict)
@@ -58,7 +60,7 @@ class ConflictPages:
             if conflict is None or conflict.state != "open":
                 continue
             info, cost = _within(await self._describe(caller, conflict), params.max_tokens)
-            if (shown and spent + cost > params.max_tokens) or len(shown) == params.limit:
+            if shown and spent + cost > params.max_tokens:
                 return r.Conflicts(conflicts=tuple(shown), cursor=shown[-1].conflict)
             shown.append(info)
             spent += cost

@@ -7,7 +7,7 @@ from functools import partial
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.conflicts.rebase import Rebased, changed_regions, rebased, same_clash
+from orchestrator.core.conflicts.rebase import Rebased, changed_regions, rebased, same_clash, spanned
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import PathError
 from orchestrator.core.events.base import Event, Origin
@@ -92,6 +92,10 @@ class Rebaser:
             await self._lapse(conflict, "the file holds all that was proposed")
         elif found.ahead:
             await self._ahead(conflict, moved, sides, now.lines, went)
+        elif found.why:  # its lines never clashed: that they go together says nothing
+            regions = (spanned(sides.base.lines, sides.current.lines, sides.proposed.lines),)
+            kept = await self._only_moved(conflict, sides, regions)
+            await self._note(conflict, _event(conflict, moved, regions, went, fits=False), kept=kept)
         else:
             await self._note(conflict, _event(conflict, moved, (), went, fits=True), kept=False)
 
