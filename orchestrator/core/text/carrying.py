@@ -50,6 +50,7 @@ class _Depths:
         pairs = [(passage[i], lines[j]) for i, j in place.pairs if j not in strings]
         quoted = [(passage[i], lines[j]) for i, j in place.pairs if j in strings]
         self._code, self._strings = (Rebasing(some, (*passage, *new), near) for some in (pairs, quoted))
+        self.sure = self._code.consistent and self._strings.consistent
 
     def lines(self, hunk: Hunk, after: str | None) -> list[str]:
         """What a hunk brings, made ready."""
@@ -73,17 +74,27 @@ def _edit(
         if any(passage[i].strip() for i in old):
             raise NotCarried(f"line {hunk.old_start + 1} of the search, which is replaced, does not stand there")
         at, after = _between(lines, passage, hunk, partner)
+        _check_depths(depths, come)
         return Edit(at, 0, tuple(depths.lines(hunk, after)))
     _check_whole(lines, passage, old, there, partner)
     after = passage[next(i for i in old if i in partner)]
     ready = depths.lines(hunk, after)
     if len(old) == len(come) == len(there):
+        stepped = [line for i, line in zip(old, come, strict=True) if indent_of(passage[i]) != indent_of(line)]
+        _check_depths(depths, stepped)
         ready = [_line(passage[i], lines[partner[i]], raw, line) for i, raw, line in zip(old, come, ready, strict=True)]
     else:
+        _check_depths(depths, come)
         for i in old:
             if i in partner and squeezed(passage[i]) != squeezed(lines[partner[i]]):
                 raise NotCarried(f"line {i + 1} of the search, which is replaced, reads otherwise there")
     return Edit(there[0], there[-1] + 1 - there[0], tuple(ready))
+
+
+def _check_depths(depths: _Depths, come: Sequence[str]) -> None:
+    """Lines of one depth in the quotation stand at several in the file: at which a new one belongs is not said."""
+    if any(line.strip() for line in come) and not depths.sure:
+        raise NotCarried("its lines are indented otherwise there, so how deep the new ones belong is not sure")
 
 
 def _check_whole(
@@ -124,12 +135,13 @@ def _between(
 
 def _line(quoted: str, present: str, new: str, rebased: str) -> str:
     """A changed line: word by word where the file's line differs from the quoted one."""
+    if indent_of(quoted) == indent_of(new):
+        rebased = indent_of(present) + rebased.lstrip(" \t") if rebased.strip() else rebased
     if quoted.strip() == present.strip():
         return rebased.rstrip() + _end(present) if _end(quoted) == _end(new) else rebased
     words = merge3(*(_TOKEN.findall(line.strip()) for line in (quoted, present, new)))
     if isinstance(words, Merged):
-        same_depth = indent_of(quoted) == indent_of(new)
-        return (indent_of(present) if same_depth else indent_of(rebased)) + "".join(words.lines)
+        return indent_of(rebased) + "".join(words.lines)
     if squeezed(quoted) == squeezed(present):
         return rebased
     raise NotCarried("what the change replaces in a line reads otherwise there")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orchestrator.core.text.indent import depth_of
+
 _CLOSERS = ("{", "}", ")", "]")
 
 
@@ -51,17 +53,13 @@ def _word(character: str) -> bool:
 
 
 def _opened(lines: Sequence[str], at: int, scope: range) -> range:
-    depth = _depth(lines[at])
+    depth = depth_of(lines[at])
     following = next((i for i in range(at + 1, scope.stop) if lines[i].strip()), scope.stop)
-    opens = following < scope.stop and (_depth(lines[following]) > depth or lines[following].strip().startswith("{"))
+    opens = following < scope.stop and (depth_of(lines[following]) > depth or lines[following].strip().startswith("{"))
     for i in range(following, scope.stop):
-        inner = _depth(lines[i])
+        inner = depth_of(lines[i])
         if not lines[i].strip() or (opens and inner == depth and lines[i].strip().startswith(_CLOSERS)):
             continue
         if inner < depth + opens:
             return range(at, i)
     return range(at, scope.stop)
-
-
-def _depth(line: str) -> int:
-    return len(line) - len(line.lstrip())

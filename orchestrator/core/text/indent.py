@@ -13,6 +13,11 @@ def indent_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
+def depth_of(line: str, tab: int = 1) -> int:
+    """How far a line is indented, in columns; a tab counts so many."""
+    return len(indent_of(line).expandtabs(tab))
+
+
 def step_of(lines: Iterable[str]) -> str | None:
     """What one level of indentation is here: a tab, some spaces, or None where nothing is indented.
 

@@ -8,7 +8,7 @@ from rapidfuzz import fuzz, process
 from orchestrator.core.errors import ParameterInvalid, SymbolAmbiguous, SymbolExists, SymbolNotFound, shown_lines
 from orchestrator.core.text.defining import defined_beside
 from orchestrator.core.text.encoding import Document, Edit, edits_between
-from orchestrator.core.text.indent import fitted
+from orchestrator.core.text.indent import depth_of, fitted
 from orchestrator.core.text.lines import plain, split
 from orchestrator.core.text.symbols import Outline, Symbol
 
@@ -93,11 +93,10 @@ def _own_end(document: Document, symbol: Symbol, language: str) -> int:
     stop, mark = symbol.end_line, COMMENTS.get(language)
     if mark is None or stop >= document.line_count:
         return stop
-    first = document.lines[symbol.line - 1]
-    depth = len(first) - len(first.lstrip())
+    depth = depth_of(document.lines[symbol.line - 1])
     while stop > symbol.line:
         last = document.lines[stop - 1]
-        if last.strip() and not (last.lstrip().startswith(mark) and len(last) - len(last.lstrip()) <= depth):
+        if last.strip() and not (last.lstrip().startswith(mark) and depth_of(last) <= depth):
             break
         stop -= 1
     return stop

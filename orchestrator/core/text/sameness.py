@@ -17,6 +17,7 @@ from itertools import pairwise
 import msgspec
 
 from orchestrator.core.text.explaining import alike, is_sentence, words_of
+from orchestrator.core.text.indent import depth_of
 
 _CURLED = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2018": "'", "\u2019": "'", "\u201a": "'"})
 _TOKEN = re.compile(r"\s+|\w+|.", re.DOTALL)
@@ -28,6 +29,9 @@ _DIRECTIVE = re.compile(
 )
 _CODE = re.compile(r"[=<>{}\[\]|&$\\^~%]|\w\(|\*/|-->")
 _TRAILING = re.compile(r"(?:#|//|--|/\*)(?=\s)")
+TAB = 4
+"""Columns that a tab counts beside blanks."""
+
 _ELIDED = re.compile(r"\.\.\.|\u2026")
 _WORD = re.compile(r"\w")
 
@@ -91,14 +95,10 @@ def stands_there(passage: Sequence[str], lines: Sequence[str], pairs: Sequence[t
 def same_shape(passage: Sequence[str], lines: Sequence[str], pairs: Sequence[tuple[int, int]]) -> bool:
     """Whether lines step in and out as they are quoted; or are quoted without any indentation at all."""
     rows = [(passage[i], lines[j]) for i, j in pairs if passage[i].strip() and lines[j].strip()]
-    depths = [(_depth(quoted), _depth(present)) for quoted, present in rows]
+    depths = [(depth_of(quoted, TAB), depth_of(present, TAB)) for quoted, present in rows]
     if not any(quoted for quoted, _ in depths):
         return True
     return all(_step(a, b) == _step(c, d) for (a, c), (b, d) in pairwise(depths))
-
-
-def _depth(line: str) -> int:
-    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
 
 
 def _step(one: int, next_one: int) -> int:

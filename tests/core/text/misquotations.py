@@ -50,7 +50,12 @@ README = (
 INSIDE = "if ready:\n    second_step(x)\nthird_step(x, all_of_them)\n"
 TABLE = "query = '''\ndelete the old rows from the table of usera when they are done\n'''\nrun(query)\n"
 
+NESTED = "class Shop:\n    def order(self):\n        if ready:\n            go(1)\n        return first(found)\n"
+FLAT = "def order(self):\nif ready:\ngo(1)\nreturn first(found)\n"
+
 OTHER_THINGS = (
+    Misquoted("no indentation at all, a line added", NESTED, FLAT, FLAT.replace("go(1)\n", "go(1)\nstop()\n")),
+    Misquoted("no indentation at all, a line in the place of two", NESTED, FLAT, FLAT.replace("go(1)\nreturn first", "give(")),
     differs("a paraphrased docstring", DOC, DOC.replace("put it into the basket", "place it into the basket"),
             DOC.replace("put it into the basket", "place it into the basket").replace("self.basket.put(item)", "self.put(item)")),
     differs("a paraphrased line of prose", README, README.replace("sells all of the items", "sells all items"),
@@ -229,6 +234,7 @@ LANDS = (
     lands("a comma left out at the end", '{\n  "name": "shop",\n  "mode": "fast"\n}\n', '  "name": "shop"\n  "mode": "fast"\n',
           ("fast", "slow")),
     lands("a semicolon left out at the end", JS, without(JS, "  if").replace(";", ""), ("once: true", "once: false")),
+    lands("no indentation at all, a line changed", NESTED, FLAT, ("go(1)", "go(2)")),
     lands("dots for context", SHORT, SHORT.replace("    # look\n", "    ...\n"),
           ("found.price * count", "0")),
     lands("a comment with dots for context", SHORT,

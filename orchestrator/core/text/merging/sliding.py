@@ -14,6 +14,7 @@ from operator import attrgetter, itemgetter
 import msgspec
 
 from orchestrator.core.text.diff import Hunk
+from orchestrator.core.text.indent import depth_of
 from orchestrator.core.text.merge import Cluster, Region, agreed_lines, clusters
 from orchestrator.core.text.merging.clash import is_significant
 
@@ -91,7 +92,7 @@ def _likely(lines: Sequence[str], start: int, at: int, steps: range) -> tuple[in
 
 def _depth(line: str) -> float:
     """The indentation; a blank line rather ends what stands before it."""
-    return len(line) - len(line.lstrip()) if line.strip() else float("inf")
+    return depth_of(line) if line.strip() else float("inf")
 
 
 def _under(slides: Sequence[Slide], hunk: Hunk) -> Iterator[Slide]:
