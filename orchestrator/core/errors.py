@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from orchestrator.core.characters import shows
+
 
 class OrchestratorError(Exception):
     """The root: a message with the values, a stable code, and what to do next."""
@@ -563,10 +565,10 @@ class PolicyInvalid(OperatorError):
 
 
 def escaped(text: str) -> str:
-    """A text from outside with every control, format and lone surrogate character made visible."""
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text
-    )
+    """A text from outside with every control, format, blank-looking and lone surrogate character made visible."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if shows(c) else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text)
 
 
 def shown_lines(lines: Sequence[int], most: int = 20) -> str:

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from orchestrator.core.characters import DEFAULT_IGNORABLE
 from orchestrator.core.errors import (
     FileNotFound,
     NotADirectory,
@@ -33,11 +34,6 @@ _REFUSED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # controls, format, surrog
 _SHOWN = 200  # characters of a refused path in a message
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 
-# Default_Ignorable_Code_Point of Unicode 16: a file system that folds case (ext4, HFS+) drops them.
-_IGNORABLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
 _PLAIN = re.compile(r"[ !-9;-@\[\]-}]*[!-\-/-9;-@\[\]-}]")  # printable ASCII that folding leaves as it is
 _SEPARATOR = re.compile(r"[/\\]")
 
@@ -177,7 +173,7 @@ def fold(component: str) -> str:
     """
     folded = component
     while True:
-        step = _IGNORABLE.sub("", unicodedata.normalize("NFKC", folded).casefold())
+        step = DEFAULT_IGNORABLE.sub("", unicodedata.normalize("NFKC", folded).casefold())
         if not step.isprintable():
             step = "".join(c for c in step if unicodedata.category(c) != "Cf")
         step = step.rstrip(". ") or step or folded

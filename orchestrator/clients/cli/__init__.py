@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 waiting or conflict, 4 daemon not reac
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -27,7 +28,7 @@ from orchestrator.clients.cli import (
     travel,
 )
 from orchestrator.clients.cli.context import DONE, INTERNAL, USAGE, Settings, refusal_of, shared
-from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.errors import OrchestratorError, escaped
 from orchestrator.version import VERSION
 
 INTERRUPTED = 130
@@ -68,7 +69,9 @@ def main(argv: list[str]) -> int:
     try:
         code = orchestrator.main(args=argv, prog_name="orchestrator", standalone_mode=False, obj=settings)
     except click.ClickException as error:
-        error.show()
+        message = io.StringIO()
+        error.show(message)
+        click.echo("\n".join(map(escaped, message.getvalue().splitlines())), err=True)
         return USAGE
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED

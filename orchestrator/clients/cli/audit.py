@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 from typing import Any, TypedDict, TypeVar, Unpack, get_args
 
@@ -13,8 +14,9 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.audit import ExportPage, Format, JournalExport
 from orchestrator.api.feed import Subscribe
+from orchestrator.clients import render
 from orchestrator.clients.cli import following
-from orchestrator.clients.cli.context import DONE, Settings, echo, shared_but_agent, usage
+from orchestrator.clients.cli.context import DONE, Settings, echo, json_escaped, shared_but_agent, usage
 from orchestrator.clients.cli.outfile import new_file, outside
 from orchestrator.clients.cli.records import journal
 from orchestrator.clients.connection import Connection
@@ -120,7 +122,8 @@ def journal_export(
         pages = _pages(connection, params)
         first = next(pages)  # what is refused leaves no file
         if place is None:
-            events, left_out, last = _write(chain((first,), pages), lambda text: click.echo(text, nl=False))
+            shown = partial(_print, format_=format_)
+            events, left_out, last = _write(chain((first,), pages), shown)
         else:
             try:
                 with open(new_file(place), "w", encoding="utf-8", newline="") as file:  # noqa: PTH123  # a descriptor
@@ -153,6 +156,15 @@ def _write(pages: Iterable[ExportPage], write: Callable[[str], object]) -> tuple
         events, left_out, last = events + page.events, left_out + page.left_out, page.after
     sys.stdout.flush()
     return events, left_out, last
+
+
+def _print(text: str, format_: Format) -> None:
+    """Characters that do not show are escaped: in JSON always, in CSV, which has no escapes, on a terminal only."""
+    if format_ != "csv":
+        text = json_escaped(text)
+    elif sys.stdout.isatty():
+        text = "".join(f"{line}\n" for line in render.content(text))
+    click.echo(text, nl=False)
 
 
 def _query(settings: Settings, filters: Filters, limit: int, cursor: str | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +21,7 @@ from orchestrator.api.tracing import Blamed
 from orchestrator.clients import noticing, render
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.connection import Caller, Connection, RemoteError, socket_of
+from orchestrator.core.characters import shows
 from orchestrator.core.errors import OrchestratorError
 
 R = TypeVar("R", bound=r.Result)
@@ -76,7 +78,7 @@ class Settings:
     def show(self, result: r.Result, lines: Iterable[str] | None = None) -> int:
         """Print an answer (with --json the typed result, else `lines` or its usual form); the exit code."""
         if self.json:
-            click.echo(msgspec.json.encode(result))
+            echo_json(result)
         else:
             for line in render.rendered(result) if lines is None else lines:
                 echo(line)
@@ -88,7 +90,7 @@ class Settings:
     def refuse(self, refusal: Refusal) -> int:
         """Print a refusal: with --json on stdout, for people on stderr; the exit code."""
         if self.json:
-            click.echo(msgspec.json.encode(refusal))
+            echo_json(refusal)
         else:
             for line in render.refused(refusal):
                 echo(line, err=True)
@@ -168,6 +170,18 @@ def refusal_of(error: OrchestratorError) -> Refusal:
 def echo(line: str, *, err: bool = False) -> None:
     """Print a line; coloured only on a terminal, and there not against NO_COLOR."""
     click.echo(line, err=err, color=False if os.environ.get("NO_COLOR") else None)
+
+
+def echo_json(value: object) -> None:
+    """Print one JSON document on a line; characters that do not show are written as JSON escapes."""
+    click.echo(json_escaped(msgspec.json.encode(value).decode()))
+
+
+def json_escaped(document: str) -> str:
+    """JSON with the same values, in which every character shows. A line end stays."""
+    if document.isascii() and "\x7f" not in document:
+        return document
+    return "".join(c if shows(c) or c == "\n" else json.dumps(c)[1:-1] for c in document)
 
 
 def usage(message: str) -> NoReturn:

@@ -21,6 +21,7 @@ from orchestrator.clients import render, starting
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.cli.context import Settings, shared
 from orchestrator.clients.connection import Caller, Connection
+from orchestrator.core.errors import escaped
 
 STOP_TIMEOUT_S = 30.0
 
@@ -151,7 +152,7 @@ def _up_lines(facts: UpFacts) -> Iterator[str]:
     yield "connect an agent:"
     for agent, how in facts.connect.items():
         yield f"  {agent}:"
-        yield f"    {how}"
+        yield f"    {escaped(how)}"
 
 
 def _connecting(workspace: str) -> dict[str, str]:

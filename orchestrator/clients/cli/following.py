@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-import click
 import msgspec
 
 from orchestrator.api.feed import FeedEvent, Subscribe
 from orchestrator.clients import render
-from orchestrator.clients.cli.context import DONE, Settings, echo
+from orchestrator.clients.cli.context import DONE, Settings, echo, echo_json
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, escaped
 
 RECONNECT_S = 30.0
@@ -23,7 +22,7 @@ def follow(settings: Settings, wanted: Subscribe) -> int:
     """Print events as they happen, until interrupted; through a restart of the daemon without gap or repeat."""
     for event in _events(settings, wanted):
         if settings.json:
-            click.echo(msgspec.json.encode(event))
+            echo_json(event)
         else:
             about = render.some([*map(escaped, event.paths)])
             echo(f"{event.seq}  {render.when(event.at)}  {escaped(event.agent or '-')}  {event.kind}  {about}".rstrip())

@@ -1,0 +1,76 @@
+"""Nothing that the command line prints holds a character that paints, hides or reorders text."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.characters import shows
+from tests.daemon.running import RunningDaemon, running
+
+INVISIBLE = "\x7f\x9b\x85\u3164\uffa0\u115f\u2800\u200b\u202e\u2028\U000e0041"
+"""DEL, C1 controls (CSI and NEL), Hangul fillers, a braille blank, a zero-width space, an override, a tag."""
+
+NAME = "a\u3164b\u2800.txt"
+"""A name that the name rule lets pass."""
+
+
+def run(daemon: RunningDaemon, *arguments: str) -> str:
+    """What a command prints on either stream."""
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestrator", *arguments, "--workspace", str(daemon.workspace)],
+        env=daemon.env,
+        capture_output=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+    return done.stdout.decode() + done.stderr.decode()
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDaemon]:
+    base = tmp_path_factory.mktemp("printed")
+    (base / "work").mkdir(mode=0o700)
+    (base / "work" / NAME).write_text(f"one {INVISIBLE} two\n")
+    with running(base) as daemon:
+        new = f"three {INVISIBLE}"
+        assert "applied" in run(daemon, "edit", NAME, "--search", "one", "--replace", new, "--reason", INVISIBLE)
+        yield daemon
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "JSON"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(("files",), id="a listing"),
+        pytest.param(("open", NAME), id="a file"),
+        pytest.param(("search", "three"), id="a search"),
+        pytest.param(("search", INVISIBLE), id="a search for them"),
+        pytest.param(("log", NAME), id="a history"),
+        pytest.param(("blame", NAME), id="blame"),
+        pytest.param(("journal", "query"), id="events"),
+        pytest.param(("journal", "export"), id="an export"),
+        pytest.param(("open", f"absent{INVISIBLE}"), id="a refusal"),
+        pytest.param((f"no-such-{INVISIBLE}",), id="wrong usage"),
+    ],
+)
+def test_every_printed_character_shows(
+    daemon: RunningDaemon, arguments: tuple[str, ...], form: tuple[str, ...]
+) -> None:
+    if arguments[:2] == ("journal", "export") and form:
+        form = ("--format", "ocsf")
+    printed = run(daemon, *arguments, *form)
+    assert printed
+    assert [c for c in printed if not shows(c) and c not in "\n\t"] == []
+
+
+def test_json_holds_the_same_text(daemon: RunningDaemon) -> None:
+    text = json.loads(run(daemon, "open", NAME, "--json"))["text"]
+    assert text == (Path(daemon.workspace) / NAME).read_text()
+    assert set(INVISIBLE) <= set(text)
