@@ -6,16 +6,16 @@ STAMP := $(VENV)/.installed
 WORKSPACE ?= $(CURDIR)
 REPO ?= $(CURDIR)
 
-.PHONY: help up stop test check demo bench soak e2e docs format clean
+.PHONY: help up stop test check demo bench soak e2e docs lock format clean
 
 help: ## what there is
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is %s (set PYTHON=…)" % sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 up: $(STAMP) ## start the daemon on WORKSPACE (default: this folder) and say how to connect
@@ -32,6 +32,11 @@ check: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+lock: $(STAMP) ## choose the newest versions that pyproject.toml allows, and note them with their hashes
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+		--group dev --output-file requirements.lock pyproject.toml
 
 format: $(STAMP) ## put the code into its form
 	$(BIN)/ruff check --fix .

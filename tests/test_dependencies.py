@@ -1,0 +1,88 @@
+"""What the package imports is declared, and what is declared is locked with hashes."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from orchestrator.core.text.outline.languages import LANGUAGES
+
+ROOT = Path(__file__).parent.parent
+OURS = {"orchestrator", "policies"}
+LATER_STDLIB = {"compression"}
+"""Of the standard library from 3.14 on; before, a declared backport serves."""
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def declared() -> dict[str, Requirement]:
+    """The requirements of an ordinary installation, by normalised name."""
+    found = map(Requirement, project()["project"]["dependencies"])
+    return {canonicalize_name(requirement.name): requirement for requirement in found}
+
+
+def imported() -> Iterator[tuple[str, str]]:
+    """Top-level modules that the package imports from elsewhere, each with a file that does."""
+    for file in (ROOT / "orchestrator").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                names = [node.module]
+            for name in names:
+                top = name.partition(".")[0]
+                if top not in sys.stdlib_module_names | OURS | LATER_STDLIB:
+                    yield top, str(file.relative_to(ROOT))
+
+
+def test_every_import_is_declared() -> None:
+    providers = packages_distributions()
+    known = declared()
+    missing = {
+        (module, file)
+        for module, file in imported()
+        if not {canonicalize_name(name) for name in providers[module]} & known.keys()
+    }
+    assert not missing
+
+
+def test_every_requirement_is_imported() -> None:
+    providers = packages_distributions()
+    used = {canonicalize_name(name) for module, _ in imported() for name in providers[module]}
+    used |= {f"tree-sitter-{language}" for language in LANGUAGES} | {"uvloop"}  # imported by name
+    assert declared().keys() - used == set()
+
+
+def locked() -> dict[str, tuple[str, int]]:
+    """Each locked version, and how many hashes it has."""
+    entries = re.split(r"\n(?=\S)", (ROOT / "requirements.lock").read_text().strip())
+    found = {}
+    for entry in entries:
+        name, _, rest = entry.partition("==")
+        found[canonicalize_name(name)] = (rest.split()[0], entry.count("--hash=sha256:"))
+    return found
+
+
+@pytest.mark.parametrize("group", ["project", "dev"])
+def test_every_requirement_is_locked_with_hashes(group: str) -> None:
+    wanted = declared().values() if group == "project" else map(Requirement, project()["dependency-groups"]["dev"])
+    versions = locked()
+    for requirement in wanted:
+        version, hashes = versions[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(version, prereleases=True), requirement
+        assert hashes > 0, requirement
+
+
+def test_everything_locked_has_hashes() -> None:
+    assert [name for name, (_, hashes) in locked().items() if not hashes] == []
