@@ -67,7 +67,7 @@ def test_every_requirement_is_imported() -> None:
 def locked() -> dict[str, tuple[str, int]]:
     """Each locked version, and how many hashes it has."""
     entries = re.split(r"\n(?=\S)", (ROOT / "requirements.lock").read_text().strip())
-    found = {}
+    found: dict[str, tuple[str, int]] = {}
     for entry in entries:
         name, _, rest = entry.partition("==")
         found[canonicalize_name(name)] = (rest.split()[0], entry.count("--hash=sha256:"))
