@@ -59,7 +59,7 @@ def test_every_import_is_declared() -> None:
 
 def test_every_requirement_is_imported() -> None:
     providers = packages_distributions()
-    used = {canonicalize_name(name) for module, _ in imported() for name in providers[module]}
+    used: set[str] = {canonicalize_name(name) for module, _ in imported() for name in providers[module]}
     used |= {f"tree-sitter-{language}" for language in LANGUAGES} | {"uvloop"}  # imported by name
     assert declared().keys() - used == set()
 
