@@ -313,3 +313,25 @@ async def test_a_line_that_stands_once_goes_to_its_place(ground: RunningDaemon) 
     assert (
         ground.workspace / "e.py"
     ).read_text() == "if a:\n    go(2)\n    log()\nif b:\n    go(1)\n    log()\nend()\n"
+
+
+async def test_what_one_sorts_and_another_removes_waits_and_the_proposal_is_without_it(ground: RunningDaemon) -> None:
+    """Both took the line from its place, so that a merge of lines alone would leave it where it went."""
+    before, ordered, without = (
+        "import re\nimport os\n\nx = 1\n",
+        "import os\nimport re\n\nx = 1\n",
+        "import os\n\nx = 1\n",
+    )
+    async with ground.client("alice") as alice, ground.client("bob") as bob:
+        await alice.write_file("d.py", before, mode="create")
+        await bob.read_file("d.py")
+        assert (await alice.write_file("d.py", ordered, mode="truncate")).status == "applied"
+        late = await bob.write_file("d.py", without, mode="truncate")
+        assert late.status == "conflict"
+        assert "removed lines that the other moved" in late.message
+        assert late.diff is not None
+        assert "-import re\n" in late.diff
+        assert (
+            await bob.write_file("d.py", without, mode="truncate", base=late.paths[0].before, supersedes=late.conflict)
+        ).status == "applied"
+    assert (ground.workspace / "d.py").read_text() == without

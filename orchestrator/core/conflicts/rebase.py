@@ -9,7 +9,8 @@ import msgspec
 
 from orchestrator.core.events.conflicts import ClashRegion
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.merge import Merged, Region, merge3
+from orchestrator.core.text.merge import Clashed, Merged, Region, clusters, merge3, merged_of
+from orchestrator.core.text.merging.doubts import doubts, removed_already
 from orchestrator.core.text.merging.sliding import placed_twice
 
 Lines = Sequence[str]
@@ -29,14 +30,19 @@ class GapClashes(ValueError):
 
 def rebased(base: Lines, current: Lines, proposed: Lines) -> Rebased:
     """What of a change base → proposed clashes with a newer content of the file, or has no sure place in it."""
-    merged = merge3(base, current, proposed)
-    if isinstance(merged, Merged):
-        regions = placed_twice(base, current, proposed) if merged.lines != tuple(current) else ()
-        if not regions:
-            return Rebased((), merged.lines)
-    else:
-        regions = merged.regions
-    return Rebased(clash_regions(regions))
+    found = clusters(base, current, proposed)
+    merged = merged_of(found, base, current, proposed)
+    if isinstance(merged, Clashed):
+        return Rebased(clash_regions(merged.regions))
+    if (doubt := doubts(base, current, proposed, merged.lines, found)) is not None:
+        return Rebased(clash_regions(doubt.regions))
+    if merged.lines == tuple(current):
+        if not removed_already(base, current, proposed):
+            return Rebased((spanned(base, current, proposed),))
+        return Rebased((), merged.lines)
+    if regions := placed_twice(base, current, proposed, found):
+        return Rebased(clash_regions(regions))
+    return Rebased((), merged.lines)
 
 
 def clash_regions(regions: Iterable[Region]) -> tuple[ClashRegion, ...]:

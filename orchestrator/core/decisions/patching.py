@@ -50,6 +50,7 @@ from orchestrator.core.text.encoding import (
 )
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.merge import Region
+from orchestrator.core.text.merging.doubts import removed_already
 from orchestrator.core.text.merging.settle import Unsettled
 from orchestrator.core.text.merging.sliding import placed_twice
 from orchestrator.core.text.passages import Likeness
@@ -60,6 +61,9 @@ EMPTY = Document((), ())
 
 STANDS_TWICE = "of two equal passages there it is not sure which one is meant"
 """Why a change waits that would go to one of them."""
+
+STILL_THERE = "lines that the change removes stand elsewhere by now"
+"""Why a change waits that would leave the file as it is."""
 
 
 def edit(changes: Sequence[structure.Change], facts: Facts) -> Outcome:
@@ -176,11 +180,15 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     if isinstance(merged, Need):
         return merged
     if isinstance(merged, Unsettled):
-        return msgspec.structs.replace(_clash(facts, new, merged.clashed.regions), settleable=merged.settleable)
+        clash = _clash(facts, new, merged.clashed.regions)
+        return msgspec.structs.replace(clash, settleable=merged.settleable, why=merged.why)
     final = new.final_newline if new.final_newline != old.final_newline else current.final_newline
     after = splice(current, edits_between(current, merged.lines, final or not current.lines))
     rung: Rung = "shifted" if anchors and merged.beyond is None and untouched(old, current, anchors) else "merged"
     if after == current:
+        if not removed_already(old.lines, current.lines, new.lines):
+            regions = (spanned(old.lines, current.lines, new.lines),)
+            return msgspec.structs.replace(_clash(facts, new, ()), regions=regions, why=STILL_THERE)
         raise NothingToChange(
             f"{facts.path} holds this change already",
             hint="Nothing is left to do here.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -65,10 +65,17 @@ def merge3(base: Sequence[str], current: Sequence[str], proposed: Sequence[str])
     the base between them, unless both sides come to the same lines there, which are then taken
     once. Lines are compared as given. Cost: as of `clusters`, then O(lines).
     """
+    return merged_of(clusters(base, current, proposed), base, current, proposed)
+
+
+def merged_of(
+    found: Iterable[Cluster], base: Sequence[str], current: Sequence[str], proposed: Sequence[str]
+) -> Merged | Clashed:
+    """As `merge3`, of what `clusters` found."""
     lines: list[str] = []
     regions: list[Region] = []
     at = 0
-    for cluster in clusters(base, current, proposed):
+    for cluster in found:
         region = cluster.region
         lines += base[at : region.base_start]
         at = region.base_start + region.base_len

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from orchestrator.api import results as r
+from orchestrator.core.conflicts.rebase import GapClashes, Side, assembled
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange
 from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.decisions.patching import EMPTY
@@ -196,7 +197,12 @@ class Answers:
         proposed = await self.document(found.proposed)
         if base is None or current is None or proposed is None:
             return proposed
-        lines = merge_favouring_proposed(base.lines, current.lines, proposed.lines)
+        sides = base.lines, current.lines, proposed.lines
+        choices: dict[int, Side | tuple[str, ...]] = dict.fromkeys(range(len(found.regions)), "proposed")
+        try:
+            lines = assembled(*sides, found.regions, choices)
+        except GapClashes:  # nobody knows which lines it is about
+            lines = merge_favouring_proposed(*sides)
         onto = with_runs_of(current, base, proposed)
         return splice(onto, edits_between(onto, lines, proposed.final_newline))
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.conflicts.rebase import assembled, changed_regions, gaps, rebased, same_clash, within
-from orchestrator.core.text.merge import merge_favouring_proposed
+from orchestrator.core.text.merge import Merged, merge3, merge_favouring_proposed
 
 lines = st.lists(st.sampled_from("abcd"), max_size=8).map(tuple)
 
@@ -21,6 +21,8 @@ def test_the_proposed_side_of_every_region_is_what_choosing_the_proposal_gives(
     if not found.regions:
         assert found.lines == favoured
         return
+    if isinstance(merge3(base, current, proposed), Merged):
+        return  # a doubt, of which git knows nothing
     sides = dict.fromkeys(range(len(found.regions)), "proposed")
     assert assembled(base, current, proposed, found.regions, sides) == favoured  # type: ignore[arg-type]
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.core.conflicts.rebase import rebased
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions import patching
 from orchestrator.core.decisions.decision import Apply, Clash, Need
@@ -91,6 +92,18 @@ def test_a_change_that_somebody_else_made_already_is_said_so() -> None:
     now = TEN.replace("line 5", "LINE 5")
     with pytest.raises(NothingToChange):
         patching.edit([Replacement("line 5", "LINE 5")], facts(now, base=TEN))
+
+
+@pytest.mark.parametrize(("base", "now", "new"), [
+    pytest.param("import os\nimport abc\nx = 1\n", "import abc\nimport os\nx = 1\n", "import abc\nx = 1\n", id="moved"),
+    pytest.param("b = 1\na = 1\nb = 1\n", "a = 1\nb = 1\nb = 1\n", "a = 1\nb = 1\n", id="one of two alike moved"),
+    pytest.param("one\ntwo\nthree\n", "ONE\nnew\nTWO\nTHREE\n", "TWO\nTHREE\n", id="changed"),
+])  # fmt: skip
+def test_a_removal_that_did_not_happen_is_never_there_already(base: str, now: str, new: str) -> None:
+    outcome = patching.truncate(new, facts(now, base=base))
+    assert isinstance(outcome, Clash)
+    assert outcome.regions
+    assert not rebased(*(tuple(text.splitlines()) for text in (base, now, new))).lines  # nor when it is looked at again
 
 
 @pytest.mark.parametrize(

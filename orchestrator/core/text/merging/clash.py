@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import msgspec
 
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.merge import Cluster
+from orchestrator.core.text.merging.import_lines import ImportLine, import_lines
 from orchestrator.core.text.symbols import Outline
+
+Imports = Sequence[ImportLine | None]
 
 
 class Outlines(msgspec.Struct, frozen=True):
@@ -29,7 +33,7 @@ class Outlines(msgspec.Struct, frozen=True):
         return base, current, proposed
 
 
-class Sides(msgspec.Struct, frozen=True):
+class Sides(msgspec.Struct, frozen=True, dict=True):
     """A whole three-way merge, as a rule sees it."""
 
     base: Sequence[str]
@@ -38,6 +42,16 @@ class Sides(msgspec.Struct, frozen=True):
     clusters: Sequence[Cluster]
     outlines: Outlines = Outlines()
     language: str | None = None  # a grammar's name
+
+    @cached_property
+    def imports(self) -> tuple[Imports, Imports, Imports]:
+        """For each line of the base, the current and the proposed text what it imports, or None."""
+        language = self.language or ""
+        return (
+            import_lines(language, self.base),
+            import_lines(language, self.current),
+            import_lines(language, self.proposed),
+        )
 
 
 class Transplant(msgspec.Struct, frozen=True):

@@ -51,14 +51,14 @@ def _listed(
     lines: Sequence[str], opening: re.Pattern[str], closing: re.Pattern[str], alone: re.Pattern[str]
 ) -> Iterator[ImportLine | None]:
     """Lines of a language that imports names `alone`, or one a line between `opening` and `closing`."""
-    opened: str | None = None
+    opened, source = None, ""
     for line in lines:
         if opened is not None:
             member = _MEMBER.match(line)
-            yield ImportLine(f"{_indent(line)}{opened}", opened, (member[2] or member[1],)) if member else None
+            yield ImportLine(f"{_indent(line)}{opened}", source, (member[2] or member[1],)) if member else None
             opened = None if closing.match(line) or not (member or not line.strip()) else opened
-        elif opening.match(line):
-            opened = line.strip()
+        elif match := opening.match(line):
+            opened, source = line.strip(), match["source"]
             yield None
         else:
             match = alone.match(line)
@@ -76,7 +76,7 @@ def _of_names(line: str, match: re.Match[str]) -> ImportLine | None:
 
 # --- Python ----------------------------------------------------------------------------
 
-_FROM_OPEN = re.compile(r"\s*from\s+[\w.]+\s+import\s*\(\s*\Z")
+_FROM_OPEN = re.compile(r"\s*from\s+(?P<source>[\w.]+)\s+import\s*\(\s*\Z")
 _CLOSE_ROUND = re.compile(r"\s*\)")
 _FROM = re.compile(r"\s*from\s+(?P<source>[\w.]+)\s+import\s+(?P<names>[\w\s,]+|\*)\s*(?:#.*)?\Z")
 _IMPORT = re.compile(rf"\s*import\s+(?P<names>{_WORD}(?:\.\w+)*(?:\s+as\s+{_WORD})?)\s*(?:#.*)?\Z")
@@ -94,7 +94,7 @@ def _python(lines: Sequence[str]) -> Iterator[ImportLine | None]:
 
 # --- JavaScript, TypeScript ---------------------------------------------------------------
 
-_JS_OPEN = re.compile(r"\s*import\s+(?:type\s+)?\{\s*\Z")
+_JS_OPEN = re.compile(r"\s*import\s+(?:type\s+)?\{(?P<source>)\s*\Z")  # which it closes with
 _JS_CLOSE = re.compile(r"\s*\}")
 _JS_FROM = r"\s+from\s+(?P<source>(?P<quote>['\"])[^'\"]+(?P=quote))\s*;?\s*\Z"
 _JS = re.compile(rf"\s*import\s+(?:type\s+)?\{{(?P<names>[\w\s,$]+)\}}{_JS_FROM}")

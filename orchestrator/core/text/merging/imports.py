@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.core.text.merge import Cluster
@@ -9,6 +10,8 @@ from orchestrator.core.text.merging.clash import Resolution, Sides
 from orchestrator.core.text.merging.import_lines import ImportLine, import_lines
 from orchestrator.core.text.merging.import_lists import import_list, with_both
 from orchestrator.core.text.merging.quoted_lines import begins_quoted
+
+_WORD = re.compile(r"\w+")
 
 Imports = Mapping[str, ImportLine]
 """Lines that import, in their order."""
@@ -18,16 +21,27 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     """With what either side added: in the current order, the proposal's after.
 
     Only where every line of the region is an import of the same list, outside of strings; where both
-    sides kept each import that the base has, if only with more names on its line; and where no line
-    stands twice and no name comes to be bound twice. What one side took out, nobody but a person
-    can weigh against the other's line.
+    sides kept each import that the base has, if only with more names on its line; where no line
+    stands twice and no name comes to be bound twice; and where neither imports from what the other
+    imports no more, anywhere in the text: it may have another name there. What one side took out,
+    nobody but a person can weigh against the other's line.
     """
     language, region = sides.language, cluster.region
     if language is None:
         return None
-    base = _region(language, sides.base, region.base_start, region.base_len)
-    current = _region(language, sides.current, region.current_start, region.current_len)
-    proposed = _region(language, sides.proposed, region.proposed_start, region.proposed_len)
+    base, current, proposed = (
+        _region(language, lines, read, start, length)
+        for lines, read, (start, length) in zip(
+            (sides.base, sides.current, sides.proposed),
+            sides.imports,
+            (
+                (region.base_start, region.base_len),
+                (region.current_start, region.current_len),
+                (region.proposed_start, region.proposed_len),
+            ),
+            strict=True,
+        )
+    )
     if base is None or current is None or proposed is None:
         return None
     longer: dict[str, str] = {}  # a side's line → what comes of it
@@ -38,6 +52,10 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
         longer[mine] = longer[other] = _both(language, line, mine, other)
     lines = [longer.get(line, line) for line in current]
     lines += [line for line in proposed if line not in longer and line not in current]
+    if _gone(*sides.imports[:2]) & _sources(proposed.values()):
+        return None
+    if _gone(*sides.imports[::2]) & _sources(current.values()):
+        return None
     known = {**base, **current, **proposed}
     if len({item.place for item in known.values()}) > 1 or len(set(lines)) < len(lines):
         return None
@@ -52,15 +70,27 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     )
 
 
-def _region(language: str, lines: Sequence[str], start: int, length: int) -> Imports | None:
+def _region(
+    language: str, lines: Sequence[str], read: Sequence[ImportLine | None], start: int, length: int
+) -> Imports | None:
     """The imports of a range; None if it holds anything else, a line twice, or what only looks like an import."""
     found: dict[str, ImportLine] = {}
-    read = import_lines(language, lines[: start + length])  # what follows changes nothing of what came before
-    for line, item in zip(lines[start : start + length], read[start:], strict=True):
+    for line, item in zip(lines[start : start + length], read[start : start + length], strict=True):
         if item is None or line in found:
             return None
         found[line] = item
     return None if begins_quoted(language, lines, start, length) else found
+
+
+def _gone(base: Iterable[ImportLine | None], side: Iterable[ImportLine | None]) -> frozenset[str]:
+    """What the base imports from, and a side does not."""
+    return _sources(base) - _sources(side)
+
+
+def _sources(items: Iterable[ImportLine | None]) -> frozenset[str]:
+    """What is imported from, and the outermost package of each: a package may be renamed with all that it holds."""
+    sources = {item.source for item in items if item is not None}
+    return frozenset(sources.union(*(_WORD.findall(source)[:1] for source in sources)))
 
 
 def _kept(language: str, line: str, base: Imports, side: Imports) -> str | None:

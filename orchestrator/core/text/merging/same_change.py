@@ -27,7 +27,11 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
 
 
 def _holds(wide: Hunk, wide_lines: list[str], narrow: Hunk, lines: list[str], base: Sequence[str]) -> bool:
-    """Whether the wide hunk is the narrow one with more lines behind or before it."""
+    """Whether the wide hunk is the narrow one with more lines behind or before it.
+
+    A narrow one that replaces lines must leave some to the wide one, and bring no fewer than it takes: else it
+    may have removed a line that stands, changed, in what the wide one brings.
+    """
     if wide.old_start > narrow.old_start or wide.old_end < narrow.old_end:
         return False
     more_old, more_new = wide.old_len - narrow.old_len, len(wide_lines) - len(lines)
@@ -36,7 +40,7 @@ def _holds(wide: Hunk, wide_lines: list[str], narrow: Hunk, lines: list[str], ba
     if not lines:  # both removed lines; the wide one must do nothing but that
         removed = base[narrow.old_start : narrow.old_end]
         return more_old > 0 and not wide_lines and any(map(is_significant, removed))
-    if not any(map(is_significant, lines)):
+    if not any(map(is_significant, lines)) or (narrow.old_len and (not more_old or len(lines) < narrow.old_len)):
         return False
     at_head = wide.old_start == narrow.old_start and wide_lines[: len(lines)] == lines
     at_tail = wide.old_end == narrow.old_end and wide_lines[more_new:] == lines

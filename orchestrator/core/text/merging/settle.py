@@ -12,6 +12,7 @@ from orchestrator.core.settling import SETTLE_RULES, MergeRule, SettledRegion, S
 from orchestrator.core.text.merge import Clashed, Cluster, agreed_lines, clusters
 from orchestrator.core.text.merging import additions, disjoint_symbols, imports, moved, same_change
 from orchestrator.core.text.merging.clash import Outlines, Resolution, Sides, Transplant
+from orchestrator.core.text.merging.doubts import doubts
 from orchestrator.core.text.merging.import_lines import language_of
 
 Settling = Callable[[Cluster, Sides], Resolution | None]
@@ -27,6 +28,9 @@ RULES: Final[Mapping[SettleRule, Settling]] = {
 
 NEED_OUTLINES: Final[frozenset[SettleRule]] = frozenset({"additions", "disjoint_symbols"})
 
+MOST_LINES: Final = 1_000_000
+"""How many lines the rules look at, all clashes of a merge together: beyond that it is a conflict as it is."""
+
 
 class Settled(msgspec.Struct, frozen=True):
     """Both sides' changes in one text, and how each place came together."""
@@ -41,6 +45,7 @@ class Unsettled(msgspec.Struct, frozen=True):
 
     clashed: Clashed  # every region where git would see a conflict
     settleable: tuple[SettleRule, ...] = ()  # rules that were not to be used, and would settle all that is left
+    why: str = ""  # if git sees no conflict there
 
 
 def settle(
@@ -57,50 +62,46 @@ def settle(
 
     All regions or none: a text with half of the proposal is nobody's. Of the `known` rules only
     `rules` may settle anything; of the others it is said whether they would. With no `rules` this
-    is `merge3`, with a report. The result may still not parse: a rule sees lines and symbols, not syntax.
-    Cost: as `merge3`; where it clashes, O(lines) more for each region.
+    is `merge3`, with a report, but for what `doubts` finds. The result may still not parse: a rule sees
+    lines and symbols, not syntax. Cost: as `merge3`; where it clashes, O(lines) more for each region, up
+    to `MOST_LINES`.
     """
     allowed = frozenset(rules)
     tried = sorted((rule for rule in RULES if rule in allowed.union(known)), key=lambda rule: rule not in allowed)
     found = clusters(base, current, proposed)
+    agreed = [agreed_lines(cluster, current, proposed) for cluster in found]
+    clashing = [at for at, lines in enumerate(agreed) if lines is None]
+    clashed = Clashed(tuple(found[at].region for at in clashing))
+    if len(clashing) * (len(base) + len(current) + len(proposed)) > MOST_LINES:
+        return Unsettled(clashed)
     outlines = outlines or Outlines()
     sides = Sides(base, current, proposed, found, outlines, _language(outlines, path))
-    outputs: list[Sequence[str]] = []
-    reasons: list[tuple[MergeRule, str]] = []
-    clashes, transplants = [], list[tuple[int, Transplant]]()
+    outputs = [lines or () for lines in agreed]
+    reasons = [_plain(cluster) for cluster in found]
+    transplants: list[Transplant] = []
     wanted: dict[SettleRule, None] = {}
-    hopeless = False
-    for at, cluster in enumerate(found):
-        agreed = agreed_lines(cluster, current, proposed)
-        if agreed is not None:
-            outputs.append(agreed)
-            reasons.append(_plain(cluster))
-            continue
-        clashes.append(cluster.region)
-        settled = _first(cluster, sides, tried)
+    for at in clashing:
+        settled = _first(found[at], sides, tried)
         if settled is None:
-            hopeless = True
-            outputs.append(())
-            reasons.append(("apart", ""))
-            continue
+            return Unsettled(clashed)
         rule, resolution = settled
         if rule not in allowed:
             wanted[rule] = None
-        outputs.append(resolution.lines)
-        reasons.append((rule, resolution.why))
+        outputs[at], reasons[at] = resolution.lines, (rule, resolution.why)
         if resolution.transplant is not None:
-            transplants.append((at, resolution.transplant))
-    landings = {transplant.cluster for _, transplant in transplants}
-    if hopeless or len(landings) < len(transplants):
-        return Unsettled(Clashed(tuple(clashes)))
+            transplants.append(resolution.transplant)
+    if len({transplant.cluster for transplant in transplants}) < len(transplants):
+        return Unsettled(clashed)
     if wanted:
-        return Unsettled(Clashed(tuple(clashes)), tuple(wanted))
-    for _, transplant in transplants:
+        return Unsettled(clashed, tuple(wanted))
+    for transplant in transplants:
         lines = list(outputs[transplant.cluster])
         lines[transplant.start : transplant.start + transplant.length] = transplant.lines
         outputs[transplant.cluster] = lines
     merged, report = _joined(base, found, outputs, reasons, path)
-    return Settled(merged, report, Clashed(tuple(clashes)) if clashes else None)
+    if (doubt := doubts(base, current, proposed, merged, found, clashing)) is not None:
+        return Unsettled(Clashed(doubt.regions), why=doubt.why)
+    return Settled(merged, report, clashed if clashing else None)
 
 
 def _language(outlines: Outlines, path: WorkspacePath) -> str | None:

@@ -42,13 +42,19 @@ class Slide(msgspec.Struct, frozen=True):
         return at < len(self.readings) and self.readings[at] < high
 
 
-def placed_twice(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> tuple[Region, ...]:
+def placed_twice(
+    base: Sequence[str],
+    current: Sequence[str],
+    proposed: Sequence[str],
+    found: Sequence[Cluster] | None = None,
+) -> tuple[Region, ...]:
     """Where a change base → proposed replaces or removes lines that may be others of `current` too; ascending.
 
     Lines that it only adds stand between their neighbours, and count for nothing. Nor does a place
-    where all readings come to the same text. Cost: two of `diff`, then O(lines) at most.
+    where all readings come to the same text. `found` are the clusters, where they are known.
+    Cost: two of `diff`, then O(lines) at most.
     """
-    found = clusters(base, current, proposed)
+    found = clusters(base, current, proposed) if found is None else found
     slides = list(_slides(base, current, [hunk for cluster in found for hunk in cluster.ours]))
     doubtful: list[tuple[int, int]] = []
     for cluster in found if slides else ():

@@ -1,0 +1,147 @@
+"""What a merge of lines gets wrong without a clash: a removal that is lost, and an addition that comes twice.
+
+One side moved lines and the other removed them where they stood: then both took them away there, and
+they stand where they went, as if nobody had removed them. Or both sides brought the same lines, at two
+places. git merges both without a word; here each is a clash, from the one place to the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+import msgspec
+
+from orchestrator.core.text.diff import Hunk
+from orchestrator.core.text.merge import Cluster, Region
+from orchestrator.core.text.merging.clash import is_significant
+
+Lines = Sequence[str]
+Reach = tuple[int, int]
+"""From one cluster to another, by their places in the list; both count."""
+
+
+class Doubts(msgspec.Struct, frozen=True):
+    """Where a merged text is not to be trusted, and why; ascending."""
+
+    regions: tuple[Region, ...]
+    why: str
+
+
+def doubts(
+    base: Lines,
+    current: Lines,
+    proposed: Lines,
+    merged: Lines,
+    found: Sequence[Cluster],
+    clashes: Iterable[int] = (),
+) -> Doubts | None:
+    """What is doubtful about a merged text, given the clusters that it came of; None where nothing is.
+
+    Only lines count that say something. `clashes` are clusters that git leaves to a person: where there is
+    a doubt, they are among its regions. Cost: O(lines).
+    """
+    apart = [(at, at) for at in clashes]
+    both = [at for at, cluster in enumerate(found) if cluster.ours and cluster.theirs and cluster.region.base_len]
+    lost = list(_lost(base, current, proposed, merged, found, both)) if both else []
+    if lost:
+        return Doubts(_regions([*lost, *apart], found), "one side removed lines that the other moved")
+    twice = list(_twice(base, current, proposed, merged, found))
+    if twice:
+        return Doubts(_regions([*twice, *apart], found), "both sides added the same lines, at different places")
+    return None
+
+
+def removed_already(base: Lines, current: Lines, proposed: Lines) -> bool:
+    """Whether the lines that the change base → proposed takes away, and that say something, are gone already."""
+    had, has, keeps = Counter(base), Counter(current), Counter(proposed)
+    return not any(has[line] > keeps[line] for line in had - keeps if is_significant(line))
+
+
+def _lost(
+    base: Lines, current: Lines, proposed: Lines, merged: Lines, found: Sequence[Cluster], both: Sequence[int]
+) -> Iterator[Reach]:
+    """Where both sides took lines, and one of them alone has brought half of these, or more, again elsewhere."""
+    had, has, keeps, comes = Counter(base), Counter(current), Counter(proposed), Counter(merged)
+    for at in both:
+        taken = _taken(found[at].ours) & _taken(found[at].theirs)
+        gone = [base[n] for n in taken if is_significant(base[n])]
+        moved = {
+            line
+            for line in gone
+            if comes[line] >= had[line]
+            and (keeps[line] < had[line] == has[line] or has[line] < had[line] == keeps[line])
+        }
+        if moved and 2 * sum(line in moved for line in gone) >= len(gone):
+            to = [
+                n
+                for n, cluster in enumerate(found)
+                for _, line in chain(_said(cluster.ours, current), _said(cluster.theirs, proposed))
+                if line in moved
+            ]
+            yield min([at, *to]), max([at, *to])
+
+
+def _taken(hunks: Sequence[Hunk]) -> set[int]:
+    return {at for hunk in hunks for at in range(hunk.old_start, hunk.old_end)}
+
+
+def _twice(base: Lines, current: Lines, proposed: Lines, merged: Lines, found: Sequence[Cluster]) -> Iterator[Reach]:
+    """Where both sides brought the same block: a line that is new and comes twice, with its neighbour or alone.
+
+    Alone it counts where it is all that is inserted there, on both sides: in a longer change two people
+    may write one line alike by chance.
+    """
+    mine = [(at, hunk, line) for at, cluster in enumerate(found) for hunk, line in _said(cluster.ours, current)]
+    other = [(at, hunk, line) for at, cluster in enumerate(found) for hunk, line in _said(cluster.theirs, proposed)]
+    n_mine, n_other = (Counter(line for *_, line in side) for side in (mine, other))
+    shared = {line for line, n in n_mine.items() if n == 1 == n_other[line]}.difference(base)
+    if not shared:
+        return
+    comes = Counter(line for line in merged if line in shared)
+    place = {line: at for at, (*_, line) in enumerate(mine) if comes[line] == 2}
+    for at, (cluster, hunk, line) in enumerate(other):
+        if line not in place or mine[place[line]][0] == cluster:
+            continue  # at one place git sees a clash, and the rules look at what comes twice
+        its_cluster, its_hunk, _ = mine[place[line]]
+        around = [
+            [side[n][2] if 0 <= n < len(side) and side[n][1] is own else None for n in (it - 1, it + 1)]
+            for side, own, it in ((mine, its_hunk, place[line]), (other, hunk, at))
+        ]
+        alike = any(one is not None and one == two for one, two in zip(*around, strict=True))
+        alone = not (its_hunk.old_len or hunk.old_len) and all(text is None for text in chain(*around))
+        if alike or alone:
+            yield min(cluster, its_cluster), max(cluster, its_cluster)
+
+
+def _said(hunks: Sequence[Hunk], side: Lines) -> Iterator[tuple[Hunk, str]]:
+    """The lines that hunks bring, and that say something."""
+    for hunk in hunks:
+        for line in side[hunk.new_start : hunk.new_end]:
+            if is_significant(line):
+                yield hunk, line
+
+
+def _regions(reaches: Sequence[Reach], found: Sequence[Cluster]) -> tuple[Region, ...]:
+    """Each from its first cluster to its last; those that share a cluster are one."""
+    joined: list[Reach] = []
+    for first, last in sorted(reaches):
+        if joined and first <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(last, joined[-1][1])
+        else:
+            joined.append((first, last))
+    regions = []
+    for first, last in joined:
+        one, end = found[first].region, found[last].region
+        regions.append(
+            Region(
+                one.base_start,
+                end.base_start + end.base_len - one.base_start,
+                one.current_start,
+                end.current_start + end.current_len - one.current_start,
+                one.proposed_start,
+                end.proposed_start + end.proposed_len - one.proposed_start,
+            )
+        )
+    return tuple(regions)
