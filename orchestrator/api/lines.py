@@ -41,6 +41,9 @@ class LineStream:
         self._watched = self._ended = False
         self._more: asyncio.Future[None] | None = None
         self._sending = anyio.Lock(fast_acquire=True)
+        self.unsent = 0
+        """Bytes handed to `send` that the socket has not taken: the other end does not read."""
+        self._taken = anyio.Event()
 
     def __enter__(self) -> Self:
         self._watch()
@@ -83,9 +86,20 @@ class LineStream:
         """Write whole lines; nothing to an end that has gone away: of a call, what it did is in the journal."""
         left = data if self._sending.locked() else self._sent_at_once(data)
         if left:
-            async with self._sending:  # where it is free it is taken before anybody else has a turn
-                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    await self._stream.send(left)
+            self.unsent += len(left)
+            try:
+                async with self._sending:  # where it is free it is taken before anybody else has a turn
+                    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                        await self._stream.send(left)
+            finally:
+                self.unsent -= len(left)
+                taken, self._taken = self._taken, anyio.Event()
+                taken.set()
+
+    async def taken(self, most: int) -> None:
+        """Wait until the other end has taken all but `most` bytes of what was sent."""
+        while self.unsent > most:
+            await self._taken.wait()
 
     def _sent_at_once(self, data: bytes) -> bytes:
         """Write what the socket takes without waiting; what is left of it."""

@@ -133,7 +133,8 @@ class Stacks:
             while answer.status in ("waiting", "conflict", "still_waiting"):
                 await moved.wait()
                 moved = self._s.next_move()
-                answer = await self._answers.of(number, shows=shows)
+                if not self._answers.waits(number):  # else its diff would be made anew at each event of anybody
+                    answer = await self._answers.of(number, shows=shows)
         if answer.status in ("waiting", "conflict", "still_waiting"):
             waits = "for a person's yes" if answer.status == "waiting" else "to be settled"
             return r.ChangeAnswer(

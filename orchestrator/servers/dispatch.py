@@ -9,12 +9,18 @@ import msgspec
 
 from orchestrator.api.failures import operation_named, parse_params, refusal
 from orchestrator.api.framing import MAX_REPLY_BYTES, UNREADABLE, ErrorReply, Reply, Request, RpcError
+from orchestrator.api.lines import LineStream
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import ChangeAnswer, FileText, Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError, OrchestratorError
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
+from orchestrator.servers.open_calls import UNREAD_BYTES
+from orchestrator.servers.scheduling import CallScheduler, Turn
+
+WAITING = frozenset(("await_change",))
+"""Calls that do nothing but wait for others; they take no turn."""
 
 _REQUEST = msgspec.json.Decoder(Request)
 _ENCODER = msgspec.json.Encoder()
@@ -32,6 +38,7 @@ class Dispatcher:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._scheduler = CallScheduler(engine.ticks_us)
         self._open = 0
         self._idle = anyio.Event()
         self._log = logger("servers")
@@ -64,12 +71,16 @@ class Dispatcher:
 
     async def refuse(self, caller: Caller, name: str, error: OrchestratorError) -> None:
         """Note a refusal that a door gave by itself."""
-        await self._engine.refuse(caller, name, error)
-
-    async def answer(self, caller: Caller, request: Request) -> bytes:
-        """One call to one reply line."""
+        turn = await self._scheduler.begin(caller.agent)
         try:
-            answered = await self.respond(caller, request.method, request.params, request.call_id)
+            await self._engine.refuse(caller, name, error)
+        finally:
+            self._scheduler.end(turn)
+
+    async def answer(self, caller: Caller, request: Request, lines: LineStream | None = None) -> bytes:
+        """One call to one reply line; `lines`, where it will go."""
+        try:
+            answered = await self.respond(caller, request.method, request.params, request.call_id, lines)
         except OrchestratorError as error:
             return self.failed(request.id, error)
         reply = Reply(id=request.id, result=answered.result, notices=answered.notices or msgspec.UNSET)
@@ -78,8 +89,40 @@ class Dispatcher:
             return self.failed(request.id, AnswerTooLarge(request.method, size=len(line), most=MAX_REPLY_BYTES))
         return line
 
-    async def respond(self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None) -> Answered:
-        """As `run`, with what the session is to be told besides; of a refusal too, as its `notices`.
+    async def respond(
+        self,
+        caller: Caller,
+        name: str,
+        params: bytes | msgspec.Raw,
+        call_id: str | None,
+        lines: LineStream | None = None,
+    ) -> Answered:
+        """As `run`, when it is the agent's turn, with what the session is to be told besides."""
+        if name in WAITING:
+            return await self._respond(caller, name, params, call_id)
+        turn = await self._turn(caller, name, lines)
+        try:
+            return await self._respond(caller, name, params, call_id)
+        finally:
+            self._scheduler.end(turn)
+
+    async def _turn(self, caller: Caller, name: str, lines: LineStream | None) -> Turn:
+        """Wait for the agent's turn, and before that for the peer to read the answers that it has.
+
+        What people do about the daemon itself (status, approvals) never waits for calls that come under their name.
+        """
+        known = BY_NAME.get(name)
+        owner = f"{caller.agent} people" if known is not None and known.people and caller.is_person else caller.agent
+        while True:
+            if lines is not None:
+                await lines.taken(UNREAD_BYTES)
+            turn = await self._scheduler.begin(owner)
+            if lines is None or lines.unsent <= UNREAD_BYTES:
+                return turn
+            self._scheduler.end(turn)
+
+    async def _respond(self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None) -> Answered:
+        """The result and the notices; of a refusal too, as its `notices`.
 
         What is for people only (status, the journal's upkeep) tells none: they wait for the next call about files.
         """

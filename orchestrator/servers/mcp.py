@@ -26,6 +26,7 @@ from orchestrator.engine.caller import Caller
 from orchestrator.servers.blocks import fenced, text_block
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.notices import notices_block
+from orchestrator.servers.open_calls import OpenCalls
 from orchestrator.servers.tools import INSTRUCTIONS, tools
 from orchestrator.version import VERSION
 
@@ -34,13 +35,14 @@ MOST_CHARS = 16 * 1024 * 1024
 """Of the text of one answer; it goes out once more as structured content, and escaped."""
 
 NO_MESSAGE = "the line is not a JSON-RPC message"
+ID_IN_USE = "the id is that of a call which is not answered yet. Give each call an id of its own."
 _CALL_IDS = ("claudecode/toolUseId", "callId")
 """Where clients put their own id of a tool call."""
 
 
 async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispatcher: Dispatcher) -> None:
     """Until the client ends its side."""
-    door = _McpDoor(caller, preamble, dispatcher)
+    door = _McpDoor(lines, caller, preamble, dispatcher)
     unanswered = _Unanswered(dispatcher)
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](16)
@@ -65,15 +67,19 @@ class _Unanswered:
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
-        self._ids: set[int | str] = set()
+        self._sizes: dict[int | str, int] = {}
         self._none = anyio.Event()
+        self.calls = OpenCalls()
 
-    def came_in(self, message: types.JSONRPCMessage) -> None:
+    def __contains__(self, id: int | str) -> bool:
+        return id in self._sizes
+
+    def came_in(self, message: types.JSONRPCMessage, size: int) -> None:
         match message:
             case types.JSONRPCRequest(id=id):
-                if id not in self._ids:
-                    self._ids.add(id)
-                    self._dispatcher.begin()
+                self._sizes[id] = size
+                self.calls.opened(size)
+                self._dispatcher.begin()
             case types.JSONRPCNotification(method="notifications/cancelled", params={"requestId": int() | str() as id}):
                 self._gone(id)
             case _:
@@ -85,26 +91,28 @@ class _Unanswered:
 
     async def none(self) -> None:
         """Return as soon as every request has its reply."""
-        while self._ids:
+        while self._sizes:
             self._none = anyio.Event()
             await self._none.wait()
 
     def give_up(self) -> None:
         """Nobody is there to answer any more."""
-        for id in tuple(self._ids):
+        for id in tuple(self._sizes):
             self._gone(id)
 
     def _gone(self, id: int | str) -> None:
-        if id in self._ids:
-            self._ids.remove(id)
+        size = self._sizes.pop(id, None)
+        if size is not None:
+            self.calls.closed(size)
             self._dispatcher.end()
-        if not self._ids:
+        if not self._sizes:
             self._none.set()
 
 
 async def _receive(lines: LineStream, to_server: Any, unanswered: _Unanswered, door: _McpDoor) -> None:
     async with to_server:
         while True:
+            await unanswered.calls.room()
             try:
                 line = await lines.receive(MAX_FRAME_BYTES)
             except FrameTooLarge as error:
@@ -120,7 +128,10 @@ async def _receive(lines: LineStream, to_server: Any, unanswered: _Unanswered, d
             except ValidationError:
                 await lines.send(await door.unread(line))
                 continue
-            unanswered.came_in(message)
+            if isinstance(message, types.JSONRPCRequest) and message.id in unanswered:
+                await lines.send(_protocol_error(-32600, ID_IN_USE, message.id))
+                continue
+            unanswered.came_in(message, len(line))
             await to_server.send(SessionMessage(message))
 
 
@@ -135,8 +146,8 @@ async def _send(lines: LineStream, from_server: Any, unanswered: _Unanswered) ->
 class _McpDoor:
     """The handlers of one connection: the caller is known, the SDK's view of it is for display only."""
 
-    def __init__(self, caller: Caller, preamble: Preamble, dispatcher: Dispatcher) -> None:
-        self._caller, self._dispatcher = caller, dispatcher
+    def __init__(self, lines: LineStream, caller: Caller, preamble: Preamble, dispatcher: Dispatcher) -> None:
+        self._lines, self._caller, self._dispatcher = lines, caller, dispatcher
         self._toolset, self._structured = preamble.toolset, preamble.structured
         self.server: Server[Any] = Server(
             "orchestrator",
@@ -160,7 +171,7 @@ class _McpDoor:
             if operation is not None and operation.people:
                 raise UnknownOperation(f"there is no tool {name}", hint="tools/list names all of them.")
             raw = _ENCODER.encode(params.arguments or {})
-            answered = await self._dispatcher.respond(self._caller, name, raw, _call_id(context))
+            answered = await self._dispatcher.respond(self._caller, name, raw, _call_id(context), self._lines)
         except OrchestratorError as error:
             return self._refused(error)
         result = self._answered(answered.result, answered.notices)

@@ -25,15 +25,13 @@ from orchestrator.logs import logger
 from orchestrator.servers.auth import Doorkeeper
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.feed import Feed
+from orchestrator.servers.open_calls import OpenCalls
 
 PREAMBLE_TIMEOUT_S = 30.0
 """Who says nothing in that time is not let in."""
 
 BREATH_S = 0.2
 """How long nobody is let in after the system ran out of descriptors."""
-
-MAX_OPEN_CALLS = 64
-"""Calls of one connection under way at once; further lines wait in the socket."""
 
 INLINE = frozenset(
     ("read_lines", "read_file", "file_info", "session_status", "begin_task", "end_task", "status", "get_diff")
@@ -147,16 +145,17 @@ class SocketServer:
         await lines.send(_ENCODER.encode(refusal(error)) + b"\n")
 
     async def _serve_rpc(self, lines: LineStream, caller: Caller) -> None:
-        room = anyio.Semaphore(MAX_OPEN_CALLS)
+        open_calls = OpenCalls()
         async with Feed(self._engine, caller, lines) as feed, anyio.create_task_group() as calls:
             while True:
+                await open_calls.room()
                 try:
                     line = await lines.receive(MAX_FRAME_BYTES)
                     if line is None:
                         return
                     request = self._dispatcher.read(line)
                 except (FrameInvalid, FrameTooLarge) as error:
-                    await self._engine.refuse(caller, "?", error)
+                    await self._dispatcher.refuse(caller, "?", error)
                     await lines.send(self._dispatcher.failed(getattr(error, "request_id", None), error))
                     continue
                 if request.method in METHODS:
@@ -164,19 +163,21 @@ class SocketServer:
                 elif request.method in INLINE and not lines.more_waiting:
                     await self._reply(lines, caller, request)
                 else:
-                    await room.acquire()
-                    calls.start_soon(partial(self._answer, lines, caller, request, room))
+                    open_calls.opened(len(line))
+                    calls.start_soon(partial(self._answer, lines, caller, request, open_calls, len(line)))
 
-    async def _answer(self, lines: LineStream, caller: Caller, request: Request, room: anyio.Semaphore) -> None:
+    async def _answer(
+        self, lines: LineStream, caller: Caller, request: Request, open_calls: OpenCalls, size: int
+    ) -> None:
         try:
             await self._reply(lines, caller, request)
         finally:
-            room.release()
+            open_calls.closed(size)
 
     async def _reply(self, lines: LineStream, caller: Caller, request: Request) -> None:
         self._dispatcher.begin()
         try:
-            await lines.send(await self._dispatcher.answer(caller, request))
+            await lines.send(await self._dispatcher.answer(caller, request, lines))
         finally:
             self._dispatcher.end()
 

@@ -76,6 +76,26 @@ class Answers:
                 return await self._of_change(seq, shows=shows)
         raise VersionUnknown(f"{show(seq)} leads nowhere")
 
+    def waits(self, seq: Seq) -> bool:
+        """Whether `@seq` is an approval or a conflict that is open, or leads to one; looks in memory only."""
+        for _ in range(1000):
+            approval = self._s.state.pending.approval(seq)
+            conflict = self._s.state.pending.conflict(seq)
+            if approval is not None:
+                follow = approval.successor or approval.change
+                if follow is None:
+                    return approval.state in ("waiting", "granted", "used")
+            elif conflict is not None:
+                if conflict.state == "open":
+                    return True
+                follow = conflict.change if conflict.state != "superseded" else None
+            else:
+                return False
+            if follow is None:
+                return False
+            seq = follow
+        return False
+
     async def _of_approval(self, approval: Approval, *, shows: Shows) -> r.ChangeAnswer:
         number = show(approval.seq)
         paths = tuple(item.path for item in approval.request.paths)

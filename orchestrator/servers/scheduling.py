@@ -1,0 +1,131 @@
+"""Which calls run now: one agent's many calls do not hold up another's few.
+
+The daemon computes in one thread, so each running call makes every other one slower. While several agents call,
+each has `IN_COMPANY` running calls at most; an agent that calls alone has `ALONE`. What is over that waits, and
+the agents take turns, whichever connections their calls came by.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+
+import anyio
+
+from orchestrator.core.fair_queue import FairQueue
+
+ALONE = 8
+"""Running calls of an agent while no other agent has called for `COMPANY_US`."""
+
+IN_COMPANY = 1
+"""Running calls of an agent while others call too: with one beside it, a call takes twice its time at most."""
+
+MOST_RUNNING = 32
+"""Running calls of all agents."""
+
+MOST_OF_ONE = 32
+"""Running calls of one agent, those counted that run for longer than `LONG_US`."""
+
+COMPANY_US = 1_000_000
+"""For so long after its last call an agent counts as one that calls."""
+
+LONG_US = 250_000
+"""A call that runs for longer waits for a worker, a disk or a reviewer: the others need not wait for its end."""
+
+
+class Turn:
+    """A call that runs, or waits to run."""
+
+    __slots__ = ("agent", "begun_us", "granted")
+
+    def __init__(self, agent: str) -> None:
+        self.agent = agent
+        self.begun_us = 0
+        self.granted: anyio.Event | None = None
+
+
+class CallScheduler:
+    """Gives calls their turns. Not for calls that only wait for others, nor for people's (status, approvals)."""
+
+    def __init__(self, ticks_us: Callable[[], int]) -> None:
+        self._ticks_us = ticks_us
+        self._queue: FairQueue[Turn] = FairQueue()
+        self._young: OrderedDict[Turn, None] = OrderedDict()  # running for less than LONG_US, oldest first
+        self._young_of: Counter[str] = Counter()
+        self._running_of: Counter[str] = Counter()
+        self._called: OrderedDict[str, int] = OrderedDict()  # agents by their last call, oldest first
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def begin(self, agent: str) -> Turn:
+        """Wait until a call of this agent may run; `end` it."""
+        turn = Turn(agent)
+        self._note(self._ticks_us())
+        if not self._queue.waits(agent) and self._may(agent):
+            self._start(turn)
+            return turn
+        turn.granted = anyio.Event()
+        self._queue.put(agent, turn)
+        self._hand_out()
+        try:
+            await turn.granted.wait()
+        except BaseException:  # cancelled
+            if not self._queue.remove(agent, turn):
+                self.end(turn)
+            raise
+        return turn
+
+    def end(self, turn: Turn) -> None:
+        """A call is answered."""
+        now = self._ticks_us()
+        self._note(now)
+        self._running_of[turn.agent] -= 1
+        if not self._running_of[turn.agent]:
+            del self._running_of[turn.agent]
+        if turn in self._young:
+            self._grown(turn)
+        self._called[turn.agent] = now
+        self._called.move_to_end(turn.agent)
+        self._hand_out()
+
+    def _start(self, turn: Turn) -> None:
+        turn.begun_us = self._called[turn.agent] = self._ticks_us()
+        self._called.move_to_end(turn.agent)
+        self._young[turn] = None
+        self._young_of[turn.agent] += 1
+        self._running_of[turn.agent] += 1
+        if turn.granted is not None:
+            turn.granted.set()
+
+    def _hand_out(self) -> None:
+        while (following := self._queue.take(self._may)) is not None:
+            self._start(following[1])
+        if self._queue and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LONG_US / 1e6, self._look_again)
+
+    def _look_again(self) -> None:
+        """Calls that run for long make room for others, also while none comes or ends."""
+        self._timer = None
+        self._note(self._ticks_us())
+        self._hand_out()
+
+    def _may(self, agent: str) -> bool:
+        company = len(self._called) > (agent in self._called)
+        return (
+            self._young_of[agent] < (IN_COMPANY if company else ALONE)
+            and len(self._young) < MOST_RUNNING
+            and self._running_of[agent] < MOST_OF_ONE
+        )
+
+    def _note(self, now_us: int) -> None:
+        """What the passing of time changed."""
+        while self._young and next(iter(self._young)).begun_us + LONG_US <= now_us:
+            self._grown(next(iter(self._young)))
+        while self._called and next(iter(self._called.values())) + COMPANY_US <= now_us:
+            self._called.popitem(last=False)
+
+    def _grown(self, turn: Turn) -> None:
+        del self._young[turn]
+        self._young_of[turn.agent] -= 1
+        if not self._young_of[turn.agent]:
+            del self._young_of[turn.agent]

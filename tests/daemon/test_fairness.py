@@ -1,0 +1,36 @@
+"""One agent's flood of calls does not hold up the calls of others."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.servers.open_calls import MAX_OPEN_CALLS
+from tests.daemon.running import RunningDaemon
+from tests.daemon.talking import Talk
+
+pytestmark = pytest.mark.anyio
+
+CONNECTIONS = 4
+TURNS = 10
+
+
+async def test_a_flood_by_several_connections_does_not_hold_up_another_agent(daemon: RunningDaemon) -> None:
+    """Ten calls one after another are through before most of what was sent first."""
+    flood = [Talk(daemon, "flood") for _ in range(CONNECTIONS)]
+    async with daemon.client("other") as other:
+        for talk in flood:
+            for n in range(MAX_OPEN_CALLS):
+                talk.call("begin_task", title=f"{n} {'x' * 100}")
+        flood[0].answer()
+        for n in range(TURNS):
+            await other.begin_task(f"{n}")
+    for talk in flood:
+        for _ in range(MAX_OPEN_CALLS - (talk is flood[0])):
+            assert "result" in talk.answer()
+        talk.close()
+    async with daemon.client() as person:
+        page = await person.journal_query(kind="task_begun", limit=500)
+    agents = [entry.agent for entry in reversed(page.entries)]
+    assert agents.count("flood") == CONNECTIONS * MAX_OPEN_CALLS
+    before = agents[: len(agents) - agents[::-1].index("other")].count("flood")
+    assert before <= CONNECTIONS * MAX_OPEN_CALLS // 2, f"{before} calls of the flood came before"
