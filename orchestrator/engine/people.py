@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.errors import ParameterInvalid, PathError, VersionUnknown
+from orchestrator.core.errors import ParameterInvalid, PathError, VersionUnknown, escaped
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import PolicyLoaded
 from orchestrator.core.events.sessions import AgentAdded, AgentRevoked
@@ -26,6 +26,9 @@ from orchestrator.engine.outside.observing import Observer
 from orchestrator.engine.record.checking import Checking
 from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
+
+SHOWN_FILES = 5
+"""That one note of `status` names."""
 
 
 class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +83,7 @@ class People:
         skipped = ", ".join(f"{count} {why}" for why, count in sorted(self._baseline.skipped.items()) if count)
         if skipped:
             notes.append(f"left out of the start scan: {skipped}")
+        notes += _ignore_files(self._s.ignore.over_budget())
         if unnamed := self._unnamed():
             notes.append(
                 f"come since the start, and not tracked: {unnamed} names that break the name rule; rename them"
@@ -219,3 +223,13 @@ class People:
     async def stop(self, caller: Caller, call: Call, params: p.Stop) -> r.Done:
         self._stop()
         return r.Done(message="the daemon ends when the calls that are open are answered")
+
+
+def _ignore_files(over_budget: tuple[tuple[str, str], ...]) -> list[str]:
+    notes = [
+        f"ignore file {escaped(path)} is not used, so what it names is tracked: {why}. Shorten or split it"
+        for path, why in over_budget[:SHOWN_FILES]
+    ]
+    if more := len(over_budget) - len(notes):
+        notes.append(f"further ignore files that are not used: {more}")
+    return notes

@@ -193,3 +193,6 @@ class Ignore(Protocol):
 
     def refresh(self) -> None:
         """Look at the rule files again from now on."""
+
+    def over_budget(self) -> tuple[tuple[str, str], ...]:
+        """The rule files that are not used because comparing names with them would take too long, and why."""

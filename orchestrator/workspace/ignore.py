@@ -8,15 +8,16 @@ from collections.abc import Callable
 from orchestrator.core.content import Signature
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.ignore_file import MOST_BYTES, IgnoreFile, IgnoreFileOverBudget, as_bytes
 from orchestrator.workspace.confine import Confinement, signature_of
-from orchestrator.workspace.patterns import RuleFile, as_bytes
 
 BUILT_IN = frozenset((".git", ".hg", ".svn", ".jj"))
 TEMP_PREFIX = ".orchestrator-"
 TEMP_SUFFIX = ".tmp"
 RULE_FILES = (".gitignore", ".orchestratorignore")  # the later one has the last word
 EXCLUDE_DIRECTORY = WorkspacePath(".git/info")
-MOST_RULE_BYTES = 1024 * 1024
+MOST_WILDCARD_BYTES = 1024 * 1024
+"""The rules with wildcards of all ignore files of a workspace together."""
 MOST_FOLDERS = 200_000
 FRESH_S = 0.5
 """How long a directory's rule files are taken for unchanged without another look."""
@@ -33,7 +34,7 @@ class Folder:
     __slots__ = ("excluded", "looked_s", "prefix", "rules", "turn")
 
     def __init__(
-        self, prefix: str, rules: tuple[tuple[int, RuleFile], ...], *, excluded: bool, turn: int, looked_s: float
+        self, prefix: str, rules: tuple[tuple[int, IgnoreFile], ...], *, excluded: bool, turn: int, looked_s: float
     ) -> None:
         self.prefix, self.rules, self.excluded = prefix, rules, excluded
         self.turn, self.looked_s = turn, looked_s
@@ -62,12 +63,18 @@ class IgnoreRules:
     ) -> None:
         self._at, self._now_s, self._fresh_s = confinement, now_s, fresh_s
         self._folders: dict[str, Folder] = {}
-        self._files: dict[str, tuple[Signature | None, RuleFile | None]] = {}
+        self._files: dict[str, tuple[Signature | None, IgnoreFile | None]] = {}
+        self._over: dict[str, str] = {}  # files that are not used, and why
+        self._wildcard_bytes = 0
         self._turn = 0  # counts what was found changed; a folder of an earlier turn is built anew
 
     def refresh(self) -> None:
         """Let the next question of each directory look at its rule files."""
         self._folders.clear()
+
+    def over_budget(self) -> tuple[tuple[str, str], ...]:
+        """The ignore files that are not used because comparing names with them would take too long, and why."""
+        return tuple(sorted(self._over.items()))
 
     def ignored(self, path: WorkspacePath, *, directory: bool) -> bool:
         """Parents first: what is in an ignored directory is ignored, whatever re-includes it."""
@@ -102,9 +109,9 @@ class IgnoreRules:
         self._folders[path] = folder
         return folder
 
-    def _read(self, directory: WorkspacePath, name: str) -> RuleFile | None:
+    def _read(self, directory: WorkspacePath, name: str) -> IgnoreFile | None:
         """A rule file, compiled; None for a missing or empty one, or one that is not a regular file of ours."""
-        key = f"{directory}/{name}"
+        key = name if directory == "." else f"{directory}/{name}"
         signature, known = self._files.get(key, (None, None))
         try:
             with self._at.directory(directory) as handle:
@@ -112,12 +119,34 @@ class IgnoreRules:
                 if found == signature:
                     return known
                 with self._at.regular(handle, name, WorkspacePath(key)) as (file, opened):
-                    rules = RuleFile(self._at.disk.read(file, MOST_RULE_BYTES, 0))
+                    data = self._at.disk.read(file, MOST_BYTES + 1, 0)
                     found = signature_of(opened)
         except (OrchestratorError, OSError):
-            if self._files.pop(key, None) is not None:
+            if key in self._files:
+                self._forget(key)
                 self._turn += 1
             return None
+        self._forget(key)
         self._turn += 1
+        rules = self._compiled(key, data)
         self._files[key] = found, rules
+        return rules
+
+    def _forget(self, key: str) -> None:
+        _, rules = self._files.pop(key, (None, None))
+        self._over.pop(key, None)
+        if rules is not None:
+            self._wildcard_bytes -= rules.wildcard_bytes
+
+    def _compiled(self, key: str, data: bytes) -> IgnoreFile | None:
+        try:
+            rules = IgnoreFile(data)
+            if self._wildcard_bytes + rules.wildcard_bytes > MOST_WILDCARD_BYTES:
+                raise IgnoreFileOverBudget(
+                    f"with it, rules with wildcards would hold more than {MOST_WILDCARD_BYTES:,} bytes in all"
+                )
+        except IgnoreFileOverBudget as error:
+            self._over[key] = str(error)
+            return None
+        self._wildcard_bytes += rules.wildcard_bytes
         return rules

@@ -59,6 +59,9 @@ class _NoRules:
     def refresh(self) -> None:
         return
 
+    def over_budget(self) -> tuple[tuple[str, str], ...]:
+        return ()
+
 
 class MemoryWorkspace:
     """See `ports.Workspace`. `put`, `link`, `pipe`, `remove` and `writers` are the outside world."""

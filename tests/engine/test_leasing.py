@@ -180,7 +180,7 @@ async def test_exceptions_mean_what_paths_mean() -> None:
         await desk.reserve("alice", "!./src")
 
 
-@pytest.mark.parametrize("glob", ["", " ", "#x", "../x", "a/../b", "[x", "a*b*c*d*e*f", "a\nb"])
+@pytest.mark.parametrize("glob", ["", " ", "#x", "../x", "a/../b", "[x", "[z-a]", "a\nb"])
 async def test_globs_that_would_reserve_nothing_are_refused(glob: str) -> None:
     with pytest.raises(ParameterInvalid):
         await Desk().reserve("alice", "ok", glob)

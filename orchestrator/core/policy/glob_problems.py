@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from orchestrator.core.policy.match import Pattern, fold_pattern
+from orchestrator.core.glob_pattern import MOST_CHARACTERS, Glob
+from orchestrator.core.policy.match import fold_pattern
 
-_MOST_STARS = 4  # in one glob: each more multiplies the cost of matching a long name
 _CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*?(?:\[|--|&&|\|\||~~)")
 
 
@@ -25,17 +25,16 @@ def glob_problem(glob: str) -> str | None:
         return "names are relative to the workspace and never hold '.' or '..' components"
     if not unicodedata.is_normalized("NFC", body):
         return "is not in Unicode form NFC and would match nothing"
-    if any(segment.count("*") > _MOST_STARS for segment in segments) or segments.count("**") > _MOST_STARS:
-        return f"more than {_MOST_STARS} stars in one part, or {_MOST_STARS} '**'"
+    if len(glob) > MOST_CHARACTERS:
+        return f"a glob of {len(glob):,} characters, of at most {MOST_CHARACTERS:,}"
     if any(_open_bracket(segment) for segment in segments):
         return r"'[' is never closed; write \[ for the character (in single quotes)"
     if _CLASS.search(body):
         return "a bracket holds '[', '--', '&&', '||' or '~~', which mean different things to different readers"
-    try:
-        Pattern(glob)
-        Pattern(fold_pattern(glob))  # "[Z-a]" is a range only as long as case counts
-    except (ValueError, re.error) as error:
-        return f"is no glob, with or without regard to case: {error}"
+    for spelling in map(Glob, (glob, fold_pattern(glob))):  # "[Z-a]" is a range only as long as case counts
+        flaw = spelling.flaw or ("a range in brackets runs backwards" if spelling.backwards else None)
+        if flaw:
+            return f"is no glob, with or without regard to case: {flaw}"
     return None
 
 

@@ -1,7 +1,6 @@
 """Which rules a path falls under: gitignore-style globs, judged so that no spelling walks round them.
 
-The patterns are git's, read by pathspec, and asked of each directory above a path first, as git
-does: pathspec alone would let an exception re-open what lies in a matched directory.
+The globs are git's, and are asked of each directory above a path first, as git does.
 
 An exception can only ever make a rule weaker for the path it names, so which way is safe depends
 on the rule:
@@ -22,50 +21,14 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pathspec.patterns.gitignore.basic import GitIgnoreBasicPattern
-
+from orchestrator.core.glob_index import GlobIndex
+from orchestrator.core.glob_pattern import Glob
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ROOT, fold, folded_component
 from orchestrator.core.policy.rules import Rule
 
 _GLOB = re.compile(r"[*?\[\\]")
-_NOT = re.compile(r"\[\^(\]?)")  # "[!a]" is one character of a name, so never "/"
-_NEVER = re.compile(r"(?!)")
 _REMEMBERED = 50_000  # directories
-
-
-class Pattern:
-    """One glob, asked whether it names a path itself (not whether it names a directory above it)."""
-
-    __slots__ = ("exception", "inside", "last", "only_directories", "regex", "universal")
-
-    def __init__(self, text: str) -> None:
-        """Raises ValueError (re.error is one too) on a glob that cannot be read."""
-        self.exception = text.startswith("!")
-        body = text[1:] if self.exception else text
-        self.only_directories = body.endswith("/")
-        segments = [segment for segment in body.split("/") if segment]
-        if segments[:1] == ["**"] and set(segments[1:-1]) == {"*"} and segments[-1] == "**":
-            body, segments = "*/**", ["*", "**"]  # pathspec's shortcut for it forgets where it begins
-        named = [segment for segment in segments if segment != "**"]
-        self.inside = bool(named) and segments[-1] == "**"  # "a/**": what is in it, not itself
-        self.universal = not named or (named == ["*"] and not self.inside and not body.startswith("/"))
-        self.last = None if self.universal or self.inside else named[-1]
-        pattern, _ = GitIgnoreBasicPattern.pattern_to_regex(body)
-        if pattern is None:
-            raise ValueError("it names nothing")
-        self.regex = re.compile(_NOT.sub(r"[^\1/", pattern))
-
-    def names(self, path: str, *, directory: bool) -> bool:
-        """Whether it names this path."""
-        if self.only_directories and not directory:
-            return False
-        if self.universal:
-            return True
-        if self.inside:
-            match = self.regex.match(path)
-            return match is not None and match.end() < len(path)
-        return self.regex.fullmatch(path + "/" if self.only_directories else path) is not None
 
 
 class PathRule:
@@ -74,7 +37,7 @@ class PathRule:
     __slots__ = ("has_exceptions", "patterns", "strict")
 
     def __init__(self, patterns: Sequence[str], *, strict: bool) -> None:
-        self.patterns = tuple(Pattern(text) for text in reversed(patterns))  # the last that names a path decides
+        self.patterns = tuple(Glob(text) for text in reversed(patterns))  # the last that names a path decides
         self.strict = strict
         self.has_exceptions = any(pattern.exception for pattern in self.patterns)
 
@@ -93,48 +56,6 @@ class PathRule:
         return next((not pattern.exception for pattern in self.patterns if pattern.universal), False)
 
 
-class _Sieve:
-    """From a name to the few rules (a bit set) whose patterns might name a path that ends with it."""
-
-    __slots__ = ("_always", "_any_glob", "_globs", "_literals", "_suffixes", "_tails")
-
-    def __init__(self, rules: Sequence[PathRule]) -> None:
-        self._always = 0
-        self._literals: dict[str, int] = {}
-        suffixes: dict[str, int] = {}
-        globs: dict[str, int] = {}
-        for bit, rule in _bits(rules):
-            for pattern in rule.patterns:
-                last = pattern.last
-                if rule.strict and pattern.exception:
-                    continue  # weakens only what another pattern has matched
-                if last is None:
-                    self._always |= bit
-                elif not _GLOB.search(last):
-                    self._literals[last] = self._literals.get(last, 0) | bit
-                elif last.startswith("*") and not _GLOB.search(last[1:]):
-                    suffixes[last[1:]] = suffixes.get(last[1:], 0) | bit
-                else:
-                    globs[last] = globs.get(last, 0) | bit
-        self._suffixes = tuple(suffixes.items())
-        self._tails = tuple(suffixes)
-        sources = {glob: str(GitIgnoreBasicPattern.pattern_to_regex("/" + glob)[0]) for glob in globs}
-        self._globs = tuple((re.compile(sources[glob]), bits) for glob, bits in globs.items())
-        self._any_glob = re.compile("|".join(f"(?:{s})" for s in sources.values())) if sources else _NEVER
-
-    def candidates(self, name: str) -> int:
-        found = self._always | self._literals.get(name, 0)
-        if name.endswith(self._tails):
-            for suffix, bits in self._suffixes:
-                if name.endswith(suffix):
-                    found |= bits
-        if self._any_glob.match(name):
-            for regex, bits in self._globs:
-                if regex.match(name):
-                    found |= bits
-        return found
-
-
 class _Found(NamedTuple):
     """What one spelling of a directory has met so far, itself and all directories above it."""
 
@@ -149,18 +70,23 @@ _TOP = _Found("", 0, 0)
 class _Spelling:
     """All rules in one spelling."""
 
-    __slots__ = ("_final", "_rules", "_sieve", "_strict")
+    __slots__ = ("_final", "_index", "_rules", "_strict")
 
     def __init__(self, rules: Sequence[PathRule]) -> None:
         self._rules = tuple(rules)
-        self._sieve = _Sieve(rules)
+        self._index = GlobIndex(
+            (bit, pattern)
+            for bit, rule in _bits(rules)
+            for pattern in rule.patterns
+            if not (rule.strict and pattern.exception)  # weakens only what another pattern has matched
+        )
         self._strict = sum(bit for bit, rule in _bits(rules) if rule.strict)
         self._final = sum(bit for bit, rule in _bits(rules) if rule.strict or not rule.has_exceptions)
 
     def step(self, above: _Found, name: str, *, directory: bool) -> tuple[int, int]:
         """What a name in a directory has met: the rules that match, and the allow rules that except it."""
         _, matched, excepted = above
-        left = self._sieve.candidates(name) & ~(matched & self._final | excepted)
+        left = self._index.candidates(name) & ~(matched & self._final | excepted)
         if left:
             path = _below(above, name)
             for bit, rule in _bits(self._rules):
