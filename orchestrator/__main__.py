@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -13,13 +14,23 @@ def main() -> int:
 
             return shim(sys.argv[2:])
         case ["daemon"]:
+            arguments = sys.argv[2:]
+            if arguments[-1:] == ["--detached"]:
+                _detach()
+                del arguments[-1]
             from orchestrator.daemon import main as daemon
 
-            return daemon(sys.argv[2:])
+            return daemon(arguments)
         case _:
             from orchestrator.clients.cli import main as cli
 
             return cli(sys.argv[1:])
+
+
+def _detach() -> None:
+    """Go on as a child whose parent has ended: some agents end all of their descendants when they exit."""
+    if os.fork():
+        os._exit(0)
 
 
 if __name__ == "__main__":

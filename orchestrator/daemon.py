@@ -70,6 +70,7 @@ class Daemon:
         self._config, self._step = config, step
         self._log = logger("daemon")
         self._stopping = anyio.Event()
+        self._ended: locations.State = "ended"
         self._notes: tuple[str, ...] = ()
         self._watcher: Watcher | None = None
 
@@ -94,11 +95,9 @@ class Daemon:
                 self._publish("running")
                 _spare_the_collector()
                 self._tell_ready()
-                # where agents come by MCP, the next one need not wait for the SDK's import
-                if any(session.door == "mcp" for session in services.state.sessions):
-                    tasks.start_soon(to_thread.run_sync, import_mcp)
+                tasks.start_soon(to_thread.run_sync, import_mcp)  # so that no agent waits for it
                 await self._stopping.wait()
-                self._publish("stopped")
+                self._publish(self._ended)
                 await listener.aclose()
                 with anyio.move_on_after(LAST_CALLS_S):
                     await dispatcher.idle()
@@ -107,7 +106,8 @@ class Daemon:
         self._log.info("stopped")
 
     def stop(self) -> None:
-        """End when the calls that are open are answered."""
+        """End when the calls that are open are answered: a person said so, and nobody but a person starts it again."""
+        self._ended = "stopped"
         self._stopping.set()
 
     # --- what is held while serving -----------------------------------------------------
@@ -233,9 +233,9 @@ class Daemon:
             task_status.started()
             async for number in received:
                 self._log.info("told to stop", signal=signal.Signals(number).name)
-                self.stop()
+                self._stopping.set()
 
-    def _publish(self, state: str) -> None:
+    def _publish(self, state: locations.State) -> None:
         config = self._config
         locations.write_location(
             locations.Location(
@@ -243,7 +243,7 @@ class Daemon:
                 state_dir=config.state_dir,
                 socket=config.socket,
                 pid=os.getpid(),
-                state="running" if state == "running" else "stopped",
+                state=state,
             )
         )
 

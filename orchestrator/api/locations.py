@@ -69,6 +69,10 @@ class SocketPathTooLong(OperatorError):
     code = "socket_path_too_long"
 
 
+State = Literal["running", "stopped", "ended"]
+"""`stopped`: by a person, with `orchestrator stop`. `ended`: by a signal. A daemon that was killed says `running`."""
+
+
 class Location(NamedTuple):
     """What `<id>.location` says: where the workspace's daemon keeps its state and listens, or did last."""
 
@@ -76,7 +80,7 @@ class Location(NamedTuple):
     state_dir: str
     socket: str
     pid: int
-    state: Literal["running", "stopped"]
+    state: State
 
 
 # --- the workspace ---------------------------------------------------------------------
@@ -236,7 +240,7 @@ def _location(data: object) -> Location | None:
             "state_dir": str(state_dir),
             "socket": str(path),
             "pid": int(pid),
-            "state": ("running" | "stopped") as state,
+            "state": ("running" | "stopped" | "ended") as state,
         }:
             return Location(workspace, state_dir, path, pid, state)
         case _:

@@ -128,7 +128,7 @@ def socket_of(workspace: str | None, state_dir: str | None = None) -> str:
     """
     root = locations.find_workspace(workspace)
     known = locations.read_location(locations.workspace_id(root))
-    if known is None or known.state == "stopped":
+    if known is None or known.state != "running":
         raise DaemonUnreachable(f"no daemon runs for {root}")
     if state_dir is not None:
         check_state_directory(known, state_dir)

@@ -1,6 +1,6 @@
-"""MCP's lines as the stdio door needs to see them: who asks, who answers, and what to say for a lost daemon.
+"""MCP's lines as the stdio transport needs to see them: who asks, who answers, and what to say for a lost daemon.
 
-The door passes bytes on as they are. It reads a client's line to learn its id, and writes one anew
+The transport passes bytes on as they are. It reads a client's line to learn its id, and writes one anew
 only to give a write call the `request_id` that makes sending it again safe.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from orchestrator.core.errors import DaemonRestarted, OrchestratorError
@@ -38,11 +40,11 @@ _USUAL_REPLY = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?[0-9]+|"(?:[^"\\]|\\.)*"
 
 
 class Call(NamedTuple):
-    """A request of the client that has no reply yet."""
+    """A request of the client that has no reply yet. A write has a `request_id`, so each can be sent again."""
 
     id: Id
     method: str
-    request_id: str | None = None  # what the write can be sent again with
+    request_id: str | None = None
     modern: bool = False  # the 2026 era, whose results name their type
 
 
@@ -53,6 +55,7 @@ class Said(NamedTuple):
     kind: Kind
     id: Id | None = None  # of the request, of the reply, or of the request that is cancelled
     call: Call | None = None
+    params: Mapping[str, Any] = MappingProxyType({})  # of a request
 
 
 class Heard(NamedTuple):
@@ -87,7 +90,7 @@ def said(line: bytes) -> Said:
                 line = _line(message)
             request_id = str(arguments["request_id"])
     kind: Kind = "initialize" if method == "initialize" else "request"
-    return Said(line, kind, id, Call(id, method, request_id, modern))
+    return Said(line, kind, id, Call(id, method, request_id, modern), params)
 
 
 def heard(line: bytes) -> Heard:

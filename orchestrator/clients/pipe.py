@@ -1,7 +1,7 @@
-"""The stdio door's pipe: the client's lines to the daemon and back, across the daemon's restarts.
+"""The stdio transport's pipe: the client's lines to the daemon and back, before it is up and across its restarts.
 
 One thread reads the client, one the daemon; `_state` guards what they share. The reader of the
-daemon owns the link: it alone takes it down, reconnects, and puts a new one up.
+daemon owns the link: it alone takes it down, connects, and puts a new one up.
 """
 
 from __future__ import annotations
@@ -11,32 +11,26 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, Protocol
 
 from orchestrator.clients import frames
+from orchestrator.clients.link import Link
 from orchestrator.core.errors import DaemonUnreachable, OrchestratorError
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """As in api/framing.py; a longer line is passed on in pieces, for the daemon to refuse."""
 
+MOST_WAITING = 64
+"""Lines that are kept for a daemon that is not up yet; the client's further ones wait in its pipe."""
+
+MOST_TIMES_SENT = 2
+"""A call over which the daemon ended this often is not sent to the next one: it may be the cause."""
+
 RECONNECT_S = 30.0
-PAUSE_S = 0.1
+PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 REPLAY_TIMEOUT_S = 30.0
 DRAIN_S = 60.0
 """A call may wait 50 s for a person; its answer is worth as long once the client has closed its side."""
-
-
-class Link(NamedTuple):
-    """A connection past its preamble."""
-
-    socket: socket.socket
-    lines: BinaryIO
-    session: str
-
-    def close(self) -> None:
-        self.lines.close()
-        self.socket.close()
 
 
 class StillUnreachable(Exception):
@@ -47,65 +41,101 @@ Dial = Callable[[str | None], Link]
 """Connects, resuming a session. Raises StillUnreachable or OSError to be tried again, OrchestratorError to stop."""
 
 
+Complain = Callable[[OrchestratorError], None]
+"""Tells the person at the terminal why no daemon can be had."""
+
+
+class Sent(NamedTuple):
+    """A call that is open: its line, the link that took it last, and how many took it."""
+
+    call: frames.Call
+    line: bytes
+    link: Link | None
+    times: int
+
+
+class Constants(Protocol):
+    """Answers that need no daemon."""
+
+    def reply(self, said: frames.Said) -> bytes | None: ...
+
+
 class Pipe:
     """Joins the client's stdin and stdout to the daemon until the client closes its side."""
 
-    def __init__(self, link: Link, dial: Dial, client_in: BinaryIO, client_out: BinaryIO) -> None:
-        self._dial, self._in, self._out = dial, client_in, client_out
+    def __init__(
+        self, dial: Dial, constants: Constants, complain: Complain, client_in: BinaryIO, client_out: BinaryIO
+    ) -> None:
+        self._dial, self._constants, self._complain = dial, constants, complain
+        self._in, self._out = client_in, client_out
         self._state = threading.Condition()
         self._writing = threading.Lock()
-        self._link: Link | None = link
-        self._session = link.session
+        self._link: Link | None = None
+        self._session: str | None = None
         self._trouble: OrchestratorError | None = None  # why there is no link and nobody seeks one
         self._closing = False
         self._handshake: list[bytes] = []  # the 2025 eras' `initialize` and `notifications/initialized`
         self._handshake_id: frames.Id | None = None
-        self._open: dict[frames.Id, frames.Call] = {}
+        self._waiting: list[bytes] = []  # what is no call, for the next link
+        self._open: dict[frames.Id, Sent] = {}
+        self._unheard: set[frames.Id] = set()  # answered by `_constants`: the daemon's reply is dropped
         self._asked: set[frames.Id] = set()  # the daemon's questions that the client has not answered
 
-    def run(self) -> None:
-        """Returns when the client has closed its side and the daemon has said all it had to say."""
-        reader = threading.Thread(target=self._read_daemon, name="daemon", daemon=True)
+    def run(self) -> OrchestratorError | None:
+        """Returns when the client has closed its side and the daemon has said all it had to say.
+
+        The answer is why there was never a daemon, if there was none.
+        """
+        reader = threading.Thread(target=self._serve_daemon, name="daemon", daemon=True)
         reader.start()
         while line := self._in.readline(MAX_LINE_BYTES):
-            link = self._send(line)
+            link = self._take(line)
             while not line.endswith(b"\n") and (line := self._in.readline(MAX_LINE_BYTES)):
-                _pass_on(link, line)
+                if link is not None:
+                    link.send(line)
         with self._state:
+            self._state.wait_for(lambda: self._known or (self._session is not None and not self._open))
             self._closing = True
             self._state.notify_all()
             if self._link is None:
-                return
-            _shut(self._link.socket, socket.SHUT_WR)
+                return self._trouble if self._session is None else None
+            self._link.shut(socket.SHUT_WR)
         reader.join(DRAIN_S)
+        return None
+
+    @property
+    def _known(self) -> bool:
+        """Whether it is known if there is a daemon."""
+        return self._link is not None or self._trouble is not None
 
     # --- from the client -------------------------------------------------------------
 
-    def _send(self, line: bytes) -> Link | None:
-        """Pass a line on, or answer it where no daemon is to be had. Returns the link that took it."""
+    def _take(self, line: bytes) -> Link | None:
+        """Answer a line, pass it on, or keep it for the daemon that comes up. Returns the link that took it."""
         said = frames.said(line)
+        constant = self._constants.reply(said)
+        if constant is not None:
+            self._say(constant)
         with self._state:
-            self._await_link(ask=said.call is not None)
-            link, trouble = self._link, self._trouble
-            if not self._noted(said, there=link is not None):
-                return link
-        if link is not None:
-            _pass_on(link, said.line)
-        elif said.call is not None and trouble is not None:
-            self._say(frames.failed(said.call, trouble))
+            if said.call is not None and constant is None and self._link is None and self._trouble is not None:
+                self._trouble = None  # have it tried once more
+                self._state.notify_all()
+            kept = said.call is not None or line.endswith(b"\n")
+            self._state.wait_for(lambda: self._known or (kept and self._has_room()))
+            link = self._link
+            passes = self._noted(said, constant=constant is not None, kept=kept)
+        if passes and link is not None:
+            link.send(said.line)
         return link
 
-    def _await_link(self, *, ask: bool) -> None:
-        """Wait until there is a link, or known to be none. `ask`: have it tried once more."""
-        if ask and self._link is None and self._trouble is not None:
-            self._trouble = None
-            self._state.notify_all()
-        self._state.wait_for(lambda: self._link is not None or self._trouble is not None)
+    def _has_room(self) -> bool:
+        return len(self._waiting) + sum(not sent.times for sent in self._open.values()) < MOST_WAITING
 
-    def _noted(self, said: frames.Said, *, there: bool) -> bool:
-        """Keep of a line what a restart needs. False: it is meant for a daemon that is gone."""
+    def _noted(self, said: frames.Said, *, constant: bool, kept: bool) -> bool:
+        """Keep of a line what the next link needs. True: it goes to the present one."""
+        linked = self._link is not None
         match said.kind:
-            case "initialize" if there:
+            case "initialize":
                 self._handshake, self._handshake_id = [said.line], said.id
             case "initialized" if self._handshake:
                 self._handshake[1:] = [said.line]
@@ -113,22 +143,30 @@ class Pipe:
                 self._open.pop(said.id, None)
             case "reply" if said.id is not None:
                 if said.id not in self._asked:
-                    return False
+                    return False  # it is meant for a daemon that is gone
                 self._asked.discard(said.id)
-        if there and said.call is not None:
-            self._open[said.call.id] = said.call
-        return True
+            case "other" if kept and not linked:
+                self._waiting.append(said.line)
+        if said.call is not None and not constant:
+            self._open[said.call.id] = Sent(said.call, said.line, self._link, int(linked))
+        elif said.call is not None and said.kind != "initialize":
+            return False
+        elif said.call is not None and linked:
+            self._unheard.add(said.call.id)
+        return linked
 
     # --- from the daemon -------------------------------------------------------------
 
-    def _read_daemon(self) -> None:
+    def _serve_daemon(self) -> None:
         patience_s = RECONNECT_S
         while True:
+            self._connect(patience_s)
             link = self._link
             if link is not None:
                 self._pump(link)
                 with self._state:
                     self._link = None
+                    self._unheard.clear()
                 link.close()
                 if self._closing:
                     return
@@ -139,7 +177,6 @@ class Pipe:
                     if self._closing:
                         return
                 patience_s = 0.0
-            self._reconnect(patience_s)
 
     def _pump(self, link: Link) -> None:
         try:
@@ -153,76 +190,111 @@ class Pipe:
         with self._state:
             if heard.id is not None and heard.kind == "reply":
                 self._open.pop(heard.id, None)
+                if heard.id in self._unheard:
+                    self._unheard.discard(heard.id)
+                    return
             elif heard.id is not None and heard.kind == "request":
                 self._asked.add(heard.id)
         self._say(line)
 
-    def _reconnect(self, patience_s: float) -> None:
-        deadline = time.monotonic() + patience_s
+    def _connect(self, patience_s: float) -> None:
+        """Put a link up, or tell why there is none."""
+        deadline, pause_s = time.monotonic() + patience_s, PAUSE_S
         while True:
             trouble: OrchestratorError
             try:
                 link = self._dial(self._session)
                 try:
-                    self._replay(link)
+                    self._put_up(link)
                 except BaseException:
                     link.close()
                     raise
             except (OSError, StillUnreachable) as error:
-                trouble = DaemonUnreachable(f"the daemon is gone: {error}")
+                trouble = DaemonUnreachable(f"the daemon cannot be reached: {error}")
             except OrchestratorError as error:
                 trouble, deadline = error, 0.0
             else:
-                self._put_up(link)
                 return
+            if time.monotonic() >= deadline:
+                break
             with self._state:
-                if self._state.wait_for(lambda: self._closing, PAUSE_S) or time.monotonic() >= deadline:
+                if self._state.wait_for(lambda: self._closing, pause_s):
                     break
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
         self._give_up(trouble)
 
-    def _replay(self, link: Link) -> None:
-        """Bring a new connection to where the client believes it is. The client sees none of it."""
-        with self._state:
-            handshake, id = list(self._handshake), self._handshake_id
-            unanswered = id in self._open
-        if not handshake:
-            return
-        link.socket.settimeout(REPLAY_TIMEOUT_S)
-        link.socket.sendall(handshake[0])
-        while True:
-            line = link.lines.readline()
-            if not line.endswith(b"\n"):
-                raise ConnectionResetError("the daemon closed the connection during the handshake")
-            if frames.heard(line) == frames.Heard("reply", id):
-                break
-        if unanswered:
-            self._hear(line)
-        for later in handshake[1:]:
-            link.socket.sendall(later)
-        link.socket.settimeout(None)
-
     def _put_up(self, link: Link) -> None:
+        """Bring a new connection to where the client believes it is, send it what is open, and make it the link."""
+        link.socket.settimeout(REPLAY_TIMEOUT_S)
+        self._tell_lost(link)
+        greeted = 0
+        while True:
+            with self._state:
+                handshake, id = self._handshake[greeted:], self._handshake_id
+                lines = [] if handshake else self._unsent(link)
+                if not handshake and not lines:
+                    link.socket.settimeout(None)
+                    self._link, self._session = link, link.session
+                    self._state.notify_all()
+                    return
+            for line in (*handshake, *lines):
+                link.socket.sendall(line)
+                if handshake and not greeted:
+                    self._await_greeting(link, id)
+                greeted += bool(handshake)
+
+    def _await_greeting(self, link: Link, id: frames.Id | None) -> None:
+        """The reply to `initialize`; the client sees it only where it has none yet."""
+        while (line := link.lines.readline()).endswith(b"\n"):
+            if frames.heard(line) == frames.Heard("reply", id):
+                if id in self._open:
+                    self._hear(line)
+                return
+        raise ConnectionResetError("the daemon closed the connection during the handshake")
+
+    def _tell_lost(self, link: Link) -> None:
+        """Answer what was open and is not sent again, and withdraw the questions of the ended daemon."""
         with self._state:
-            calls, asked = list(self._open.values()), list(self._asked)
-            self._open.clear()
+            resumed = self._session in (None, link.session)
+            lost = [
+                sent.call
+                for sent in self._open.values()
+                if sent.times >= MOST_TIMES_SENT or (sent.times and not resumed)
+            ]
+            for call in lost:
+                del self._open[call.id]
+            asked = list(self._asked)
             self._asked.clear()
-            self._link, self._session = link, link.session
-            self._state.notify_all()
         for id in asked:
             self._say(frames.withdrawn(id))
-        for call in calls:
+        for call in lost:
             self._say(frames.lost(call))
 
+    def _unsent(self, link: Link) -> list[bytes]:
+        """The lines that this link has not been sent yet, as if it were now."""
+        lines, self._waiting = self._waiting, []
+        for id, sent in self._open.items():
+            if sent.link is not link:
+                lines.append(sent.line)
+                self._open[id] = sent._replace(link=link, times=sent.times + 1)
+        return lines
+
     def _give_up(self, trouble: OrchestratorError) -> None:
-        with self._state:
-            calls = list(self._open.values())
-            self._open.clear()
-            if any(call.method == "initialize" for call in calls):
-                self._handshake = []
-            self._trouble = trouble
-            self._state.notify_all()
-        for call in calls:
-            self._say(frames.failed(call, trouble))
+        if self._session is None:
+            self._complain(trouble)
+        while True:
+            with self._state:
+                calls = [sent.call for sent in self._open.values()]
+                self._open.clear()
+                self._waiting.clear()
+                if any(call.method == "initialize" for call in calls):
+                    self._handshake = []
+                if not calls:
+                    self._trouble = trouble
+                    self._state.notify_all()
+                    return
+            for call in calls:
+                self._say(frames.failed(call, trouble))
 
     def _say(self, line: bytes) -> None:
         """Write to the client. It has closed its side: there is nothing left to do here."""
@@ -234,17 +306,3 @@ class Pipe:
             return  # the run has ended and closed it; this thread only follows
         except OSError:
             os._exit(0)
-
-
-def _pass_on(link: Link | None, line: bytes) -> None:
-    """Send; where that fails, the reader of the link sees its end too, and answers what is open."""
-    if link is not None:
-        try:
-            link.socket.sendall(line)
-        except OSError:
-            _shut(link.socket, socket.SHUT_RDWR)
-
-
-def _shut(connection: socket.socket, how: int) -> None:
-    with suppress(OSError):  # it may be down already
-        connection.shutdown(how)

@@ -1,6 +1,7 @@
-"""The stdio door, `orchestrator mcp`: what an agent starts to reach the daemon.
+"""The stdio transport, `orchestrator mcp`: what an agent starts to reach the daemon.
 
-It starts the daemon if none runs and joins its own stdin and stdout to the daemon's socket.
+It starts the daemon if none runs and joins its own stdin and stdout to the daemon's socket; who asks for the tools
+has them at once.
 Standard library only, and little of it: every agent pays for this at each of its starts.
 Only protocol is written to stdout.
 """
@@ -15,9 +16,11 @@ from typing import NamedTuple
 
 from orchestrator.api import locations
 from orchestrator.clients import frames, starting
-from orchestrator.clients.pipe import Link, Pipe, StillUnreachable
-from orchestrator.clients.starting import DaemonRefused
-from orchestrator.core.errors import DaemonUnreachable, OperatorError, OrchestratorError
+from orchestrator.clients.handshake import Handshake
+from orchestrator.clients.link import Link
+from orchestrator.clients.pipe import Pipe, StillUnreachable
+from orchestrator.clients.starting import DaemonDied, DaemonRefused
+from orchestrator.core.errors import DaemonStopped, OperatorError, OrchestratorError
 
 USAGE = """\
 Usage: orchestrator mcp [OPTIONS]
@@ -63,31 +66,27 @@ class Dialler:
         self._root = locations.find_workspace(options.workspace)
         self._identity = locations.workspace_id(self._root)
 
-    def first(self) -> Link:
-        """Connect, starting the daemon if none runs. Raises OrchestratorError, OSError."""
-        known = self._known()
-        try:
-            if known is not None:
-                return self._link(known.socket, self._options.session)
-        except OSError:
-            pass  # it ran once
-        location, _ = starting.ensure(self._root, self._options.state_dir)
-        return self._link(location.socket, self._options.session)
+    def dial(self, session: str | None) -> Link:
+        """Connect, resuming `session`; without one it is the first time, and a daemon is started if none runs.
 
-    def again(self, session: str | None) -> Link:
-        """Connect to the daemon that comes after. One that a person stopped is not started from here."""
+        One that a person stopped later on is not started again from here.
+        Raises StillUnreachable, OrchestratorError, OSError.
+        """
         known = self._known()
-        if known is None:
+        if known is None and session is not None:
             raise StillUnreachable("its location file was removed")
-        try:
-            return self._resumed(known.socket, session)
-        except OSError as error:
-            if known.state == "stopped":
-                raise StillUnreachable("it was stopped") from error
+        if known is not None:
+            try:
+                return self._resumed(known.socket, session)
+            except OSError as error:
+                if known.state == "stopped" and session is not None:
+                    raise DaemonStopped(f"a person stopped the daemon of {self._root}") from error
         try:
             location, _ = starting.ensure(self._root, self._options.state_dir)
+        except DaemonDied as error:
+            raise StillUnreachable(f"{error.message}. {error.hint}") from error
         except DaemonRefused as error:
-            if error.code == "workspace_held":
+            if error.code == "workspace_held" and session is not None:
                 raise StillUnreachable("the old one is still ending") from error
             raise
         return self._resumed(location.socket, session)
@@ -100,6 +99,8 @@ class Dialler:
         return known
 
     def _resumed(self, path: str, session: str | None) -> Link:
+        if session is None:
+            return self._link(path, self._options.session)
         try:
             return self._link(path, session)
         except DaemonRefused as error:
@@ -161,14 +162,13 @@ def main(argv: list[str]) -> int:
         print(f"orchestrator mcp: --toolset is core or full\n\n{USAGE}", file=sys.stderr)
         return 2
     try:
-        dialler = Dialler(_options(given))
-        link = dialler.first()
+        options = _options(given)
+        dialler = Dialler(options)
     except OrchestratorError as error:
         return _refuse_all(error)
-    except OSError as error:
-        return _refuse_all(DaemonUnreachable(f"the daemon cannot be reached: {error}"))
-    Pipe(link, dialler.again, sys.stdin.buffer, sys.stdout.buffer).run()
-    return 0
+    constants = Handshake(options.toolset, structured=options.structured)
+    never = Pipe(dialler.dial, constants, _complain, sys.stdin.buffer, sys.stdout.buffer).run()
+    return 0 if never is None else 1
 
 
 def _options(given: dict[str, str]) -> Options:
@@ -191,12 +191,17 @@ def _options(given: dict[str, str]) -> Options:
     )
 
 
-def _refuse_all(error: OrchestratorError) -> int:
-    """Tell the person on stderr, and the client in the answer to whatever it asks."""
+def _complain(error: OrchestratorError) -> None:
+    """Tell the person."""
     print(f"orchestrator: {error.message}", file=sys.stderr)
     if error.hint:
         print(f"  {error.hint}", file=sys.stderr)
     sys.stderr.flush()
+
+
+def _refuse_all(error: OrchestratorError) -> int:
+    """Tell the person on stderr, and the client in the answer to whatever it asks."""
+    _complain(error)
     for line in sys.stdin.buffer:
         call = frames.said(line).call
         if call is not None:

@@ -23,6 +23,9 @@ READY_TIMEOUT_S = 60.0
 ENDING_TIMEOUT_S = 15.0
 """What a daemon that was told to stop gets for its last calls and its journal, before a new one is tried."""
 
+DETACHED = "--detached"
+"""Last among the daemon's arguments: it forks once more, so that no client is its parent (see `__main__`)."""
+
 POLICY_FILE = "policy.toml"  # in the state directory; as in `daemon`, which no client imports
 
 NEVER_KEPT = ("ORCHESTRATOR_", "PYTHON", "LD_")
@@ -37,6 +40,10 @@ class StateDirectoryInUse(OperatorError):
 
     code = "state_directory_in_use"
     hint = "Leave out --state-dir, or run `orchestrator stop` first."
+
+
+class DaemonDied(DaemonUnreachable):
+    """The daemon ended before it was ready, without a word. Another start may succeed."""
 
 
 class DaemonRefused(OrchestratorError):
@@ -58,7 +65,7 @@ def ensure(
     """The location of the workspace's daemon, started if none answers; and whether this call started it.
 
     `options` are for a daemon that this call starts; one that runs already stays as it is.
-    Raises DaemonRefused with the daemon's own words, DaemonUnreachable, StateDirectoryInUse,
+    Raises DaemonRefused with the daemon's own words, DaemonUnreachable, DaemonDied, StateDirectoryInUse,
     and what `locations.socket_path` raises.
     """
     identity = locations.workspace_id(root)
@@ -140,7 +147,7 @@ def let_end(identity: str, state_dir: str) -> None:
     import select
 
     known = locations.read_location(identity)
-    if known is None or known.state != "stopped" or not hasattr(os, "pidfd_open"):
+    if known is None or known.state == "running" or not hasattr(os, "pidfd_open"):
         return
     try:
         with open(f"{state_dir}/daemon.lock", "rb") as lock:
@@ -170,7 +177,7 @@ def _start(daemon_command: Sequence[str], state_dir: str, timeout_s: float) -> L
     try:
         with open(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "ab") as output:
             daemon = subprocess.Popen(
-                [*daemon_command, "--ready-fd", str(told)],
+                [*daemon_command, "--ready-fd", str(told), DETACHED],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -220,4 +227,4 @@ def _told(line: bytes, log: str) -> Location:
         case {"ok": False}:
             raise DaemonRefused(answer)
         case _:
-            raise DaemonUnreachable("the daemon ended before it was ready", hint=f"Its last words are in {log}.")
+            raise DaemonDied("the daemon ended before it was ready", hint=f"Its last words are in {log}.")

@@ -513,8 +513,15 @@ class DaemonUnreachable(OperatorError):
     hint = "Start it with `orchestrator up`."
 
 
+class DaemonStopped(OperatorError):
+    """A person stopped the daemon; agents do not start it again."""
+
+    code = "daemon_stopped"
+    hint = "Ask the person you work for to run `orchestrator up`; until then no file can be read or changed."
+
+
 class DaemonRestarted(CallerError):
-    """The daemon ended while the call was open."""
+    """The daemon ended twice while the call was open, or came back without the session that made it."""
 
     code = "daemon_restarted"
     hint = "Send the same call again with the same request_id."

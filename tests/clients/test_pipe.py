@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 import pytest
 
 from orchestrator.clients import frames, pipe
-from orchestrator.clients.pipe import Link, Pipe, StillUnreachable
+from orchestrator.clients.link import Link
+from orchestrator.clients.pipe import Pipe, StillUnreachable
 from orchestrator.core.errors import OrchestratorError, Unauthorised
 from tests.clients.fakes import Conversation, read_line
 
@@ -22,24 +23,38 @@ def linked() -> tuple[Link, Conversation]:
     return Link(ours, ours.makefile("rb"), "s-1"), Conversation(theirs)
 
 
-class Client:
-    """The agent's end of a pipe that runs in this process; `dials` is what each reconnect finds."""
+class Silent:
+    """Leaves every line to the daemon."""
 
-    def __init__(self) -> None:
-        self.dials: list[Link | OrchestratorError] = []
+    def reply(self, said: frames.Said) -> None:
+        return None
+
+
+class Client:
+    """The agent's end of a pipe that runs in this process; `dials` is what each further dial finds."""
+
+    def __init__(self, before: threading.Event | None = None) -> None:
+        self._before = before
         link, self.daemon = linked()
+        self.dials: list[Link | Exception] = [link]
+        self._dialled = False
+        self.complaints: list[OrchestratorError] = []
         down, self._up = os.pipe()
         self._down, up = os.pipe()
         self._files: list[BinaryIO] = [os.fdopen(down, "rb"), os.fdopen(up, "wb")]
         self.out = os.fdopen(self._down, "rb")
-        self._thread = threading.Thread(target=Pipe(link, self._dial, *self._files).run)
+        opened = Pipe(self._dial, Silent(), self.complaints.append, *self._files)
+        self._thread = threading.Thread(target=opened.run)
         self._thread.start()
 
     def _dial(self, session: str | None) -> Link:
-        assert session == "s-1"
-        found = self.dials.pop(0) if self.dials else StillUnreachable("it was stopped")
+        if self._before is not None:
+            assert self._before.wait(10)
+        assert session == ("s-1" if self._dialled else None)
+        found = self.dials.pop(0) if self.dials else StillUnreachable("nothing answers")
         if isinstance(found, Exception):
             raise found
+        self._dialled = True
         return found
 
     def say(self, message: dict[str, Any]) -> None:
@@ -91,7 +106,7 @@ def test_open_and_further_calls_are_answered_and_the_next_one_tries_again(client
 
 def test_a_refusal_ends_the_wait_and_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipe, "RECONNECT_S", 3600.0)
-    client.dials = [Unauthorised("the token was revoked")]
+    client.dials.append(Unauthorised("the token was revoked"))
     client.say(write(1))
     client.daemon.heard()
     client.daemon.close()
@@ -106,6 +121,63 @@ def test_a_cancelled_call_is_not_answered(client: Client) -> None:
         client.daemon.heard()
     client.daemon.close()
     assert client.told()["details"] == {"request_id": "r-2"}
+
+
+def test_an_open_call_is_sent_to_the_next_daemon_and_answered_once(client: Client) -> None:
+    link, daemon = linked()
+    client.dials.append(link)
+    client.say(write(1))
+    client.daemon.heard()
+    client.daemon.close()
+    client.daemon = daemon
+    request = client.daemon.heard()
+    assert (request["id"], request["params"]["arguments"]["request_id"]) == (1, "r-1")
+    client.daemon.reply(request)
+    assert read_line(client.out) == {"jsonrpc": "2.0", "id": 1, "result": "done"}
+
+
+def test_a_call_over_which_two_daemons_end_is_not_sent_again(client: Client) -> None:
+    links = [linked() for _ in range(2)]
+    client.dials += [link for link, _ in links]
+    client.say(write(1))
+    for _, daemon in links:
+        client.daemon.heard()
+        client.daemon.close()
+        client.daemon = daemon
+    told = client.told()
+    assert (told["code"], told["details"]) == ("daemon_restarted", {"request_id": "r-1"})
+
+
+def test_a_call_is_not_sent_again_in_another_session(client: Client) -> None:
+    link, daemon = linked()
+    client.dials.append(link._replace(session="s-2"))
+    client.say(write(1))
+    client.daemon.heard()
+    client.daemon.close()
+    client.daemon = daemon
+    assert client.told()["code"] == "daemon_restarted"
+
+
+def test_what_is_said_before_there_is_a_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is kept in order, up to a number; the starts that fail meanwhile are tried again."""
+    monkeypatch.setattr(pipe, "PAUSE_S", 0.0)
+    dialling = threading.Event()
+    client = Client(before=dialling)
+    client.dials[:0] = [StillUnreachable("it died"), ConnectionRefusedError("so did this one")]
+    try:
+        client.say(write(1))
+        client.say({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
+        client.say(write(2))
+        client.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        numbers = range(3, 3 + 2 * pipe.MOST_WAITING)
+        for number in numbers:
+            client.say(write(number))
+        dialling.set()
+        assert client.daemon.heard()["method"] == "notifications/roots/list_changed"
+        assert [client.daemon.heard()["id"] for _ in range(len(numbers) + 1)] == [2, *numbers]
+    finally:
+        monkeypatch.setattr(pipe, "RECONNECT_S", 0.0)
+        client.close()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import sys
@@ -12,9 +13,12 @@ from typing import Any
 
 import pytest
 
+from orchestrator.api import locations
 from orchestrator.api.operations import toolset
 from orchestrator.clients import frames
+from orchestrator.clients.handshake import Handshake
 from tests.clients.fakes import PATIENCE_S, Conversation, FakeDaemon, read_line
+from tests.docs.answers import initialize, request
 
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
@@ -168,18 +172,10 @@ def test_survives_a_restart(door: Door, daemon: FakeDaemon) -> None:
     link.reply(INITIALIZE, "hello again")
     assert link.heard() == INITIALIZED
 
-    answers = {answer["id"]: answer for answer in (door.heard(), door.heard(), door.heard())}
-    assert set(answers) == {1, 2, 3}
-    write = answers[1]["result"]
-    assert write["isError"] is True
-    assert "resultType" not in write
-    told = json.loads(write["content"][0]["text"])
-    request_id = sent[0]["params"]["arguments"]["request_id"]
-    assert told["code"] == "daemon_restarted"
-    assert told["details"] == {"request_id": request_id}
-    assert request_id in told["hint"]
-    assert json.loads(answers[2]["result"]["content"][0]["text"])["details"] == {}
-    assert answers[3]["error"]["data"]["code"] == "daemon_restarted"
+    assert [link.heard() for _ in range(3)] == sent[:3]
+    for each in sent[:3]:
+        link.reply(each, "at last")
+    assert [door.heard() for _ in range(3)] == [{"jsonrpc": "2.0", "id": id, "result": "at last"} for id in (1, 2, 3)]
 
     door.say(tool_call(5, "read_file", path="a"))
     link.reply(link.heard(), "as before")
@@ -190,11 +186,21 @@ def test_the_2026_era_has_nothing_to_replay(door: Door, daemon: FakeDaemon) -> N
     link = daemon.accept()
     link.welcome()
     door.say(tool_call(1, "edit_file", modern=True, path="a"))
-    link.heard()
+    sent = link.heard()
     link.close()
     link = daemon.accept()
     link.welcome()
-    assert door.heard()["result"]["resultType"] == "complete"
+    assert link.heard() == sent
+    link.close()
+    link = daemon.accept()
+    link.welcome()
+    told = door.heard()["result"]
+    assert told["resultType"] == "complete"
+    assert told["isError"] is True
+    answer = json.loads(told["content"][0]["text"])
+    request_id = sent["params"]["arguments"]["request_id"]
+    assert (answer["code"], answer["details"]) == ("daemon_restarted", {"request_id": request_id})
+    assert request_id in answer["hint"]
     door.say(tool_call(2, "read_file", modern=True, path="a"))
     assert link.heard()["id"] == 2
 
@@ -240,17 +246,66 @@ def test_questions_of_the_ended_daemon_are_withdrawn(door: Door, daemon: FakeDae
     assert link.heard()["id"] == 6, "the late yes must not reach the new daemon"
 
 
-def test_waits_for_a_daemon_that_was_stopped(door: Door, daemon: FakeDaemon) -> None:
+def test_a_call_after_a_persons_stop_is_refused_and_the_next_one_tries_again(door: Door, daemon: FakeDaemon) -> None:
     link = daemon.accept()
     link.welcome()
+    door.say(tool_call(1, "read_file", path="a"))
+    link.heard()
     daemon.locate("stopped")
     daemon.deafen()
     link.close()
+    for id in (1, 2):
+        if id > 1:
+            door.say(tool_call(id, "read_file", path="a"))
+        answer = door.heard()
+        assert answer["id"] == id
+        assert json.loads(answer["result"]["content"][0]["text"])["code"] == "daemon_stopped"
     daemon.listen()
-    link = daemon.accept()  # from here on the door knows that the old one is gone
-    door.say(tool_call(1, "read_file", path="a"))
+    door.say(tool_call(3, "read_file", path="a"))
+    link = daemon.accept()
     link.welcome()
-    assert link.heard()["id"] == 1
+    assert link.heard()["id"] == 3
+
+
+def test_the_tools_are_there_before_the_daemon(workspace: Path) -> None:
+    """Nobody can start one: the lock of whoever starts a daemon is held."""
+    lock = locations.start_lock(locations.workspace_id(str(workspace)))
+    Path(lock).parent.mkdir(parents=True)
+    with open(lock, "wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        for toolset, structured in (("core", False), ("full", True)):
+            own = Handshake(toolset, structured=structured)
+            opened = Door("--toolset", toolset, *(["--structured"] if structured else []))
+            for message in (initialize("2025-06-18"), request("tools/list", 1)):
+                opened.say(message)
+                reply = own.reply(frames.said(json.dumps(message).encode()))
+                assert reply
+                assert opened.heard() == json.loads(reply)
+            opened.close()
+
+
+def test_a_handshake_that_was_answered_here_reaches_the_daemon(door: Door, daemon: FakeDaemon) -> None:
+    """Whether it was said before the daemon was there or after; its reply is not heard twice."""
+    before = initialize("2025-06-18")
+    door.say(before)
+    assert door.heard()["result"]["protocolVersion"] == "2025-06-18"
+    door.say(INITIALIZED)
+    door.say(tool_call(1, "read_file", path="a"))
+    link = daemon.accept()
+    link.welcome()
+    assert link.heard() == before
+    link.reply(before, "not for the client")
+    assert link.heard() == INITIALIZED
+    link.reply(link.heard(), "a file")
+    assert door.heard() == {"jsonrpc": "2.0", "id": 1, "result": "a file"}
+    late = {**before, "id": 2}
+    door.say(late)
+    assert door.heard()["id"] == 2
+    assert link.heard() == late
+    link.reply(late, "not for the client")
+    door.say(tool_call(3, "read_file", path="a"))
+    link.reply(link.heard(), "another file")
+    assert door.heard()["id"] == 3
 
 
 def test_shows_a_refusal_to_person_and_client(door: Door, daemon: FakeDaemon) -> None:
@@ -290,10 +345,10 @@ def test_the_end_of_stdin_drains_the_daemon(door: Door, daemon: FakeDaemon) -> N
     link = daemon.accept()
     link.welcome()
     door.say(tool_call(1, "read_file", path="a"))
-    request = link.heard()
+    asked = link.heard()
     door.hang_up()
     assert link.line() == b""
-    link.reply(request)
+    link.reply(asked)
     link.close()
     code, rest, told = door.ended()
     assert (code, told) == (0, b"")

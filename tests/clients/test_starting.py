@@ -122,7 +122,7 @@ def test_a_dead_pid_with_a_location_is_no_daemon(workspace: Path, monkeypatch: p
 
 def test_its_refusal_is_told(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = {"ok": False, "code": "workspace_nested", "message": "/a is served", "hint": "Use that.", "details": {}}
-    play(monkeypatch, f"import os, sys; os.write(int(sys.argv[-1]), {json.dumps(refusal).encode()!r} + b'\\n')")
+    play(monkeypatch, f"import os, sys; os.write(int(sys.argv[-2]), {json.dumps(refusal).encode()!r} + b'\\n')")
     with pytest.raises(starting.DaemonRefused, match="/a is served") as caught:
         starting.ensure(str(workspace))
     assert (caught.value.code, caught.value.hint) == ("workspace_nested", "Use that.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,17 +73,6 @@ async def session_of(client: Client) -> str:
     return str(status["session"])
 
 
-async def restarted(client: Client) -> str:
-    """Send the edit to a daemon that dies over it; the request id to send it again with."""
-    lost = await client.call_tool("edit_file", EDIT)
-    assert lost.is_error
-    answer = told(lost)
-    assert answer["code"] == "daemon_restarted"
-    request_id = str(answer["details"]["request_id"])
-    assert request_id in answer["hint"]
-    return request_id
-
-
 @pytest.mark.parametrize(
     ("at", "mode"),
     [
@@ -95,11 +85,8 @@ async def test_killed_in_mid_write(place: Place, doomed: Doomed, at: str, mode: 
     doomed.start(at)
     async with place.client("alice", mode=mode) as client:
         session = await session_of(client)
-        request_id = await restarted(client)
+        assert told(await client.call_tool("edit_file", EDIT))["status"] == "applied"
         doomed.died()
-        answers = [told(await client.call_tool("edit_file", {**EDIT, "request_id": request_id})) for _ in range(2)]
-        assert [answer["status"] for answer in answers] == ["applied", "applied"]
-        assert answers[0]["change"] == answers[1]["change"]
         assert (place.workspace / "a.txt").read_text() == EDITED
         assert await session_of(client) == session
     versions = place.cli("log", "a.txt", "--json").json["versions"]
@@ -113,17 +100,16 @@ async def test_two_doors_after_one_crash(place: Place, doomed: Doomed) -> None:
     doomed.start("swapped")
     async with place.client("alice") as alice, place.client("bob", mode="legacy") as bob:
         sessions = [await session_of(client) for client in (alice, bob)]
-        request_id = await restarted(alice)
-        doomed.died()
         answers: list[dict[str, Any]] = []
 
-        async def again() -> None:
-            answers.append(told(await alice.call_tool("edit_file", {**EDIT, "request_id": request_id})))
+        async def edit() -> None:
+            answers.append(told(await alice.call_tool("edit_file", EDIT)))
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(again)
+            tasks.start_soon(edit)
             listed = await bob.call_tool("list_files", {})
             assert not listed.is_error
+        doomed.died()
         assert answers[0]["status"] == "applied"
         assert [await session_of(client) for client in (alice, bob)] == sessions
         status = place.cli("status", "--json").json
@@ -131,7 +117,7 @@ async def test_two_doors_after_one_crash(place: Place, doomed: Doomed) -> None:
         assert status["pid"] == place.pid
 
 
-async def test_a_call_that_is_no_write_is_lost_without_a_request_id(place: Place) -> None:
+async def test_a_call_that_waits_goes_on_waiting_at_the_next_daemon(place: Place) -> None:
     place.up()
     async with place.client("alice") as client:
         waiting = await client.call_tool("write_file", {"path": "Makefile", "content": "all:\n", "mode": "create"})
@@ -139,16 +125,13 @@ async def test_a_call_that_is_no_write_is_lost_without_a_request_id(place: Place
         answers: list[dict[str, Any]] = []
 
         async def wait() -> None:
-            answers.append(told(await client.call_tool("await_change", {"id": approval, "timeout_s": 50})))
+            answers.append(told(await client.call_tool("await_change", {"id": approval, "timeout_s": 2})))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wait)
             await session_of(client)  # answered after the daemon has read the line before
             place.kill_daemon()
-        assert answers[0]["code"] == "daemon_restarted"
-        assert answers[0]["details"] == {}
-        still = await client.call_tool("await_change", {"id": approval, "timeout_s": 0})
-        assert told(still)["status"] == "still_waiting"
+        assert answers[0]["status"] == "still_waiting"
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -158,6 +141,8 @@ async def test_stop_then_up_with_a_door_open(place: Place, mode: Literal["auto",
         session = await session_of(client)
         assert place.cli("stop").code == 0
         assert place.cli("status").code == 4
+        refused = await client.call_tool("read_file", {"path": "a.txt"})
+        assert told(refused)["code"] == "daemon_stopped"
         second = place.up()
         assert second["started"]
         assert second["pid"] != first["pid"]
@@ -172,6 +157,33 @@ async def test_the_door_starts_a_daemon_that_was_killed_while_nothing_was_open(p
         killed = place.kill_daemon()
         assert await session_of(client) == session
         assert place.pid != killed
+
+
+async def test_a_daemon_that_a_signal_ended_is_started_again(place: Place) -> None:
+    """Who ends processes is no person who says that there shall be no daemon."""
+    async with place.client("alice") as client:
+        session = await session_of(client)
+        ended = place.pid
+        os.kill(ended, signal.SIGTERM)
+        assert await session_of(client) == session
+        assert place.pid != ended
+
+
+async def test_the_daemon_is_no_descendant_of_who_starts_it(place: Place) -> None:
+    """An agent that ends all its descendants when it exits must not end the daemon of the others."""
+    async with place.client("alice") as client:
+        await session_of(client)
+        assert os.getpid() not in ancestors(place.pid)
+        assert os.getsid(place.pid) != place.pid, "it could take a terminal"
+
+
+def ancestors(pid: int) -> list[int]:
+    """Up to the first process."""
+    found = []
+    while pid > 1:
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        found.append(pid)
+    return found
 
 
 def initialize(revision: str = "2025-11-25") -> list[dict[str, Any]]:

@@ -63,20 +63,23 @@ def test_foreground_ends_with_sigterm(place: Place) -> None:
 
 
 def refused_by_mcp(place: Place, workspace: Path, env: dict[str, str]) -> dict[str, Any]:
-    """What an MCP client is told where no daemon can be had, on each of its requests."""
+    """What an MCP client is told where no daemon can be had: it has its tools, and each call is refused."""
+    client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "printf", "version": "1"}}
     requests = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}},
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "list_files"}},
     ]
     lines = "".join(json.dumps(request) + "\n" for request in requests)
     ran = place.run("mcp", "--workspace", str(workspace), workspace=workspace, stdin=lines, env=env)
     assert ran.code == 1
-    first, second = map(json.loads, ran.out.splitlines())
-    assert (first["id"], second["id"]) == (1, 2)
-    assert first["error"]["data"] == second["error"]["data"]
-    assert first["error"]["message"] in ran.err.replace("\n  ", ". ") or first["error"]["data"]["message"] in ran.err
-    told: dict[str, Any] = first["error"]["data"]
+    first, second, third = map(json.loads, ran.out.splitlines())
+    assert "result" in first
+    assert second["result"]["tools"]
+    assert third["result"]["isError"]
+    told: dict[str, Any] = json.loads(third["result"]["content"][0]["text"])
+    assert told["message"] in ran.err
     return told
 
 

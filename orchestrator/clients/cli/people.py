@@ -62,7 +62,7 @@ def approver_reset(settings: Settings) -> int:
     """
     root = locations.find_workspace(settings.workspace)
     known = locations.read_location(locations.workspace_id(root))
-    if known is not None and known.state == "stopped":
+    if known is not None and known.state != "running":
         code = offline.reset_approver(root, settings.state_dir or known.state_dir)
         return settings.show(r.ApproverCode(approver_code=code), [f"New approver code, shown this once: {code}"])
     made = settings.call("approver_reset", p.ApproverReset(approver=settings.approver()), r.ApproverCode)

@@ -1,0 +1,83 @@
+"""The daemon's own answers to what the stdio transport answers itself, as `make docs` writes them down."""
+
+from __future__ import annotations
+
+import json
+import socket
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from orchestrator.api import locations
+from orchestrator.api.operations import toolset
+from orchestrator.clients.handshake import FOLDER, HANDSHAKE_FILE, tools_file
+from tests.daemon.running import RunningDaemon
+
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN_VERSIONS = ("2026-07-28",)
+CLIENT = {"name": "client", "version": "1"}
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": CLIENT,
+}
+
+
+def initialize(version: str, **more: Any) -> dict[str, Any]:
+    """The first line of a client of 2025 or before."""
+    params = {"protocolVersion": version, "capabilities": {"roots": {}}, "clientInfo": CLIENT, **more}
+    return {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+
+
+def request(method: str, id: int | str = 1, **params: Any) -> dict[str, Any]:
+    """A request without params where there are none."""
+    return {"jsonrpc": "2.0", "id": id, "method": method, **({"params": params} if params else {})}
+
+
+def asked(path: str, messages: Iterable[dict[str, Any]], *, toolset: str, structured: bool) -> Iterator[bytes]:
+    """The daemon's reply to each, as bytes."""
+    with locations.connect(path, 30.0) as connection, connection.makefile("rb") as lines:
+        connection.sendall(locations.preamble("mcp", agent="asker", toolset=toolset, structured=structured))
+        assert json.loads(lines.readline())["ok"]
+        for message in messages:
+            connection.sendall(json.dumps(message, ensure_ascii=False).encode() + b"\n")
+            yield lines.readline()
+        connection.shutdown(socket.SHUT_WR)
+
+
+def written(path: str) -> dict[str, str]:
+    """What the files in `answers/` must hold, by name, as the daemon on this socket answers."""
+    core = {operation.name for operation in toolset("core")}
+    files: dict[str, str] = {}
+    handshake: dict[str, Any] = {"handshake_versions": HANDSHAKE_VERSIONS, "modern_versions": MODERN_VERSIONS}
+    for structured in (False, True):
+        old = [initialize(HANDSHAKE_VERSIONS[-1]), request("tools/list")]
+        new = [request("server/discover", _meta=META), request("tools/list", _meta=META)]
+        replies: list[dict[str, Any]] = []
+        for messages in (old, new):
+            raw = asked(path, messages, toolset="full", structured=structured)
+            replies += [json.loads(line)["result"] for line in raw]
+        handshake["initialize"], handshake["discover"] = replies[0], replies[2]
+        handshake["list"] = {"2025": {**replies[1], "tools": []}, "2026": {**replies[3], "tools": []}}
+        files[tools_file(structured=structured)] = "".join(
+            f"{'core' if tool['name'] in core else 'full'} {_text(tool)}\n" for tool in replies[3]["tools"]
+        )
+    files[HANDSHAKE_FILE] = json.dumps(handshake, ensure_ascii=False, indent=1) + "\n"
+    return files
+
+
+def write() -> None:
+    """Start a daemon, and write its answers down."""
+    with tempfile.TemporaryDirectory(prefix="o-", dir="/tmp") as folder:
+        daemon = RunningDaemon(Path(folder).resolve())
+        daemon.start()
+        try:
+            for name, text in written(str(daemon.socket)).items():
+                Path(FOLDER, name).write_text(text, encoding="utf-8")
+        finally:
+            daemon.stop()
+
+
+def _text(tool: dict[str, Any]) -> str:
+    return json.dumps(tool, separators=(",", ":"), ensure_ascii=False)
