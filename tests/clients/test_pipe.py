@@ -23,11 +23,11 @@ def linked() -> tuple[Link, Conversation]:
     return Link(ours, ours.makefile("rb"), "s-1"), Conversation(theirs)
 
 
-class Silent:
-    """Leaves every line to the daemon."""
+class OnlyPing:
+    """Leaves every line to the daemon but `ping`, which shows how far the client was read."""
 
-    def reply(self, said: frames.Said) -> None:
-        return None
+    def reply(self, said: frames.Said) -> bytes | None:
+        return b'{"id":"pong"}\n' if said.call is not None and said.call.method == "ping" else None
 
 
 class Client:
@@ -43,7 +43,7 @@ class Client:
         self._down, up = os.pipe()
         self._files: list[BinaryIO] = [os.fdopen(down, "rb"), os.fdopen(up, "wb")]
         self.out = os.fdopen(self._down, "rb")
-        opened = Pipe(self._dial, Silent(), self.complaints.append, *self._files)
+        opened = Pipe(self._dial, OnlyPing(), self.complaints.append, *self._files)
         self._thread = threading.Thread(target=opened.run)
         self._thread.start()
 
@@ -169,6 +169,8 @@ def test_what_is_said_before_there_is_a_daemon(monkeypatch: pytest.MonkeyPatch) 
         client.say({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
         client.say(write(2))
         client.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        client.say({"jsonrpc": "2.0", "id": "p", "method": "ping"})
+        assert read_line(client.out) == {"id": "pong"}
         numbers = range(3, 3 + 2 * pipe.MOST_WAITING)
         for number in numbers:
             client.say(write(number))

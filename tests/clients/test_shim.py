@@ -311,9 +311,11 @@ def test_a_handshake_that_was_answered_here_reaches_the_daemon(door: Door, daemo
 def test_shows_a_refusal_to_person_and_client(door: Door, daemon: FakeDaemon) -> None:
     link = daemon.accept()
     link.heard()
-    link.say({"ok": False, "code": "unauthorised", "message": "the token is revoked", "hint": "Ask for another."})
     door.say(INITIALIZE)
     door.say(INITIALIZED)
+    door.say(initialize("2025-11-25"))
+    assert "result" in door.heard(), "all before it is read"
+    link.say({"ok": False, "code": "unauthorised", "message": "the token is revoked", "hint": "Ask for another."})
     answer = door.heard()
     assert answer["error"]["message"] == "the token is revoked. Ask for another."
     assert answer["error"]["data"]["code"] == "unauthorised"

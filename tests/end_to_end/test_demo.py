@@ -38,7 +38,7 @@ def told_all(done: subprocess.CompletedProcess[str]) -> None:
         "alice: revert @",
         "orchestrator blame ",
         "orchestrator rollback --agent bob",
-        "daemon_restarted",
+        "sent again by the transport",
         "ok  journal verify",
         "ok  journal rebuild --check",
         "ok  journal compare",
