@@ -381,6 +381,7 @@ class Engine:
 
     async def close_session(self, caller: Caller) -> None:
         """Note that a caller went away."""
+        self.noticer.forget(caller.session)
         await self._arrivals.closed(caller)
 
 

@@ -20,6 +20,7 @@ from orchestrator.engine.caller import Caller
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.locks import PathLocks
 from orchestrator.engine.reads.comparing import Comparisons
+from orchestrator.engine.reads.recent_versions import RecentVersions
 from orchestrator.logs import logger
 from orchestrator.ports.journal import ANY_VERSION, Journal, NewEvent, Unit
 from orchestrator.ports.machine import Clock, Entropy, Step
@@ -55,6 +56,7 @@ class Services:
         self.policy = policy
         self.contents = Contents(journal, state.encodings)
         self.comparisons = Comparisons()
+        self.recent = RecentVersions(state.registry)
         self.locks = PathLocks()
         self.suspect: set[WorkspacePath] = set()
         """Paths where a swap met other content than their stat promised: the next look reads them."""
@@ -66,6 +68,7 @@ class Services:
         journal.subscribe(self._fold)
 
     def _fold(self, recorded: Recorded) -> None:
+        self.recent.apply(recorded)  # against the registry as it was
         self.state.apply(recorded)
         if recorded.stream.startswith(("approval:", "conflict:", "file:", "lease:")):
             moved, self._moved = self._moved, anyio.Event()

@@ -49,7 +49,7 @@ class Piece(msgspec.Struct, frozen=True):
     added: bool = False
 
 
-class _Gone(NamedTuple):
+class Gone(NamedTuple):
     """Seen lines that were otherwise when the session next looked at the file, elsewhere in it.
 
     `added`: the place between two of them, and what came there.
@@ -87,28 +87,28 @@ def stale(
     across = across or partial(_across, texts, present)
     at: At | None = None
     known: tuple[LineRange, ...] = ()
-    gone: list[_Gone] = []
+    gone: list[Gone] = []
     for glimpse in glimpses:
         target = At(glimpse.path, glimpse.before if glimpse.before is not None else glimpse.version)
         if at is not None and at != target:
             known, gone = _on(at, known, gone, across(at, target), texts[target])
         at = target
         if glimpse.before is not None:
-            known, gone = _own(known, gone, glimpse.hunks)
+            known, gone = own(known, gone, glimpse.hunks)
             at = At(glimpse.path, glimpse.version)
         if glimpse.ranges:
             known = united(known, glimpse.ranges)
-            gone = [item for item in gone if not _looked_at(item, glimpse, known)]
+            gone = [item for item in gone if not looked_at(item, glimpse, known)]
     if at is None:
         return ()
     hunks = across(at, None)
-    found = list(_pieces(at, known, hunks, present))
+    found = list(pieces(at, known, hunks, present))
     for item in gone:
         if item.added:
             start, length = between(item.start, item.length, hunks)
             found += [Piece(item.origin, item.ranges[0], start, length, added=True)] if length else []
         else:
-            found += _pieces(item.origin, item.ranges, across(item.origin, None), present)
+            found += pieces(item.origin, item.ranges, across(item.origin, None), present)
     return tuple(sorted(dict.fromkeys(found), key=_order))
 
 
@@ -153,16 +153,21 @@ def hunks_between(old: Lines, new: Lines) -> list[LineHunk]:
     return line_by_line([LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(old, new)])
 
 
-def _pieces(origin: At, ranges: Sequence[LineRange], hunks: Sequence[LineHunk], new: Lines) -> list[Piece]:
-    out: list[Piece] = []
-    for n, hunk in enumerate(hunks):
-        if hunk.old_len:
-            lost = overlap(ranges, hunk.old_start, hunk.old_len)
-            out += (Piece(origin, seen, hunk.new_start, hunk.new_len) for seen in lost)
-        elif _inside(ranges, hunks, n, new):
-            seen = LineRange(hunk.old_start, hunk.old_start + 1)
-            out.append(Piece(origin, seen, hunk.new_start, hunk.new_len, added=True))
-    return out
+def pieces(origin: At, ranges: Sequence[LineRange], hunks: Sequence[LineHunk], new: Lines) -> list[Piece]:
+    """What the hunks did to these lines of `origin`."""
+    return [piece for n in range(len(hunks)) for piece in piece_of(origin, ranges, hunks, n, new)]
+
+
+def piece_of(origin: At, ranges: Sequence[LineRange], hunks: Sequence[LineHunk], n: int, new: Lines) -> Sequence[Piece]:
+    """What one of the hunks did to them."""
+    hunk = hunks[n]
+    if hunk.old_len:
+        lost = overlap(ranges, hunk.old_start, hunk.old_len)
+        return [Piece(origin, seen, hunk.new_start, hunk.new_len) for seen in lost]
+    if _inside(ranges, hunks, n, new):
+        seen = LineRange(hunk.old_start, hunk.old_start + 1)
+        return [Piece(origin, seen, hunk.new_start, hunk.new_len, added=True)]
+    return ()
 
 
 def _inside(ranges: Sequence[LineRange], hunks: Sequence[LineHunk], n: int, new: Lines) -> bool:
@@ -188,21 +193,21 @@ def _inside(ranges: Sequence[LineRange], hunks: Sequence[LineHunk], n: int, new:
 
 
 def _on(
-    at: At, known: Sequence[LineRange], gone: Sequence[_Gone], hunks: Sequence[LineHunk], new: Lines
-) -> tuple[tuple[LineRange, ...], list[_Gone]]:
+    at: At, known: Sequence[LineRange], gone: Sequence[Gone], hunks: Sequence[LineHunk], new: Lines
+) -> tuple[tuple[LineRange, ...], list[Gone]]:
     """Across what others did: what was known and is otherwise now is gone, with the place where it stood."""
     later = [_moved(item, *(between if item.added else place)(item.start, item.length, hunks)) for item in gone]
     places: dict[tuple[int, int, bool], tuple[LineRange, ...]] = {}
-    for piece in _pieces(at, known, hunks, new):
+    for piece in pieces(at, known, hunks, new):
         key = (piece.start, piece.length, piece.added)
         places[key] = (*places.get(key, ()), piece.seen)
-    later += (_Gone(at, seen, start, length, added) for (start, length, added), seen in places.items())
+    later += (Gone(at, seen, start, length, added) for (start, length, added), seen in places.items())
     return survivors(known, hunks), later
 
 
-def _own(
-    known: Sequence[LineRange], gone: Sequence[_Gone], hunks: Sequence[LineHunk]
-) -> tuple[tuple[LineRange, ...], list[_Gone]]:
+def own(
+    known: Sequence[LineRange], gone: Sequence[Gone], hunks: Sequence[LineHunk]
+) -> tuple[tuple[LineRange, ...], list[Gone]]:
     """Across a change of its own: what it took away it need not be told of."""
     spans = [LineRange(hunk.new_start + 1, hunk.new_start + hunk.new_len) for hunk in hunks]
     known = united(survivors(known, hunks), spans)
@@ -214,11 +219,11 @@ def _own(
     return known, [item for item in left if not (item.added and _all_known(known, item))]
 
 
-def _moved(item: _Gone, start: int, length: int) -> _Gone:
+def _moved(item: Gone, start: int, length: int) -> Gone:
     return item._replace(start=start, length=length)
 
 
-def _looked_at(item: _Gone, glimpse: Glimpse, known: Sequence[LineRange]) -> bool:
+def looked_at(item: Gone, glimpse: Glimpse, known: Sequence[LineRange]) -> bool:
     """Whether a session that was shown a glimpse knows what became of these lines.
 
     A read that meets the place shows the reader that something is other than it was. Of lines that came in
@@ -236,7 +241,7 @@ def _looked_at(item: _Gone, glimpse: Glimpse, known: Sequence[LineRange]) -> boo
     return touches(glimpse.ranges, item.start, item.length)
 
 
-def _all_known(known: Sequence[LineRange], item: _Gone) -> bool:
+def _all_known(known: Sequence[LineRange], item: Gone) -> bool:
     """Each line of a place is known; of one without lines, that nothing is there."""
     if not item.length:
         return any(span.start <= item.start < span.end for span in known)

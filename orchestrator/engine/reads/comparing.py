@@ -20,6 +20,10 @@ class Comparisons:
         self._most, self._held = most_hunks, 0
         self._known: OrderedDict[tuple[Digest, Digest], Sequence[LineHunk]] = OrderedDict()
 
+    def known(self, old: Digest, new: Digest) -> Sequence[LineHunk] | None:
+        """What `hunks` said of them, if that is at hand."""
+        return self._known.get((old, new))
+
     def hunks(self, old: tuple[Digest, Lines], new: tuple[Digest, Lines]) -> Sequence[LineHunk]:
         """What makes one text the other, line by line as far as that goes; may be called from any thread."""
         key = (old[0], new[0])

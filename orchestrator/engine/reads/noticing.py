@@ -61,6 +61,11 @@ class Noticer:
             if not lock.statistics().tasks_waiting and not lock.locked():
                 self._looking.pop(caller.session, None)
 
+    def forget(self, session: SessionId) -> None:
+        """The session ended. Should it be resumed, it is looked through once more; what was told is in the journal."""
+        self._looked.pop(session, None)
+        self._sets.tracked.forget(session)
+
     async def _tell(self, caller: Caller, reader: Reader) -> tuple[r.Notice, ...]:
         since, until = self._looked.get(caller.session, Seq(0)), reader.touched
         notices: list[r.Notice] = []
@@ -68,7 +73,7 @@ class Noticer:
         for path, view in tuple(reader.views.items()):
             if view.touched <= since:
                 continue
-            found = await self._sets.stale(path, view, news_only=True)
+            found = await self._sets.stale(path, view, news_only=True, session=caller.session)
             if found is None or not self._may_tell(caller, found):
                 continue
             if len(notices) == MOST_TOLD:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.content import LineHunk, LineRange
-from orchestrator.core.decisions.noticing import At, Lines, joined, news, stale
+from orchestrator.core.decisions.noticing import At, Lines, Piece, hunks_between, joined, news, stale
+from orchestrator.core.decisions.tracking import Step, Tracker
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.projections.readers import Glimpse
 from orchestrator.core.projections.seen import merged
@@ -29,12 +33,41 @@ def own(before: int, version: int, *hunks: tuple[int, int, int, int]) -> Glimpse
     return Glimpse(PATH, Seq(version), Seq(version), (), Seq(before), tuple(LineHunk(*hunk) for hunk in hunks))
 
 
+def tracked(glimpses: list[Glimpse], texts: Mapping[At, Lines], present: Lines) -> Tracker:
+    """The same history, followed from one version to the next; `present` is the newest."""
+    versions = {int(where.version): text for where, text in texts.items()}
+    newest = max(versions) + 1
+    versions[newest] = present
+    order = sorted(versions)
+    tracker = Tracker(glimpses[0])
+
+    def follow(until: int) -> None:
+        for before, after in pairwise(order):
+            if tracker.version <= before and after <= until:
+                hunks = hunks_between(versions[before], versions[after])
+                tracker.follow(Step(Seq(after), "others", hunks))
+
+    for item in glimpses:
+        follow(int(item.before if item.before is not None else item.version))
+        tracker.look(item, texts.__getitem__)
+    follow(newest)
+    return tracker
+
+
+def by_both(glimpses: list[Glimpse], texts: dict[At, Lines], present: Lines) -> tuple[Piece, ...]:
+    """What is stale: all versions compared with the present one, and followed change by change, come to the same."""
+    compared = joined(stale(glimpses, texts, present))
+    followed = tracked(glimpses, texts, present).stale(texts.__getitem__, present)
+    assert joined([item.piece for item in followed]) == compared
+    return compared
+
+
 def found(glimpses: list[Glimpse], versions: dict[int, str], present: str) -> list[tuple[int, int, int, int, int]]:
     """(version, first, last, start, length) of each piece; texts are a letter a line."""
     texts: dict[At, Lines] = {at(version): list(text) for version, text in versions.items()}
     return [
         (int(piece.origin.version), piece.seen.start, piece.seen.end, piece.start, piece.length)
-        for piece in joined(stale(glimpses, texts, list(present)))
+        for piece in by_both(glimpses, texts, list(present))
     ]
 
 
@@ -179,6 +212,12 @@ def test_what_is_told_again(then: str, now: str, left: list[int]) -> None:
     glimpses, texts = [glimpse(1, (1, 6))], {at(1): list("abcdef")}
     told, present = stale(glimpses, texts, list(then)), stale(glimpses, texts, list(now))
     assert [piece.seen.start for piece in news(present, list(now), told, list(then))] == left
+    tracker = tracked(glimpses, texts, list(then))
+    assert tracker.stale(texts.__getitem__, list(then))
+    tracker.tell(list(then))
+    tracker.follow(Step(Seq(3), "others", hunks_between(list(then), list(now))))
+    again = tracker.stale(texts.__getitem__, list(now), news_only=True)
+    assert [item.piece.seen.start for item in again] == left
 
 
 def told(version: int, *ranges: tuple[int, int]) -> Glimpse:
@@ -257,14 +296,23 @@ def test_a_notice_is_due_exactly_for_seen_lines_that_are_gone(
     start = list(model.lines)
     ranges = _ranges(first, lines)
     model.known = {start[n - 1] for span in ranges for n in range(span.start, span.end + 1)}
+    texts: list[Lines] = []
     for change in changes:
         for edit in change:
             model.edit(*edit, mine=False)
-    pieces = stale([Glimpse(PATH, Seq(1), Seq(1), ranges)], {at(1): start}, model.lines)
-    told = {start[n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
-    assert told == model.known - set(model.lines)
-    parted = {(start[p.seen.start - 1], start[p.seen.end - 1]) for p in pieces if p.added}
-    assert parted == model.parted(start, ranges)
+        texts.append(list(model.lines))
+    followed = Tracker(Glimpse(PATH, Seq(1), Seq(1), ranges))
+    followed.look(Glimpse(PATH, Seq(1), Seq(1), ranges), {at(1): start}.__getitem__)
+    for number, (old, new) in enumerate(zip([start, *texts], texts, strict=False), 2):
+        followed.follow(Step(Seq(number), "others", hunks_between(old, new)))
+    for pieces in (
+        stale([Glimpse(PATH, Seq(1), Seq(1), ranges)], {at(1): start}, model.lines),
+        [item.piece for item in followed.stale({at(1): start}.__getitem__, model.lines)],
+    ):
+        told = {start[n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
+        assert told == model.known - set(model.lines)
+        parted = {(start[p.seen.start - 1], start[p.seen.end - 1]) for p in pieces if p.added}
+        assert parted == model.parted(start, ranges)
 
 
 @settings(max_examples=300, deadline=None)
@@ -275,6 +323,7 @@ def test_with_own_changes_and_further_reads_nothing_false_is_told_and_nothing_un
     model = Model(lines)
     version = 1
     texts: dict[At, Lines] = {at(1): list(model.lines)}
+    every = dict(texts)
     glimpses = [Glimpse(PATH, Seq(1), Seq(1), _ranges(first, lines))]
     model.known = {model.lines[n - 1] for s in glimpses[0].ranges for n in range(s.start, s.end + 1)}
     model.ever |= model.known
@@ -293,22 +342,25 @@ def test_with_own_changes_and_further_reads_nothing_false_is_told_and_nothing_un
         for where, gone, come in how:
             model.edit(where, gone, come, mine=what == "own")
         version += 1
+        every[at(version)] = list(model.lines)
         if what == "own":
             texts[at(before)], texts[at(version)] = old, list(model.lines)
             hunks = tuple(LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(old, model.lines))
             glimpses.append(Glimpse(PATH, Seq(version), Seq(version), (), Seq(before), hunks))
             looked = True
-    pieces = stale(glimpses, texts, model.lines)
-    told = {texts[p.origin][n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
-    for piece in pieces:
-        came = set(model.lines[piece.start : piece.start + piece.length])
-        assert not piece.added or came - model.ever, "lines came in between that it never saw and did not write"
-    due = model.known - set(model.lines)
-    assert told <= due, "a line that it never saw, or took away itself, or that is still there"
-    if not looked:
-        assert told == due
-        parted = {(texts[p.origin][p.seen.start - 1], texts[p.origin][p.seen.end - 1]) for p in pieces if p.added}
-        assert parted == model.parted(texts[at(1)], glimpses[0].ranges)
+    every[at(version)] = list(model.lines)
+    followed = tracked(glimpses, every, model.lines).stale(every.__getitem__, model.lines)
+    for pieces in (stale(glimpses, texts, model.lines), [item.piece for item in followed]):
+        told = {every[p.origin][n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
+        for piece in pieces:
+            came = set(model.lines[piece.start : piece.start + piece.length])
+            assert not piece.added or came - model.ever, "lines came in between that it never saw and did not write"
+        due = model.known - set(model.lines)
+        assert told <= due, "a line that it never saw, or took away itself, or that is still there"
+        if not looked:
+            assert told == due
+            parted = {(every[p.origin][p.seen.start - 1], every[p.origin][p.seen.end - 1]) for p in pieces if p.added}
+            assert parted == model.parted(every[at(1)], glimpses[0].ranges)
 
 
 def _ranges(given: list[tuple[int, int]], lines: int) -> tuple[LineRange, ...]:

@@ -1,0 +1,113 @@
+"""The latest versions of each file, at hand: who made them, and out of which. The journal knows the others."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from itertools import pairwise
+from typing import NamedTuple
+
+from orchestrator.core.events.base import Happened
+from orchestrator.core.events.files import (
+    ChangeApplied,
+    FileChangedOutside,
+    FileCreatedOutside,
+    FileRemovedOutside,
+    FilesFound,
+)
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.projections.readers import OUTSIDE
+from orchestrator.core.projections.registry import Registry
+
+MOST_VERSIONS = 5_000
+"""Of all files together; the file that changed longest ago goes first."""
+
+MOST_OF_ONE = 200
+
+
+class Version(NamedTuple):
+    """One version of a file, and by whom it came."""
+
+    seq: Seq
+    digest: Digest
+    who: str = OUTSIDE
+
+
+class RecentVersions:
+    """Without a gap from the oldest that is kept to the present; a file that came, went or moved begins anew."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry, self._held = registry, 0
+        self._of: OrderedDict[WorkspacePath, list[Version]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return self._held
+
+    def apply(self, recorded: Happened) -> None:
+        """To be called before the registry folds the event."""
+        match recorded.event:
+            case ChangeApplied(paths=paths):
+                who = recorded.agent or OUTSIDE
+                for changed in paths:
+                    if changed.moved_from is not None or changed.binary or changed.directory:
+                        self._forget(changed.path)
+                    else:
+                        self._add(changed.path, recorded.seq, changed.before, changed.after, who)
+            case FileChangedOutside(path=path, before=before, after=after, by=by):
+                self._add(path, recorded.seq, before, after, by or OUTSIDE)
+            case FileCreatedOutside(path=path) | FileRemovedOutside(path=path):
+                self._forget(path)
+            case FilesFound(entries=entries):
+                for found in entries:
+                    known = self._registry.get(found.path)
+                    if known is None or found.version != known.version or known.digest not in (None, found.digest):
+                        self._forget(found.path)
+            case _:
+                return
+
+    def since(self, path: WorkspacePath, version: Seq) -> list[Version] | None:
+        """A version and all that came after it, oldest first; None where that is not at hand."""
+        versions = self._of.get(path)
+        if versions is None:
+            present = self._registry.get(path)
+            if present is None or present.version != version or present.digest is None:
+                return None
+            return [Version(version, present.digest)]
+        first = next((n for n, known in enumerate(versions) if known.seq == version), None)
+        return None if first is None else versions[first:]
+
+    def digest(self, path: WorkspacePath, version: Seq) -> Digest | None:
+        """The content of a version, if it is at hand."""
+        return next((known.digest for known in self._of.get(path, ()) if known.seq == version), None)
+
+    def stood(self, path: WorkspacePath, version: Seq, at: Seq) -> bool | None:
+        """Whether a version was the present one at a position; None where that is not at hand."""
+        versions = self._of.get(path)
+        if versions is None:
+            present = self._registry.get(path)
+            return True if present is not None and present.version == version <= at else None
+        if version < versions[0].seq:
+            return None
+        if version == versions[-1].seq:
+            return version <= at
+        return any(one.seq == version <= at < next_one.seq for one, next_one in pairwise(versions))
+
+    def _add(self, path: WorkspacePath, seq: Seq, before: Digest | None, after: Digest | None, who: str) -> None:
+        known = self._registry.get(path)
+        if after is None or before is None or known is None or known.digest != before:
+            self._forget(path)
+            return
+        versions = self._of.get(path)
+        if versions is None:
+            versions = self._of[path] = [Version(known.version, before)]
+            self._held += 1
+        self._of.move_to_end(path)
+        versions.append(Version(seq, after, who))
+        self._held += 1
+        if len(versions) > MOST_OF_ONE:
+            del versions[: MOST_OF_ONE // 2]
+            self._held -= MOST_OF_ONE // 2
+        while self._held > MOST_VERSIONS:
+            self._held -= len(self._of.popitem(last=False)[1])
+
+    def _forget(self, path: WorkspacePath) -> None:
+        self._held -= len(self._of.pop(path, ()))
