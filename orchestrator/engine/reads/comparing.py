@@ -20,6 +20,10 @@ class Comparisons:
         self._most, self._held = most_hunks, 0
         self._known: OrderedDict[tuple[Digest, Digest], Sequence[LineHunk]] = OrderedDict()
 
+    def __len__(self) -> int:
+        """How many are remembered."""
+        return len(self._known)
+
     def known(self, old: Digest, new: Digest) -> Sequence[LineHunk] | None:
         """What `hunks` said of them, if that is at hand."""
         return self._known.get((old, new))

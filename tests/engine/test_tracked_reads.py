@@ -1,0 +1,131 @@
+"""What sessions read is followed change by change: the work for a change, and what is kept at hand, by count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.content import LineRange, Signature, digest_of
+from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.files import FileChangedOutside, FileCreatedOutside, FileRead, SeenLines
+from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
+from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.projections.state import State
+from orchestrator.engine.reads import recent_versions, tracked_reads
+from orchestrator.engine.reads.readsets import ReadSets, Stale
+from orchestrator.engine.services import Services
+from orchestrator.journal.memory import MemoryJournal
+from orchestrator.machine import SystemClock, SystemEntropy
+from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.local import LocalWorkspace
+
+pytestmark = pytest.mark.anyio
+
+PATH = WorkspacePath("shared.txt")
+LINES, READERS, CHANGES = 60, 20, 15
+
+
+class Readers:
+    """Sessions that read a file which another program changes, line by line."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+        self.sets = ReadSets(services)
+        self._lines = [f"line {n}" for n in range(LINES)]
+        self._digest: Digest | None = None
+
+    async def change(self, line: int, text: str) -> None:
+        self._lines[line] = text
+        data = "".join(f"{one}\n" for one in self._lines).encode()
+        digest, signature = digest_of(data), Signature(len(data), 1, 1, 1)
+        event: Event
+        if self._digest is None:
+            event = FileCreatedOutside(path=PATH, after=digest, signature=signature, mode=0o644, kept=True)
+        else:
+            event = FileChangedOutside(
+                path=PATH, before=self._digest, after=digest, signature=signature, mode=0o644, kept=True
+            )
+        self._digest = digest
+        await self._append(event, Origin(), ((digest, data),))
+
+    async def read(self, session: SessionId) -> None:
+        present = self.services.state.registry.get(PATH)
+        assert present is not None
+        seen = SeenLines(path=PATH, version=present.version, ranges=(LineRange(1, LINES - 1),), total_lines=LINES)
+        event = FileRead(operation="read_lines", seen=seen, bytes=1, tokens=1)
+        await self._append(event, Origin(session=session, agent=AgentName("alice")))
+
+    async def stale(self, session: SessionId, *, followed: bool) -> Stale | None:
+        reader = self.services.state.readers.get(session)
+        assert reader is not None
+        return await self.sets.stale(PATH, reader.views[PATH], news_only=True, session=session if followed else None)
+
+    async def _append(self, event: Event, origin: Origin, blobs: tuple[tuple[Digest, bytes], ...] = ()) -> None:
+        await self.services.journal.append(Unit((NewEvent(f"file:{PATH}", event),), origin, blobs))
+
+
+@pytest.fixture
+def readers(base: Path) -> Readers:
+    (base / "w").mkdir()
+    workspace = LocalWorkspace(str(base / "w"), disk=KernelDisk())
+    clock, entropy = SystemClock(), SystemEntropy()
+    return Readers(
+        Services(
+            journal=MemoryJournal(clock=clock, entropy=entropy),
+            workspace=workspace,
+            ignore=workspace.ignore,
+            policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
+            clock=clock,
+            entropy=entropy,
+            state=State(),
+        )
+    )
+
+
+def names(found: Stale | None) -> list[tuple[Seq, int, int, int]]:
+    assert found is not None
+    return [(piece.origin.version, piece.seen.start, piece.seen.end, piece.start) for piece in found.pieces]
+
+
+async def test_a_change_is_compared_once_however_many_sessions_read_the_file(readers: Readers) -> None:
+    await readers.change(0, "first")
+    sessions = [SessionId(f"s-{n}") for n in range(READERS)]
+    for change in range(CHANGES):
+        await readers.read(sessions[change])  # each has seen another version
+        await readers.change(2 * change + 1, f"change {change}")
+        for session in sessions[: change + 1]:
+            assert await readers.stale(session, followed=True) is not None
+    assert len(readers.services.comparisons) == CHANGES
+
+
+async def test_what_is_followed_is_what_is_compared(readers: Readers) -> None:
+    await readers.change(0, "first")
+    session = SessionId("s-1")
+    await readers.read(session)
+    for change in range(CHANGES):
+        await readers.change(change * 7 % LINES, f"change {change}")
+        followed = await readers.stale(session, followed=True)
+        compared = await readers.stale(session, followed=False)
+        assert names(followed) == names(compared)
+        assert followed is not None
+        assert followed.by
+
+
+async def test_what_is_kept_at_hand_has_a_bound(readers: Readers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent_versions, "MOST_OF_ONE", 8)
+    monkeypatch.setattr(tracked_reads, "MOST_TRACKED", 40)
+    await readers.change(0, "first")
+    sessions = [SessionId(f"s-{n}") for n in range(READERS)]
+    for session in sessions:
+        await readers.read(session)
+    for change in range(CHANGES):
+        await readers.change(change, f"change {change}")
+        for session in sessions:
+            assert names(await readers.stale(session, followed=True))  # also where it could not be followed
+            assert len(readers.sets.tracked) <= 40
+        assert len(readers.services.recent) <= 8
+    for session in sessions:
+        readers.sets.tracked.forget(session)
+    assert len(readers.sets.tracked) == 0
