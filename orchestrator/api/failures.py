@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -37,6 +38,23 @@ _ALIASES = {
 }
 """What other tools call our parameters."""
 
+_LIMIT = re.compile(r"Expected `(\w+)` (?:of length )?<= (\d+)")  # msgspec's words
+_OVER = {
+    "str": "is too long; the most characters are",
+    "array": "has too many entries; the most are",
+    "int": "is too large; the most is",
+    "float": "is too large; the most is",
+}
+_SMALLER = {
+    "str": "Shorten it, or split the work over several calls.",
+    "array": "Send some of the entries, and the others in further calls.",
+    "int": "Send a smaller number.",
+    "float": "Send a smaller number.",
+}
+
+_SHOWN = 200
+"""Characters of a name that is not ours in a refusal."""
+
 _FLAT_EDITS = (("search", "replace"), ("old_string", "new_string"), ("old_str", "new_str"))
 
 
@@ -58,6 +76,7 @@ def operation_named(name: str) -> Operation:
             hint="Use the operations that tools/list names.",
             details={"operation": name},
         )
+    name = name[:_SHOWN]
     nearest = _nearest(name, BY_NAME)
     raise UnknownOperation(
         f"there is no operation {escaped(name)!r}",
@@ -173,6 +192,10 @@ def _explained(operation: Operation, given: dict[str, Any], message: str) -> Orc
         what = "is required"
     elif what.startswith("Object contains unknown field"):
         return ParameterUnknown(f"{operation.name}: {where}: {what}", details={"parameter": where})
+    limit = _LIMIT.fullmatch(what)
+    if limit is not None:
+        kind, most = limit.groups()
+        return ParameterInvalid(where, f"{_OVER[kind]} {int(most):,}", hint=_SMALLER[kind])
     return ParameterInvalid(
         where or "params",
         what,
@@ -181,16 +204,17 @@ def _explained(operation: Operation, given: dict[str, Any], message: str) -> Orc
 
 
 def _unknown(operation: Operation, name: str, known: list[str], given: dict[str, Any]) -> ParameterUnknown:
-    nearest = _nearest(name, known)
+    shown_name = escaped(name[:_SHOWN])
+    nearest = _nearest(name[:_SHOWN], known)
     hint = f"{operation.name} takes: {', '.join(known)}."
     if nearest and nearest not in given and all(key == name or key in known for key in given):
         corrected = {nearest if key == name else key: value for key, value in given.items()}
         shown = msgspec.json.encode(corrected).decode()
         hint = f"Did you mean {nearest}? Send {shown if len(shown) <= 400 else '{' + nearest + ': …}'}"
     return ParameterUnknown(
-        f"{operation.name} has no parameter {escaped(name)!r}",
+        f"{operation.name} has no parameter {shown_name!r}",
         hint=hint,
-        details={"parameter": escaped(name), "nearest": nearest, "known": known},
+        details={"parameter": shown_name, "nearest": nearest, "known": known},
     )
 
 

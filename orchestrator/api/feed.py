@@ -13,22 +13,25 @@ from msgspec import Meta
 
 from orchestrator.api.framing import Refusal
 from orchestrator.api.operation import Operation
-from orchestrator.api.parameters import Globs, Params, Version
+from orchestrator.api.parameters import MOST_ENTRIES, Globs, Name, Params, Version
 from orchestrator.api.results import Result
 from orchestrator.core import errors as e
 
 
 class Subscribe(Params, frozen=True, kw_only=True):
     after: Annotated[Version | None, Meta(description="Events after '@N'; without it, from now on.")] = None
-    kinds: Annotated[tuple[str, ...], Meta(description="Only events of these kinds, e.g. 'change_applied'.")] = ()
+    kinds: Annotated[
+        tuple[Name, ...],
+        Meta(description="Only events of these kinds, e.g. 'change_applied'.", max_length=MOST_ENTRIES),
+    ] = ()
     globs: Globs = ()  # only events of files that match
     stale_for: Annotated[
-        str | None, Meta(description="Only others' changes that leave this session's view of a file stale.")
+        Name | None, Meta(description="Only others' changes that leave this session's view of a file stale.")
     ] = None
 
 
 class Unsubscribe(Params, frozen=True, kw_only=True):
-    subscription: int
+    subscription: Annotated[int, Meta(le=2**63 - 1)]
 
 
 class Subscribed(Result, frozen=True, kw_only=True):

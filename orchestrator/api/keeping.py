@@ -7,14 +7,16 @@ from typing import Annotated
 from msgspec import Meta
 
 from orchestrator.api.operation import Operation
-from orchestrator.api.parameters import Approving, Params, Version
+from orchestrator.api.parameters import AnyPath, Approving, Params, Version
 from orchestrator.api.results import Result
 from orchestrator.core import errors as e
 from orchestrator.core import keeping as k
 
 
 class JournalBackup(Params, frozen=True, kw_only=True):
-    directory: Annotated[str, Meta(description="A new or empty folder outside the workspace, by its absolute path.")]
+    directory: Annotated[
+        AnyPath, Meta(description="A new or empty folder outside the workspace, by its absolute path.")
+    ]
 
 
 class JournalArchive(Approving, frozen=True, kw_only=True):
@@ -22,7 +24,7 @@ class JournalArchive(Approving, frozen=True, kw_only=True):
 
 
 class JournalUnarchive(Approving, frozen=True, kw_only=True):
-    file: Annotated[str, Meta(description="The name of the newest archived file.", min_length=1)]
+    file: Annotated[AnyPath, Meta(description="The name of the newest archived file.", min_length=1)]
 
 
 class JournalCollect(Approving, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from orchestrator.api.operation import Operation
-from orchestrator.api.parameters import Params, Reason, RequestId, Version
+from orchestrator.api.parameters import MOST_ENTRIES, GlobText, Params, Reason, RequestId, Version
 from orchestrator.api.results import LeaseInfo, Result
 from orchestrator.core import errors as e
 from orchestrator.core.events.leases import LeaseMode
@@ -17,12 +17,12 @@ LeaseStatus = Literal["granted", "renewed", "clash", "released", "ended"]
 
 class ReservePaths(Params, frozen=True, kw_only=True):
     globs: Annotated[
-        tuple[str, ...],
+        tuple[GlobText, ...],
         Meta(
             description="What you will work on, gitignore-style: 'src/api' and all in it, '/a.py' in the root only, "
             "'*.sql' at any depth; '!x' excepts from those before it.",
             min_length=1,
-            max_length=100,
+            max_length=MOST_ENTRIES,
         ),
     ]
     ttl_s: Annotated[

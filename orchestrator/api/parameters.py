@@ -11,13 +11,32 @@ import msgspec
 from msgspec import Meta
 
 from orchestrator.core.events.outcomes import Outcome, described
+from orchestrator.core.glob_pattern import MOST_CHARACTERS
 
-Version = str | int
-Count = Annotated[int, Meta(ge=1)]
-PathText = Annotated[str, Meta(description="Path relative to the workspace, '/'-separated, e.g. 'src/app.py'.")]
-DirectoryText = Annotated[str, Meta(description="Directory relative to the workspace; '.' is its root.")]
+MOST_ENTRIES = 100
+"""Of a list of globs or names."""
+
+MOST_CHANGES = 1000
+"""Of one edit_file."""
+
+PATTERN_CHARACTERS = 10_000
+PATH_CHARACTERS = 16_384
+"""Room for the longest path with the workspace's root before it; the name rule judges it."""
+
+CONTENT_CHARACTERS = 16 * 1024 * 1024
+"""As much as a frame can carry."""
+
+Version = Annotated[str, Meta(max_length=100)] | Annotated[int, Meta(le=2**63 - 1)]
+Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+AnyPath = Annotated[str, Meta(max_length=PATH_CHARACTERS)]
+Name = Annotated[str, Meta(max_length=500)]
+Content = Annotated[str, Meta(max_length=CONTENT_CHARACTERS)]
+PathText = Annotated[AnyPath, Meta(description="Path relative to the workspace, '/'-separated, e.g. 'src/app.py'.")]
+DirectoryText = Annotated[AnyPath, Meta(description="Directory relative to the workspace; '.' is its root.")]
+GlobText = Annotated[str, Meta(max_length=MOST_CHARACTERS)]
 Globs = Annotated[
-    tuple[str, ...], Meta(description="gitignore-style patterns; '*.py' matches at any depth, '!x' excepts.")
+    tuple[GlobText, ...],
+    Meta(description="gitignore-style patterns; '*.py' matches at any depth, '!x' excepts.", max_length=MOST_ENTRIES),
 ]
 BaseText = Annotated[
     Version | None,
@@ -33,9 +52,9 @@ RequestId = Annotated[
     Meta(description="Your own id of this request: sending the same call with it again never applies it twice."),
 ]
 Supersedes = Annotated[Version | None, Meta(description="'@N' of an open conflict of yours that this change replaces.")]
-Start = Annotated[int, Meta(description="First line, 1-based.", ge=1)]
+Start = Annotated[Count, Meta(description="First line, 1-based.")]
 Limit = Annotated[int, Meta(description="Most entries in one answer.", ge=1, le=5000)]
-Cursor = Annotated[str | None, Meta(description="`cursor` of the last answer, to go on from there.")]
+Cursor = Annotated[AnyPath | None, Meta(description="`cursor` of the last answer, to go on from there.")]
 
 
 MOMENT = "'@N', or a time in ISO 8601 such as '2026-11-21T09:30:00+01:00' (no zone: UTC)."
@@ -56,7 +75,9 @@ class ListFiles(Params, frozen=True, kw_only=True):
 
 
 class FindFiles(Params, frozen=True, kw_only=True):
-    glob: Annotated[str, Meta(description="gitignore-style pattern, e.g. '*.py', 'src/**/test_*.py'.", min_length=1)]
+    glob: Annotated[
+        GlobText, Meta(description="gitignore-style pattern, e.g. '*.py', 'src/**/test_*.py'.", min_length=1)
+    ]
     path: DirectoryText = "."
     recursive: Annotated[bool, Meta(description="Also what is in the directories below.")] = True
     limit: Limit = 200
@@ -68,8 +89,15 @@ class FileInfo(Params, frozen=True, kw_only=True):
 
 
 class SearchContent(Params, frozen=True, kw_only=True):
-    pattern: Annotated[str, Meta(description="Text to find, exactly as it stands; may not span lines.", min_length=1)]
-    path: Annotated[str, Meta(description="A file, or a directory to search below; '.' is everything.")] = "."
+    pattern: Annotated[
+        str,
+        Meta(
+            description="Text to find, exactly as it stands; may not span lines.",
+            min_length=1,
+            max_length=PATTERN_CHARACTERS,
+        ),
+    ]
+    path: Annotated[AnyPath, Meta(description="A file, or a directory to search below; '.' is everything.")] = "."
     globs: Globs = ()
     mode: Annotated[Literal["exact"], Meta(description="How to match.")] = "exact"
     case_sensitive: Annotated[bool, Meta(description="false: 'a' finds 'A'.")] = True
@@ -106,10 +134,10 @@ class Replacement(Params, frozen=True, kw_only=True, omit_defaults=True):
     symbol's new content {symbol, content}."""
 
     search: Annotated[
-        Annotated[str, Meta(min_length=1)] | None, Meta(description="The present text, copied exactly from a read.")
+        Annotated[Content, Meta(min_length=1)] | None, Meta(description="The present text, copied exactly from a read.")
     ] = None
-    replace: Annotated[str | None, Meta(description="The new text; '' removes the passage.")] = None
-    expected_count: Annotated[int, Meta(description="How often `search` must stand; all are replaced.", ge=1)] = 1
+    replace: Annotated[Content | None, Meta(description="The new text; '' removes the passage.")] = None
+    expected_count: Annotated[Count, Meta(description="How often `search` must stand; all are replaced.")] = 1
     fuzzy: Annotated[
         bool | None,
         Meta(
@@ -120,14 +148,14 @@ class Replacement(Params, frozen=True, kw_only=True, omit_defaults=True):
     start: Annotated[Count | None, Meta(description="Instead of `search`: the first line to replace, 1-based.")] = None
     end: Annotated[Count | None, Meta(description="With `start`: the last line, included.")] = None
     expect: Annotated[
-        str | None, Meta(description="With `start`: the text that these lines hold; refused if they hold another.")
+        Content | None, Meta(description="With `start`: the text that these lines hold; refused if they hold another.")
     ] = None
     symbol: Annotated[
         Annotated[str, Meta(min_length=1, max_length=500)] | None,
         Meta(description="Instead of `search`: a function, class, key or heading to replace, e.g. 'Class.method'."),
     ] = None
     content: Annotated[
-        str | None,
+        Content | None,
         Meta(
             description="With `symbol`: all of its new text, with its decorators and the comments right above; "
             "indentation is fitted to its place; '' removes it."
@@ -146,7 +174,8 @@ class ChangeParams(Params, frozen=True, kw_only=True):
 class EditFile(ChangeParams, frozen=True, kw_only=True):
     path: PathText
     changes: Annotated[
-        tuple[Replacement, ...], Meta(description="Applied together or not at all.", min_length=1, max_length=50)
+        tuple[Replacement, ...],
+        Meta(description="Applied together or not at all.", min_length=1, max_length=MOST_CHANGES),
     ]
     base: BaseText = None
     supersedes: Supersedes = None
@@ -154,7 +183,7 @@ class EditFile(ChangeParams, frozen=True, kw_only=True):
 
 class ApplyPatch(ChangeParams, frozen=True, kw_only=True):
     patch: Annotated[
-        str,
+        Content,
         Meta(
             description="A unified diff ('--- a/x', '+++ b/x', '@@ …'), a '*** Begin Patch', or blocks of "
             "'<<<<<<< SEARCH', '=======', '>>>>>>> REPLACE' below the file's name, or the whole file in a fence (```) "
@@ -162,14 +191,14 @@ class ApplyPatch(ChangeParams, frozen=True, kw_only=True):
             min_length=1,
         ),
     ]
-    path: Annotated[str | None, Meta(description="The file, if the patch does not name it.")] = None
+    path: Annotated[AnyPath | None, Meta(description="The file, if the patch does not name it.")] = None
     base: BaseText = None
     supersedes: Supersedes = None
 
 
 class WriteFile(ChangeParams, frozen=True, kw_only=True):
     path: PathText
-    content: Annotated[str, Meta(description="The whole new content, or what to append.")]
+    content: Annotated[Content, Meta(description="The whole new content, or what to append.")]
     mode: Annotated[
         Literal["truncate", "append", "create"],
         Meta(description="truncate: replace everything (the file must have been read whole); create: only if absent."),
@@ -180,7 +209,7 @@ class WriteFile(ChangeParams, frozen=True, kw_only=True):
 
 class MoveFile(ChangeParams, frozen=True, kw_only=True):
     source: PathText
-    destination: Annotated[str, Meta(description="The new path; must not exist.")]
+    destination: Annotated[AnyPath, Meta(description="The new path; must not exist.")]
     base: BaseText = None
 
 
@@ -200,7 +229,7 @@ class FileHistory(Params, frozen=True, kw_only=True):
 
 
 class GetDiff(Params, frozen=True, kw_only=True):
-    path: Annotated[str | None, Meta(description="The file; without it all files that differ.")] = None
+    path: Annotated[AnyPath | None, Meta(description="The file; without it all files that differ.")] = None
     from_: Annotated[
         Version,
         Meta(description="'@N', '@previous' or 'working'. Without path, '@previous' is when this session began."),
@@ -211,7 +240,7 @@ class GetDiff(Params, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=50, le=2_000_000)] | None,
         Meta(description="Without path: budget of the answer, estimated; default 20000."),
     ] = None
-    cursor: Annotated[str | None, Meta(description="Without path: `cursor` of the last answer, to go on.")] = None
+    cursor: Annotated[AnyPath | None, Meta(description="Without path: `cursor` of the last answer, to go on.")] = None
 
 
 class Revert(Params, frozen=True, kw_only=True):
@@ -250,11 +279,11 @@ class ResolveConflict(Params, frozen=True, kw_only=True):
         Meta(description="Which side stands; or `content`; or a side for each region; or the reviewer's proposal."),
     ]
     content: Annotated[
-        str | None,
+        Content | None,
         Meta(description="With choice 'content': the whole file, made from version `on`."),
     ] = None
     regions: Annotated[
-        tuple[Literal["current", "proposed"], ...] | None,
+        Annotated[tuple[Literal["current", "proposed"], ...], Meta(max_length=100_000)] | None,
         Meta(description="With choice 'regions': a side for each region that version `on` showed, in their order."),
     ] = None
     on: Annotated[
@@ -272,7 +301,7 @@ class ResolveConflict(Params, frozen=True, kw_only=True):
     ] = None
     reason: Reason = ""
     request_id: RequestId = None
-    approver: Annotated[str | None, Meta(description="The approver code.")] = None
+    approver: Annotated[Name | None, Meta(description="The approver code.")] = None
 
 
 class AwaitChange(Params, frozen=True, kw_only=True):
@@ -284,16 +313,16 @@ class JournalFilter(Params, frozen=True, kw_only=True):
     """Which events; those that are left out let all through."""
 
     path: Annotated[
-        str | None,
+        AnyPath | None,
         Meta(description="Only events about this path: changes, reads, searches that showed it, refusals, approvals."),
     ] = None
-    agent: Annotated[str | None, Meta(description="Only this agent's.")] = None
-    session: Annotated[str | None, Meta(description="Only this session's.")] = None
+    agent: Annotated[Name | None, Meta(description="Only this agent's.")] = None
+    session: Annotated[Name | None, Meta(description="Only this session's.")] = None
     task: Annotated[
         Version | None,
         Meta(description="'@N' of a task: what its session did from its begin to its end, and what carries it."),
     ] = None
-    kind: Annotated[str | None, Meta(description="Only events of this kind, e.g. 'change_applied'.")] = None
+    kind: Annotated[Name | None, Meta(description="Only events of this kind, e.g. 'change_applied'.")] = None
     since: Annotated[Version | None, Meta(description=f"From this moment on: {MOMENT}")] = None
     until: Annotated[Version | None, Meta(description=f"Up to this moment, included: {MOMENT}")] = None
     outcome: Annotated[
@@ -316,7 +345,7 @@ class Status(Params, frozen=True, kw_only=True):
 class Approving(Params, frozen=True, kw_only=True):
     """The base of what needs the approver code."""
 
-    approver: str | None = None
+    approver: Name | None = None
 
 
 class ApprovalsList(Params, frozen=True, kw_only=True):
@@ -333,7 +362,7 @@ class Approve(Approving, frozen=True, kw_only=True):
 
 class Deny(Approving, frozen=True, kw_only=True):
     approval: Version
-    reason: str = ""
+    reason: Reason = ""
 
 
 class AgentAdd(Approving, frozen=True, kw_only=True):
@@ -342,7 +371,7 @@ class AgentAdd(Approving, frozen=True, kw_only=True):
 
 
 class AgentRevoke(Approving, frozen=True, kw_only=True):
-    name: str
+    name: Name
 
 
 class AgentList(Params, frozen=True, kw_only=True):
@@ -358,8 +387,8 @@ class ApproverReset(Approving, frozen=True, kw_only=True):
 
 
 class PolicyCheck(Params, frozen=True, kw_only=True):
-    text: str
-    source: str = "policy.toml"
+    text: Content
+    source: AnyPath = "policy.toml"
 
 
 class PolicyReload(Approving, frozen=True, kw_only=True):
@@ -367,7 +396,7 @@ class PolicyReload(Approving, frozen=True, kw_only=True):
 
 
 class JournalVerify(Params, frozen=True, kw_only=True):
-    checkpoint: Annotated[str | None, Meta(description="The text of a checkpoint file, to compare with.")] = None
+    checkpoint: Annotated[Content | None, Meta(description="The text of a checkpoint file, to compare with.")] = None
 
 
 class JournalRebuild(Params, frozen=True, kw_only=True):

@@ -17,6 +17,9 @@ from orchestrator.core.events.base import Event
 WHO = ((CallerError, "caller"), (ApproverError, "approver"), (OperatorError, "operator"), (OrchestratorError, "us"))
 """Who must act on an error, by its base class; the first that fits."""
 
+FAR = 2**31 - 1
+"""Bounds from here on only keep numbers small enough to store."""
+
 _SIMPLE = {
     msgspec.inspect.StrType: "text",
     msgspec.inspect.IntType: "integer",
@@ -142,8 +145,8 @@ def _shape(kind: msgspec.inspect.Type) -> str:
             return " or ".join(_shape(inner) for inner in types)
         case msgspec.inspect.LiteralType(values=values):
             return " / ".join(f'`"{value}"`' for value in values)
-        case msgspec.inspect.VarTupleType(item_type=item):
-            return f"list of {_shape(item)}"
+        case msgspec.inspect.VarTupleType(item_type=item, max_length=most):
+            return f"list of {_shape(item)}, at most {most:,}"
         case msgspec.inspect.StructType():
             return "objects"
         case msgspec.inspect.IntType(ge=low, le=high) | msgspec.inspect.FloatType(ge=low, le=high):
@@ -153,6 +156,7 @@ def _shape(kind: msgspec.inspect.Type) -> str:
 
 
 def _bounds(low: float | None, high: float | None) -> str:
+    high = None if high is not None and high >= FAR else high
     match low, high:
         case None, None:
             return ""

@@ -19,10 +19,11 @@ class JournalCheckpoint(p.Params, frozen=True, kw_only=True):
 class JournalRedact(p.Approving, frozen=True, kw_only=True):
     event: Annotated[p.Version | None, Meta(description="'@N' of the event whose texts are taken out.")] = None
     fields: Annotated[
-        tuple[str, ...], Meta(description="Which of its fields, e.g. 'reason'; all that can be, without it.")
+        tuple[p.Name, ...],
+        Meta(description="Which of its fields, e.g. 'reason'; all that can be, without it.", max_length=p.MOST_ENTRIES),
     ] = ()
     blob: Annotated[
-        str | int | None,
+        p.Version | None,
         Meta(description="Instead of an event: the content to remove, 'sha256:…' or '@N' of the version that has it."),
     ] = None
     reason: p.Reason = ""

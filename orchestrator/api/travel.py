@@ -33,7 +33,7 @@ class TreeAt(Params, frozen=True, kw_only=True):
 class ContentAt(Params, frozen=True, kw_only=True):
     path: PathText
     at: Annotated[Version, Meta(description="'@N': the content that the file had then.")]
-    offset: Annotated[int, Meta(description="First byte, 0-based.", ge=0)] = 0
+    offset: Annotated[int, Meta(description="First byte, 0-based.", ge=0, le=2**63 - 1)] = 0
     limit: Annotated[int, Meta(description="Most bytes in one answer.", ge=1, le=CHUNK_BYTES)] = CHUNK_BYTES
 
 

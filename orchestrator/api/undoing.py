@@ -8,19 +8,22 @@ from msgspec import Meta
 
 from orchestrator.api import results as r
 from orchestrator.api.operation import CHANGES, Operation
-from orchestrator.api.parameters import MOMENT, ChangeParams, Version
+from orchestrator.api.parameters import MOMENT, MOST_ENTRIES, ChangeParams, GlobText, Name, Version
 from orchestrator.core import errors as e
 
 
 class Rollback(ChangeParams, frozen=True, kw_only=True):
     agent: Annotated[
-        str | None, Meta(description="Only changes of this agent; 'outside': only those by other hands.")
+        Name | None, Meta(description="Only changes of this agent; 'outside': only those by other hands.")
     ] = None
-    session: Annotated[str | None, Meta(description="Only changes of this session.")] = None
+    session: Annotated[Name | None, Meta(description="Only changes of this session.")] = None
     task: Annotated[Version | None, Meta(description="Only changes of this task ('@N').")] = None
     globs: Annotated[
-        tuple[str, ...],
-        Meta(description="Only these files, gitignore-style; '!x' excepts. Use it to accept a part of a preview."),
+        tuple[GlobText, ...],
+        Meta(
+            description="Only these files, gitignore-style; '!x' excepts. Use it to accept a part of a preview.",
+            max_length=MOST_ENTRIES,
+        ),
     ] = ()
     since: Annotated[Version | None, Meta(description=f"Only what came after: {MOMENT}")] = None
     until: Annotated[Version | None, Meta(description=f"Only what came until then: {MOMENT}")] = None

@@ -9,6 +9,7 @@ import mcp_types as types
 import msgspec
 
 from orchestrator.api.operations import Operation, toolset
+from orchestrator.api.reference import FAR
 from orchestrator.api.results import ChangeAnswer
 
 INSTRUCTIONS = (
@@ -66,7 +67,10 @@ def _description(operation: Operation) -> str:
 
 
 def plain_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of a struct, with every reference written out: some clients do not follow them."""
+    """The JSON Schema of a struct, with every reference written out: some clients do not follow them.
+
+    Without how long a text and how large a number may be: they are far from what a model sends, and take room.
+    """
     schema = msgspec.json.schema(kind)
     definitions = schema.pop("$defs", {})
     plain: dict[str, Any] = _resolved(schema, definitions)
@@ -83,4 +87,8 @@ def _resolved(node: Any, definitions: dict[str, Any]) -> Any:
     if "$ref" in node:
         name = node["$ref"].rpartition("/")[2]
         return _resolved(definitions[name], definitions)
-    return {key: _resolved(value, definitions) for key, value in node.items()}
+    return {key: _resolved(value, definitions) for key, value in node.items() if not _is_far(key, value)}
+
+
+def _is_far(key: str, value: Any) -> bool:
+    return key == "maxLength" or (key == "maximum" and value >= FAR)

@@ -52,3 +52,14 @@ async def test_the_addresses_of_remotes_stay_unread(daemon: RunningDaemon) -> No
         with pytest.raises(RemoteError) as refused:
             await alice.search_content("t0ken", path=".git/config")
         assert refused.value.code == "denied"
+
+
+async def test_a_thousand_changes_are_one_edit(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "a.txt").write_text("".join(f"line {n} end\n" for n in range(1000)))
+    async with daemon.client("alice") as alice:
+        changes = [Replacement(search=f"line {n} end", replace=f"new {n}") for n in range(1000)]
+        assert (await alice.edit_file("a.txt", changes)).status == "applied"
+        assert (daemon.workspace / "a.txt").read_text() == "".join(f"new {n}\n" for n in range(1000))
+        with pytest.raises(RemoteError) as refused:
+            await alice.edit_file("a.txt", [*changes, changes[0]])
+        assert refused.value.code == "invalid_parameter"
