@@ -134,14 +134,14 @@ class Replacement(Params, frozen=True, kw_only=True, omit_defaults=True):
     symbol's new content {symbol, content}."""
 
     search: Annotated[
-        Annotated[Content, Meta(min_length=1)] | None, Meta(description="The present text, copied exactly from a read.")
+        Content | None, Meta(description="The present text, copied exactly from a read; '' for an empty file.")
     ] = None
     replace: Annotated[Content | None, Meta(description="The new text; '' removes the passage.")] = None
     expected_count: Annotated[Count, Meta(description="How often `search` must stand; all are replaced.")] = 1
     fuzzy: Annotated[
         bool | None,
         Meta(
-            description="true: where `search` is misquoted, take the one place that is nearly so; false: refuse. "
+            description="true: `search` may have other typography or indentation than the file; false: refuse. "
             "Without it the policy says."
         ),
     ] = None

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from orchestrator.core.errors import CallerError
 from orchestrator.core.text.encoding import Document, new_document
 from orchestrator.core.text.locate import Replacement, locate_changes
-from orchestrator.core.text.passages import Likeness
 from tests.benchmarks.measuring import Row, Samples, Target, in_turns, plain
 from tests.benchmarks.setting import Rows, Setting
 
@@ -58,7 +57,7 @@ def absent(lines: tuple[str, ...]) -> str:
 
 def looked_for(document: Document, search: str) -> Callable[[], object]:
     """The search, landing or not."""
-    change = Replacement(search, "one line\n" + search, 1, Likeness())
+    change = Replacement(search, "one line\n" + search, fuzzy=True)
 
     def work() -> object:
         try:

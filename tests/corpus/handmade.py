@@ -395,7 +395,7 @@ class Shop:
 
 def _misquoted() -> Iterator[Case]:
     """Hunks that stand in the file only nearly as they are quoted."""
-    price = "price = self.price( item );\n"
+    price = "price =  self.price(item);\n"
     take, taken = "        self.stock.take(item, count)\n", "        self.stock.take(item, count, now=True)\n"
     yield lands(
         "misquoted: blanks and a semicolon in the context",
@@ -457,7 +457,7 @@ def _misquoted() -> Iterator[Case]:
     yield refused(
         "misquoted: at the end of a file that ends otherwise",
         SHOP,
-        f"{HEAD}@@ @@\n         self.stock.show( item, count );\n-        return price * count\n+        return 0\n"
+        f"{HEAD}@@ @@\n         self.stock.show(item,  count);\n-        return price * count\n+        return 0\n"
         "\\ No newline at end of file\n",
         NOT_FOUND,
     )

@@ -14,9 +14,9 @@ from orchestrator.core.decisions.several import FilePart, PatchSeveral
 from orchestrator.core.errors import CallerError
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.forms.recognise import parse
-from orchestrator.core.text.passages import Likeness
 from tests.corpus import doubtful, generated, handmade
 from tests.corpus.case import Case
+from tests.corpus.deciding import decided
 
 CASES = tuple(chain(generated.cases(), handmade.cases(), doubtful.cases()))
 
@@ -38,8 +38,9 @@ def landed(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
     first = parsed.files[0]
     if first.whole is not None:
         path = first.new_path or ""
-        outcome = Write(path=WorkspacePath(path), content=first.whole, mode="truncate", fenced=True).decide(
-            {WorkspacePath(path): facts(before, path)}
+        outcome = decided(
+            Write(path=WorkspacePath(path), content=first.whole, mode="truncate", fenced=True),
+            {WorkspacePath(path): facts(before, path)},
         )
     else:
         parts = []
@@ -47,8 +48,8 @@ def landed(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
             source = WorkspacePath(file.old_path or file.new_path or case.path or "")
             target = WorkspacePath(file.new_path or source) if file.renames else source
             parts.append(FilePart(path=source, target=target, patch=file))
-        command = PatchSeveral(files=tuple(parts), likeness=Likeness())
-        outcome = command.decide({path: facts(before, path) for path in command.paths})
+        command = PatchSeveral(files=tuple(parts), fuzzy=True)
+        outcome = decided(command, {path: facts(before, path) for path in command.paths})
     assert isinstance(outcome, Apply)
     files = dict(before)
     for part in outcome.parts:

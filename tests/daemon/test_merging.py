@@ -104,7 +104,7 @@ async def test_an_edit_goes_where_its_symbol_was_moved(ground: RunningDaemon) ->
         await alice.read_file("b.py")
         await alice.write_file("b.py", f"{rest}\n\n{BLOCK}", mode="truncate")
         answer = await bob.edit_file("b.py", [Replacement(search="b = 2", replace="b = 3")], base=seen.version_id)
-    assert (answer.status, answer.rung) == ("applied", "anchored")
+    assert (answer.status, answer.rung, answer.merge[0].rule) == ("applied", "merged", "moved")
     assert (ground.workspace / "b.py").read_text() == f"{rest}\n\n{BLOCK.replace('b = 2', 'b = 3')}"
 
 

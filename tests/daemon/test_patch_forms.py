@@ -70,13 +70,16 @@ async def test_a_patch_follows_a_file_that_was_moved(open_to_all: RunningDaemon,
     assert not (open_to_all.workspace / "a.txt").exists()
 
 
-async def test_one_who_did_not_see_what_was_moved_must_read_it(open_to_all: RunningDaemon) -> None:
+async def test_one_who_did_not_see_what_was_moved_must_quote_it_exactly(open_to_all: RunningDaemon) -> None:
     async with open_to_all.client("alice") as alice, open_to_all.client("bob") as bob:
         await bob.move_file("a.txt", "b.txt")
         with pytest.raises(RemoteError) as refused:
-            await alice.apply_patch(PATCH)
+            await alice.apply_patch(PATCH.replace("-two", "-Two"))
         assert refused.value.code == "base_required"
         assert "b.txt" in refused.value.message
+        answer = await alice.apply_patch(PATCH)
+        assert (answer.status, answer.paths[0].path) == ("applied", "b.txt")
+        assert "a.txt was moved to b.txt" in answer.warnings[0]
 
 
 async def test_a_patch_of_several_names_the_file_that_was_moved(open_to_all: RunningDaemon) -> None:

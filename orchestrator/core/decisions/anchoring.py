@@ -8,10 +8,12 @@ from itertools import pairwise
 import msgspec
 
 from orchestrator.core.decisions.decision import Facts, Held, Need, Source
-from orchestrator.core.text.anchors import carried_to, in_place, in_symbol, may_stand
-from orchestrator.core.text.diff import Hunk, diff
+from orchestrator.core.text.anchors import carried_to, found_in, may_stand, symbol_around
+from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Document, Edit, decode
-from orchestrator.core.text.locate import Found
+from orchestrator.core.text.indent import Uncertain
+from orchestrator.core.text.locate import Found, Passage
+from orchestrator.core.text.symbols import Outline
 
 
 class Again(msgspec.Struct, frozen=True):
@@ -22,36 +24,34 @@ class Again(msgspec.Struct, frozen=True):
     edits: list[Edit]
 
 
-def found_again(old: Document, found: Found, facts: Facts, anchors: Sequence[tuple[int, int]]) -> Again | Need | None:
+def found_again(old: Document, found: Found, facts: Facts) -> Again | Need | None:
     """Where passages of the base stand now, every one of them whole and unchanged but for its indentation.
 
-    None where nobody touched the lines that the change replaces, and where one of the passages is
-    not to be found: then it is for the merge to say what becomes of it.
+    In the file as a whole, else in the symbol that they stand in. None where nobody moved or indented what the change
+    replaces, and where one of the passages is not to be found, or is not sure.
     """
     held, base = facts.held, facts.base
     current = held.document or decode(held.data) if held else None
     if held is None or base is None or current is None:
         return None
-    moved = diff(old.lines, current.lines)
-    if not _touched(moved, anchors) or any(passage.stop == passage.start for passage in found.passages):
+    if any(passage.stop == passage.start for passage in found.passages):
         return None
-    if not all(may_stand(old.lines, current.lines, passage) for passage in found.passages):
+    if untouched(old, current, [(edit.start, edit.length) for edit in found.edits]):
         return None
-    sources = (Source(facts.path, base.digest, facts.contents[base.digest]), Source(facts.path, held.digest, held.data))
-    missing = tuple(source for source in sources if source.digest not in facts.outlines)
-    if missing:
-        return Need(outlines=missing)
-    before, after = (facts.outlines[source.digest] for source in sources)
     edits: list[Edit] = []
     for passage in found.passages:
-        at = None
-        if before is not None and after is not None:
-            at = in_symbol(old.lines, current.lines, (before, after), passage, moved)
-        if at is None:
-            at = in_place(old.lines, current.lines, passage, moved)
-        if at is None:
+        here = _edits(old.lines, current.lines, passage)
+        if here is None and may_stand(current.lines, old.lines[passage.start : passage.stop]):
+            sources = (
+                Source(facts.path, base.digest, facts.contents[base.digest]),
+                Source(facts.path, held.digest, held.data),
+            )
+            if missing := tuple(source for source in sources if source.digest not in facts.outlines):
+                return Need(outlines=missing)
+            here = _in_symbol(old, current, passage, [facts.outlines[source.digest] for source in sources])
+        if here is None:
             return None
-        edits += carried_to(old.lines, current.lines, passage, at)
+        edits += here
     edits.sort(key=lambda edit: edit.start)
     if any(one.start + one.length > other.start for one, other in pairwise(edits)):
         return None
@@ -60,12 +60,37 @@ def found_again(old: Document, found: Found, facts: Facts, anchors: Sequence[tup
 
 def untouched(old: Document, current: Document, anchors: Sequence[tuple[int, int]]) -> bool:
     """Whether others changed none of these lines of the base: (start, length), and the gaps where the length is 0."""
-    return not _touched(diff(old.lines, current.lines), anchors)
-
-
-def _touched(moved: Sequence[Hunk], anchors: Sequence[tuple[int, int]]) -> bool:
-    return any(
+    return not any(
         hunk.old_start < start + length and start < hunk.old_start + hunk.old_len
         for start, length in anchors
-        for hunk in moved
+        for hunk in diff(old.lines, current.lines)
     )
+
+
+def _edits(old: Sequence[str], current: Sequence[str], passage: Passage) -> list[Edit] | None:
+    at = found_in(old, current, passage)
+    if at is None:
+        return None
+    try:
+        return carried_to(old, current, passage, at)
+    except Uncertain:
+        return None
+
+
+def _in_symbol(
+    old: Document, current: Document, passage: Passage, outlines: Sequence[Outline | None]
+) -> list[Edit] | None:
+    """The edits at the place where the passage stands in its symbol, which may have been moved."""
+    before, after = outlines
+    both = symbol_around(passage, (before, after)) if before is not None and after is not None else None
+    if both is None:
+        return None
+    was, now = both
+    first, start = was.line - 1, now.line - 1
+    inside = Passage(passage.start - first, passage.stop - first, _shifted(passage.edits, -first))
+    edits = _edits(old.lines[first : was.end_line], current.lines[start : now.end_line], inside)
+    return None if edits is None else list(_shifted(edits, start))
+
+
+def _shifted(edits: Sequence[Edit], by: int) -> tuple[Edit, ...]:
+    return tuple(msgspec.structs.replace(edit, start=edit.start + by) for edit in edits)

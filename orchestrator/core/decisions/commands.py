@@ -21,7 +21,6 @@ from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.encoding import decode, remembered
 from orchestrator.core.text.forms.elisions import refuse_elided
 from orchestrator.core.text.forms.whole_file import check_whole
-from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.patch import FilePatch
 
 AllFacts = Mapping[WorkspacePath, Facts]
@@ -107,10 +106,10 @@ class Edit(_One, frozen=True, kw_only=True):
 
 
 class Patch(_One, frozen=True, kw_only=True):
-    """A patch of one file, which may misquote it if `likeness` is given."""
+    """A patch of one file, which may misquote it if it is `fuzzy`."""
 
     patch: FilePatch
-    likeness: Likeness | None = None
+    fuzzy: bool = False
     base_rule: Rule = "seen"
     reads: bool = True
 
@@ -120,7 +119,7 @@ class Patch(_One, frozen=True, kw_only=True):
         return super().wishes(facts)
 
     def decide(self, facts: AllFacts) -> Outcome:
-        return patching.patch(self.patch, facts[self.path], self.likeness)
+        return patching.patch(self.patch, facts[self.path], fuzzy=self.fuzzy)
 
 
 class Write(_One, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ from orchestrator.core.text.locate import Found
 
 
 class Locate(Protocol):
-    """Where a change goes in a document, exactly or with `lenient` by likeness too; raises the search errors."""
+    """Where a change goes in a document, exactly or with `lenient` but for typography too; raises the search errors."""
 
     def __call__(self, document: Document, *, lenient: bool) -> Found: ...
 
@@ -73,7 +73,7 @@ def located(locate: Locate, facts: Facts) -> Place | Need:
 
 
 def _before(locate: Locate, old: Document, current: Document, facts: Facts, base: Base) -> Place:
-    """In the base; where that is implied, in the present file rather than by likeness."""
+    """In the base; where that is implied, in the present file rather than with other typography."""
     try:
         return Place(document=old, found=locate(old, lenient=False), on_current=False)
     except SearchNotFound:
@@ -163,7 +163,9 @@ def _with_lines(error: CallerError, current: Document, path: WorkspacePath) -> C
     blocks, shown = _shown(spans, current)
     if blocks:
         told = zip(spans, error.differences, strict=False) if isinstance(error, SearchNotFound) else ()
-        notes = "".join(f"lines {start}–{end} differ from the search: {text}\n" for (start, end), text in told)
+        notes = "".join(
+            f"lines {start}–{end} differ from the search (-):\n{text}\n" for (start, end), text in told if text
+        )
         error.shown = f"{path}, as it is now:\n" + "…\n".join(blocks) + notes
         error.shown_lines = tuple(shown)
     return error

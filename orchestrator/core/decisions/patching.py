@@ -1,9 +1,9 @@
 """How a change comes to fit the file as it is now: on its base, moved, merged, or not at all.
 
 The ladder: `current` (the base is what the file holds), `shifted` (others changed other lines,
-and every line that it replaces stands unchanged), `anchored` (the passage was moved or indented
-with the symbol that it stands in, or indented where it stands), `fuzzy` (it stands there nearly
-as quoted), `merged` (three-way, as `git merge-file` does it), else a clash.
+and every line that it replaces stands unchanged), `merged` (three-way, as `git merge-file` does it);
+only where that conflicts `anchored` (the passage was moved or indented with the symbol that it stands
+in, or indented where it stands), else a clash. `fuzzy`: it stands there but for typography.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from orchestrator.core.errors import (
     FileNotFound,
     NothingToChange,
     PatchInvalid,
+    SearchAmbiguous,
+    SearchNotFound,
     StaleBase,
 )
 from orchestrator.core.ids import WorkspacePath, show
@@ -53,7 +55,6 @@ from orchestrator.core.text.merge import Region
 from orchestrator.core.text.merging.doubts import removed_already
 from orchestrator.core.text.merging.settle import Unsettled
 from orchestrator.core.text.merging.sliding import placed_twice
-from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.patch import FilePatch, locate_patch
 
 EMPTY = Document((), ())
@@ -73,8 +74,11 @@ def edit(changes: Sequence[structure.Change], facts: Facts) -> Outcome:
     return _located(partial(structure.locate_all, changes=changes, facts=facts), facts)
 
 
-def patch(parsed: FilePatch, facts: Facts, likeness: Likeness | None = None) -> Outcome:
-    """A patch; with `likeness` one that may misquote. Raises as `edit`, and PatchInvalid, FileExists, BaseRequired."""
+def patch(parsed: FilePatch, facts: Facts, *, fuzzy: bool = False) -> Outcome:
+    """A patch; with `fuzzy` one that may misquote. Raises as `edit`, and PatchInvalid, FileExists, BaseRequired.
+
+    Without a base, each hunk must stand exactly once in what the file holds.
+    """
     if parsed.headed and parsed.old_path is None:
         if facts.held is not None:
             raise FileExists(facts.path, "the patch creates it, but it is there", hint="Send a patch of what is there.")
@@ -84,15 +88,24 @@ def patch(parsed: FilePatch, facts: Facts, likeness: Likeness | None = None) -> 
     if facts.held is None:
         raise FileNotFound(facts.path, "there is no such file")
     if facts.base is None:
-        raise base_required(facts.path, "a patch is read against the version that it was made from")
-    outcome = _located(partial(_hunks, parsed, likeness), facts)
+        try:
+            outcome = _located(partial(_unread, parsed), facts)
+        except (SearchNotFound, SearchAmbiguous):
+            why = "this session has not seen it, and the patch's passages do not all stand there exactly once"
+            raise base_required(facts.path, why) from None
+    else:
+        outcome = _located(partial(_hunks, parsed, fuzzy), facts)
     if parsed.headed and parsed.new_path is None:
         return _emptied(outcome, facts)
     return with_bits(outcome, parsed, facts.held)
 
 
-def _hunks(parsed: FilePatch, likeness: Likeness | None, document: Document, *, lenient: bool) -> Found:
-    return locate_patch(parsed, document, likeness if lenient else None)
+def _hunks(parsed: FilePatch, fuzzy: bool, document: Document, *, lenient: bool) -> Found:
+    return locate_patch(parsed, document, fuzzy=fuzzy and lenient)
+
+
+def _unread(parsed: FilePatch, document: Document, *, lenient: bool) -> Found:
+    return locate_patch(parsed, document, unread=True)
 
 
 def create(content: str, facts: Facts) -> Apply:
@@ -215,6 +228,8 @@ def _located(locate: Locate, facts: Facts) -> Outcome:
     rung: Rung = "fuzzy" if found.alike else "current"
     if held is None:
         return _clash(facts, splice(place.document, edits), ())
+    if found.alike and isinstance(broken := structure.still_parses(place.document, found, facts), Need):
+        return broken
     if not place.on_current:
         return _onto_current(place, facts)
     seen_whole = bool(facts.base and facts.base.seen_whole) and not place.warnings
@@ -225,29 +240,25 @@ def _located(locate: Locate, facts: Facts) -> Outcome:
 
 
 def _onto_current(place: Place, facts: Facts) -> Outcome:
-    """From the base to what the file holds: moved with its lines, found again, or merged, else a clash."""
+    """From the base to what the file holds: moved with its lines, or merged; else found again; else a clash."""
     old, found = place.document, place.found
     anchors = [(edit.start, edit.length) for edit in found.edits]
-    again = found_again(old, found, facts, anchors)
-    if isinstance(again, Need):
-        return again
-    if again is None:
-        outcome = rebase(old, splice(old, found.edits), facts, anchors=anchors)
+    new = splice(old, found.edits)
+    outcome = rebase(old, new, facts, anchors=anchors)
+    if isinstance(outcome, Need):
+        return outcome
+    if isinstance(outcome, Clash):
+        again = found_again(old, found, facts)
+        if again is None or isinstance(again, Need):
+            return again or outcome
+        applied = _edited(facts, again.held, again.document, again.edits, "anchored", seen_whole=False)
+        outcome = structure.checked(applied, facts, old=old, new=new, current=again.document)
         if not isinstance(outcome, Apply):
             return outcome
-        if (astray := _astray(facts, outcome, place)) is not None:
-            return astray
-        rung = max(outcome.rung, "fuzzy" if found.alike else "current", key=RUNGS.index)
-        return msgspec.structs.replace(outcome, rung=rung, score=min(outcome.score, found.score))
-    new = splice(old, found.edits)
-    if (unsure := _placed_twice(facts, old, again.document, new)) is not None:
-        return unsure
-    applied = _edited(facts, again.held, again.document, again.edits, "anchored", seen_whole=False)
-    if found.alike:
-        applied = msgspec.structs.replace(applied, rung="fuzzy", score=found.score)
-    if (astray := _astray(facts, applied, place)) is not None:
+    if (astray := _astray(facts, outcome, place)) is not None:
         return astray
-    return structure.checked(applied, facts, old=old, new=new, current=again.document)
+    rung = max(outcome.rung, "fuzzy" if found.alike else "current", key=RUNGS.index)
+    return msgspec.structs.replace(outcome, rung=rung, score=min(outcome.score, found.score))
 
 
 def _edited(facts: Facts, held: Held, document: Document, edits: list[Edit], rung: Rung, *, seen_whole: bool) -> Apply:

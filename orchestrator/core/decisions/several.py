@@ -23,7 +23,6 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.settling import SettledRegion
-from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.patch import FilePatch
 
 
@@ -47,7 +46,7 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
     """A patch of several files, or one that renames, removes without hunks, or makes an empty file."""
 
     files: tuple[FilePart, ...]
-    likeness: Likeness | None = None
+    fuzzy: bool = False
     base_rule: Rule = "seen"
     reads: bool = True
     lenient: ClassVar[bool] = False
@@ -76,7 +75,7 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
         clashes: list[Clash] = []
         rung, score, seen_whole, warnings = 0, 1.0, True, list[str]()
         for item in self.files:
-            outcome = (_decide if len(self.files) == 1 else _named)(item, facts, self.likeness)
+            outcome = (_decide if len(self.files) == 1 else _named)(item, facts, fuzzy=self.fuzzy)
             match outcome:
                 case Need(digests=digests, outlines=sources):
                     missing |= dict.fromkeys(digests)
@@ -193,22 +192,22 @@ def _wishes(item: FilePart) -> Iterator[Wish]:
         yield Wish("create" if item.creates else "write", item.path)
 
 
-def _named(item: FilePart, facts: AllFacts, likeness: Likeness | None) -> Outcome:
+def _named(item: FilePart, facts: AllFacts, *, fuzzy: bool) -> Outcome:
     """As `_decide`; a refusal says of which file it is."""
     try:
-        return _decide(item, facts, likeness)
+        return _decide(item, facts, fuzzy=fuzzy)
     except (SearchNotFound, SearchAmbiguous, ChangesOverlap) as error:
         error.message = f"{item.path}, {error.message} None of the patch's files was changed."
         error.details["path"] = item.path
         raise
 
 
-def _decide(item: FilePart, facts: AllFacts, likeness: Likeness | None) -> Outcome:
+def _decide(item: FilePart, facts: AllFacts, *, fuzzy: bool) -> Outcome:
     here = facts[item.path]
     if item.target != item.path and facts[item.target].held is not None:
         raise FileExists(item.target, "something is there, and a rename never overwrites")
     if item.patch.hunks:
-        return patching.patch(item.patch, here, likeness)
+        return patching.patch(item.patch, here, fuzzy=fuzzy)
     if item.target != item.path:
         return with_bits(Move(source=item.path, destination=item.target).decide(facts), item.patch, here.held)
     if item.creates:

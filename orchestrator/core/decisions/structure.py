@@ -10,10 +10,10 @@ import msgspec
 from orchestrator.core.conflicts.rebase import spanned
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need, Outcome, Source
-from orchestrator.core.errors import ChangesOverlap
+from orchestrator.core.errors import ChangesOverlap, SearchNotFound
 from orchestrator.core.ids import show
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.encoding import Document, NotEncodable, encode
+from orchestrator.core.text.encoding import Document, NotEncodable, encode, splice
 from orchestrator.core.text.locate import Found, LineReplacement, Passage, Replacement, locate_changes
 from orchestrator.core.text.locate_symbol import SymbolChange, find_symbols, locate_symbol
 from orchestrator.core.text.outline.comparing import new_errors, touched
@@ -57,6 +57,32 @@ def locate_all(document: Document, changes: Sequence[Change], facts: Facts, *, l
         if other.start < one.start + one.length:
             raise ChangesOverlap(f"two changes both replace line {other.start + 1}.", details={"line": other.start + 1})
     return found
+
+
+def still_parses(document: Document, found: Found, facts: Facts) -> Need | None:
+    """Raise SearchNotFound where a change that misquotes a text which parses makes one of it that does not."""
+    if language_of(facts.path) is None or facts.blind:
+        return None
+    texts = [encode(text) for text in (document, splice(document, found.edits))]
+    if max(map(len, texts)) > CHECKED_BYTES:
+        return None
+    sources = [Source(facts.path, digest_of(data), data) for data in texts]
+    if missing := tuple(source for source in sources if source.digest not in facts.outlines):
+        return Need(outlines=missing)
+    before, after = (facts.outlines[source.digest] for source in sources)
+    if before is None or after is None or not new_errors(before, before, after):
+        return None
+    line = found.passages[0].start + 1
+    raise SearchNotFound(
+        f"the search text stands at line {line} but for typography or indentation, and with its replacement the file "
+        f"would not parse as {after.language} any more.",
+        hint="Send it again, quoted as the lines stand there.",
+        details={
+            "path": facts.path,
+            "line": line,
+            "nearest": [{"line": p.start + 1, "end_line": p.stop, "score": found.score} for p in found.passages],
+        },
+    )
 
 
 def misplaced(fitted: Apply, facts: Facts, found: Found) -> str:

@@ -93,13 +93,6 @@ class Fields:
         key = "".join(f"[{part}]" if isinstance(part, int) else f".{escaped(part)}" for part in place).lstrip(".")
         self._problems.append(Problem(self._positions.line(*place), key, message))
 
-    def _share(self, table: Mapping[str, Any], key: str, known: tuple[float, float], usual: float) -> float:
-        value = table.get(key, usual)
-        if type(value) in (int, float) and known[0] <= value <= known[1]:
-            return float(value)
-        self._wrong(f"a number from {known[0]} to {known[1]}", "edits", key)
-        return usual
-
 
 def agent_problem(agent: str) -> str | None:
     """What is wrong with an entry of `agents`."""

@@ -36,8 +36,6 @@ from orchestrator.core.settling import SETTLE_RULES
 KEEP_MAX_BYTES = range(50 * 1024 * 1024 + 1)
 APPROVAL_TTL_S = range(1, 30 * 86_400 + 1)
 LEASE_TTL_S = range(1, 30 * 86_400 + 1)
-MIN_SCORE = (0.8, 1.0)
-MIN_MARGIN = (0.02, 0.1)  # with a score of 0.8 still small enough for the search to find all that comes near
 LEASE_WAIT_S = range(51)  # MCP clients give up on a call after a minute
 _TOML_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
 _RULE_KEYS = ("name", "agents", "actions", "paths", "verdict", "reason", "work")
@@ -192,8 +190,6 @@ class _Reader(ReviewTables):
         return EditRules(
             fuzzy=usual.fuzzy if fuzzy is None else fuzzy,
             lowest_rung=self._one_of(table, "lowest_rung", RUNGS, "edits") or usual.lowest_rung,
-            min_score=self._share(table, "min_score", MIN_SCORE, usual.min_score),
-            min_margin=self._share(table, "min_margin", MIN_MARGIN, usual.min_margin),
             settle=settle,
             settle_rules=tuple(rule for rule in SETTLE_RULES if rule in named),
             stale_reads=self._one_of(table, "stale_reads", ON_STALE, "edits") or usual.stale_reads,

@@ -105,10 +105,8 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class EditRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How an edit may come to fit, and how far it may be brought onto what others did meanwhile."""
 
-    fuzzy: bool = True  # whether a passage that is misquoted may land by likeness, where the call does not say
+    fuzzy: bool = True  # whether a passage may be quoted with other typography, where the call does not say
     lowest_rung: Rung = "merged"  # what fits by a lower one waits for a person's yes
-    min_score: float = 0.9  # of a place found by likeness, 0.0–1.0
-    min_margin: float = 0.05  # by which it must be liker than any other place
     settle: bool = True  # False: what git would call a conflict is one
     settle_rules: tuple[SettleRule, ...] = SETTLE_RULES  # that may settle a clash without a person
     stale_reads: OnStale = "allow"  # a change whose author read lines that others changed since; ask: a person

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator.core.text.indent import indent_of
 from orchestrator.core.text.literals import inside_strings
-from orchestrator.core.text.sameness import explains
 from orchestrator.core.text.symbols import Symbol
 
+_COMMENT = re.compile(r"\s*(?:#|//[/!]?|--|/\*\*?|\*|<!--)(?:\s|\Z)")
 _LAST_WORD = re.compile(r"(\w+)[\s*&]*$")
 
 
@@ -25,7 +25,7 @@ def defined_beside(
     inside = inside_strings(content)
     own = indent_of(content[0])
     heads = [line.strip() for at, line in enumerate(content) if at not in inside and indent_of(line) == own]
-    heads = [head for head in heads if not explains(head)]
+    heads = [head for head in heads if not _COMMENT.match(head)]
     for other in beside:
         if other.name == symbol.name or other.kind == "impl":
             continue
@@ -45,7 +45,7 @@ def _written(symbol: Symbol, lines: Sequence[str]) -> re.Pattern[str] | None:
     """What a line looks like that defines a symbol of that name; None where the name can't be found in its lines."""
     name = rf"(?<![\w-]){re.escape(symbol.name)}(?![\w-])"
     for line in lines[symbol.line - 1 : symbol.end_line]:
-        if explains(line) or line.lstrip().startswith(("@", "#[", "[[")):
+        if _COMMENT.match(line) or line.lstrip().startswith(("@", "#[", "[[")):
             continue
         found = re.search(name, line)
         if found is None:

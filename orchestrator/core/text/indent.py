@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from orchestrator.core.text.literals import inside_strings
+
+
+class Uncertain(Exception):
+    """What a change means at a place is not sure; the text says what is in the way."""
 
 
 def indent_of(line: str) -> str:
@@ -55,40 +60,44 @@ class Rebasing:
         self._known = {here: next(iter(there)) for here, there in known.items() if len(there) == 1}
         self.consistent = len(self._known) == len(known)
         self.changes = any(here != there for here, there in self._pairs)
-        self._step, self._new_step = step_of(quoted), step_of(present)
+        self._step = step_of(quoted)
+        levels = pairwise(sorted(self._known, key=len))
+        grown = {b.removeprefix(a): self._known[b].removeprefix(self._known[a]) for a, b in levels if b.startswith(a)}
+        self._new_step = grown.get(self._step or "") or step_of(present)
 
-    def line(self, text: str, *, after: str | None = None) -> str:
-        """A line as the file would have it; `after` is the paired line of the passage that it follows, or heads."""
-        if not self.changes:
-            return text
-        if not text.strip():
-            return ""
-        return self._of(indent_of(text), after) + text.lstrip(" \t")
+    def indent(self, text: str) -> str:
+        """The indentation of a line as the file would have it. Raises Uncertain."""
+        return self._of(indent_of(text)) if self.changes else indent_of(text)
 
-    def lines(self, texts: Sequence[str], *, after: str | None = None) -> list[str]:
-        """The lines that stand together; what lies inside of their strings keeps its blanks."""
+    def lines(self, texts: Sequence[str]) -> list[str]:
+        """Lines that stand together; what lies inside of their strings keeps its blanks. Raises Uncertain."""
         inside = inside_strings(texts) if self.changes else {}
         kept = {at for at, string in inside.items() if not string.doc}
-        return [text if at in kept else self.line(text, after=after) for at, text in enumerate(texts)]
+        return [
+            text if at in kept else self.indent(text) + text.lstrip(" \t") if text.strip() else text
+            for at, text in enumerate(texts)
+        ]
 
-    def _of(self, indent: str, after: str | None) -> str:
+    def _of(self, indent: str) -> str:
         if indent in self._known:
             return self._known[indent]
-        here = indent_of(after) if after is not None else None
-        if here not in self._known:
-            here = min(self._known, key=lambda known: abs(len(known) - len(indent)), default=None)
-        if here is None:
-            return indent
-        there = self._known[here]
-        if indent.startswith(here):
-            return there + self._carried(indent[len(here) :])
-        if here.startswith(indent):
-            less = self._carried(here[len(indent) :])
-            return there[: len(there) - len(less)] if there.endswith(less) else ""
-        return self._carried(indent)
+        here = max((known for known in self._known if indent.startswith(known)), key=len, default=None)
+        if here is not None:
+            return self._known[here] + self._carried(indent[len(here) :])
+        here = min(self._known, key=len, default="")
+        less = self._carried(here[len(indent) :]) if here.startswith(indent) else ""
+        if not less or not self._known[here].endswith(less):
+            raise Uncertain("how deep a new line belongs is not sure")
+        return self._known[here].removesuffix(less)
 
     def _carried(self, more: str) -> str:
-        return restyled(more, self._step, self._new_step)
+        if self._step and self._new_step and self._step != self._new_step:
+            if more.replace(self._step, ""):
+                raise Uncertain("how deep a new line belongs is not sure, since it is indented by no whole levels")
+            return restyled(more, self._step, self._new_step)
+        if any(more.strip(character) for character in {*"".join(self._known.values())}):
+            raise Uncertain("how deep a new line belongs is not sure, since the file is indented otherwise")
+        return more
 
 
 def restyled(indent: str, step: str | None, new: str | None) -> str:

@@ -20,20 +20,21 @@ from orchestrator.core.errors import (
     shown_lines,
 )
 from orchestrator.core.text.encoding import Document, Edit, edits_between
-from orchestrator.core.text.landing import Landing, absent, land
+from orchestrator.core.text.indent import indent_of
 from orchestrator.core.text.lines import plain, split
-from orchestrator.core.text.passages import Likeness
+from orchestrator.core.text.matching import Match, find, not_found, opens_flat
 
-_NUMBERED = re.compile(r" *(\d+)\t")
+NUMBERED = re.compile(r" *(\d+)(?:\t| ?\|(?: |\Z))")
+"""A line number before a line, as reads show it (a tab) or as other tools do (a bar)."""
 
 
 class Replacement(msgspec.Struct, frozen=True):
-    """A passage and what shall stand in its place, `expected_count` times; by likeness only if that is given."""
+    """A passage and what shall stand in its place, `expected_count` times; `fuzzy`: it may be quoted otherwise."""
 
     search: str
     replace: str
     expected_count: int = 1
-    likeness: Likeness | None = None
+    fuzzy: bool = False
 
 
 class LineReplacement(msgspec.Struct, frozen=True):
@@ -102,9 +103,10 @@ def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = 
     Every change is located in the document as it is, none in the result of another. A passage must
     stand there `expected_count` times; for more than one, occurrences are counted from the top
     without overlap, as `str.replace` does. A passage pasted with line numbers is taken without
-    them if it does not stand there with them. With `lenient`, one that is expected once and stands
-    nowhere is looked for by likeness, as whole lines, if it allows that. Nothing is located unless
-    everything is.
+    them if it does not stand there with them. A search that begins within a line's indentation needs
+    all of it, or none (see `_in_indentation`). With `lenient`, one that is expected once and stands
+    nowhere so is looked for as `matching.find` does, as whole lines, if it is `fuzzy`. Nothing is
+    located unless everything is.
 
     Raises ParameterInvalid (no changes, an empty search, a count under 1, lines that are not there),
     NothingToChange, SearchNotFound (`details`: `change`, 0-based, and `nearest`, see `nearest`),
@@ -116,18 +118,26 @@ def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = 
     text = doc.text
     starts = _Starts(doc.lines)
     spans: list[_Span] = []
-    alike: list[Landing] = []
+    alike: list[tuple[int, Match]] = []
     for index, change in enumerate(changes):
         if isinstance(change, LineReplacement):
             spans.append(_numbered(doc, text, starts, index, change))
             continue
+        if not change.search and not doc.lines:
+            spans.append(_Span(0, 0, plain(change.replace), index))
+            continue
         try:
             spans += _occurrences(doc, text, starts, index, change)
-        except SearchNotFound:
+        except SearchNotFound as refused:
             search, new = _bare(change)
-            if not lenient or change.likeness is None or change.expected_count > 1:
-                raise absent(doc, index, search) from None
-            alike.append(land(doc, index, search, new, change.likeness))
+            passage, lines = as_lines(search, new)
+            if not lenient or not change.fuzzy or change.expected_count > 1:
+                raise _named(not_found(doc.lines, passage, _name(index), refused.message), index) from None
+            try:
+                alike.append((index, find(doc.lines, passage, lines, _name(index))))
+            except (SearchNotFound, SearchAmbiguous) as error:
+                error.message += refused.message
+                raise _named(error, index) from None
     spans.sort()
     _check_apart(spans, starts)
     passages = [
@@ -135,25 +145,49 @@ def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = 
         for first, last, group in _passages(text, starts, spans)
     ]
     _check_lines_apart(spans, starts, alike)
-    passages += (Passage(found.start, found.stop, found.edits) for found in alike)
-    score = min((found.score for found in alike), default=1.0)
+    passages += (Passage(found.start, found.stop, found.edits) for _, found in alike)
+    score = min((found.score for _, found in alike), default=1.0)
     located = Found(tuple(sorted(passages, key=lambda passage: passage.start)), score, bool(alike))
     if not located.edits:
         raise NothingToChange("the changes leave the text as it is.")
     return located
 
 
-def strip_line_numbers(text: str) -> str | None:
+def strip_line_numbers(text: str, *, ascending: bool = True) -> str | None:
     """A passage without the line numbers that an excerpt shows, None unless every line has one.
 
-    A number is digits and a tab, after blanks or none, and each is greater than the one before.
+    A number is digits and a tab or a bar, after blanks or none, and each is greater than the one before.
     """
     lines, ends = split(text)
-    found = [number for number in map(_NUMBERED.match, lines) if number]
-    if not found or len(found) < len(lines) or any(int(a[1]) >= int(b[1]) for a, b in pairwise(found)):
+    found = [number for number in map(NUMBERED.match, lines) if number]
+    if not found or len(found) < len(lines):
+        return None
+    if ascending and any(int(a[1]) >= int(b[1]) for a, b in pairwise(found)):
         return None
     bare = "\n".join(line[number.end() :] for line, number in zip(lines, found, strict=True))
     return bare + "\n" if ends[-1] else bare
+
+
+def as_lines(search: str, replace: str) -> tuple[list[str], list[str]]:
+    """Both texts as whole lines; a search that ends with a newline replaces lines, and '' then removes them."""
+    search, replace = plain(search), plain(replace)
+    if not search.strip():
+        raise ParameterInvalid("search", "it holds nothing but blanks", hint="Add a neighbouring line to it.")
+    end = search[search.rfind("\n") + 1 :]
+    if end and not end.strip() and replace[replace.rfind("\n") + 1 :] == end:  # where the next line begins
+        search, replace = search.removesuffix(end), replace.removesuffix(end)
+    if search.endswith("\n"):
+        return search[:-1].split("\n"), replace.removesuffix("\n").split("\n") if replace else []
+    return search.split("\n"), replace.split("\n")
+
+
+def _name(index: int) -> str:
+    return f"change {index + 1}: its search text"
+
+
+def _named(error: SearchNotFound | SearchAmbiguous, index: int) -> SearchNotFound | SearchAmbiguous:
+    error.details["change"] = index
+    return error
 
 
 class _Starts:
@@ -179,14 +213,14 @@ def _occurrences(doc: Document, text: str, starts: _Starts, index: int, change: 
     search, new = plain(change.search), plain(change.replace)
     if search == new and search:
         raise NothingToChange(f"change {index + 1}: search and replace are the same.", details={"change": index})
-    found = find_exact(text, search)
+    found = _whole_indentation(text, search, new)
     if not found and (bare := strip_line_numbers(search)):
-        search, new = bare, strip_line_numbers(new) or new
-        found = find_exact(text, search)
+        search, new = bare, _without_numbers(new, index)
+        found = _whole_indentation(text, search, new)
         if found and search == new:
             raise NothingToChange(f"change {index + 1}: search and replace are the same.", details={"change": index})
     if not found:
-        raise SearchNotFound(f"change {index + 1}: its search text does not stand in the file.")
+        raise SearchNotFound("")
     if change.expected_count > 1:
         found = _apart(found, len(search))
     if len(found) != change.expected_count:
@@ -201,7 +235,50 @@ def _occurrences(doc: Document, text: str, starts: _Starts, index: int, change: 
                 "lines": lines,
             },
         )
-    return (_Span(at, at + len(search), new, index) for at in found)
+    spans = (_Span(at, at + len(search), new, index) for at in found)
+    return iter([_in_indentation(text, span, starts[starts.up_to(span.start) - 1]) for span in spans])
+
+
+def _whole_indentation(text: str, search: str, new: str) -> list[int]:
+    """The offsets at which a search stands.
+
+    Not where it begins amid a line's indentation, unless it is one line that becomes one of the same indentation: of
+    what has a part of the indentation alone it is not sure how deep it belongs.
+    """
+    found = find_exact(text, search)
+    one = "\n" not in search.removesuffix("\n") + new.removesuffix("\n")
+    shifts = not one or search.endswith("\n") != new.endswith("\n") or indent_of(search) != indent_of(new)
+    if search[0] not in " \t" or not search.strip() or not (shifts and (new or not one or search.endswith("\n"))):
+        return found
+    before = ((at, text[text.rfind("\n", 0, at) + 1 : at]) for at in found)
+    return [at for at, start in before if not start or start.strip(" \t")]
+
+
+def _in_indentation(text: str, span: _Span, line: int) -> _Span:
+    """A span that begins behind its line's indentation, `line` being where that begins: what may replace it as it is.
+
+    The first new line stands where the old one stood. Of further lines it is not sure whether they are indented as the
+    file is or as the search, unless they are as deep as it at least, and deeper where it opens a block.
+    Lines that are removed whole go with their indentation. Raises SearchNotFound where it is not sure.
+    """
+    indent, search = text[line : span.start], text[span.start : span.end]
+    if not indent or indent.strip(" \t") or not search[0].strip():
+        return span
+    if not span.new and search.endswith("\n"):
+        return span._replace(start=line)
+    first, *more = [row for row in span.new.split("\n") if row.strip()] or [""]
+    kept = {row.strip() for row in search.split("\n")[:1]}
+    deep = all(row.startswith(indent) for row in more)
+    moved = any(row.strip() in kept and indent_of(row) != indent for row in more)
+    one = "\n" not in search.removesuffix("\n")
+    if "\n" in span.new.removesuffix("\n") + search.removesuffix("\n") and (
+        indent_of(first) or moved or (one and not deep) or any(opens_flat(indent + first, row) for row in more[:1])
+    ):
+        raise SearchNotFound(
+            " It stands there without the line's indentation, so how deep its new lines belong is not sure: "
+            "quote whole lines."
+        )
+    return span
 
 
 def _bare(change: Replacement) -> tuple[str, str]:
@@ -209,7 +286,19 @@ def _bare(change: Replacement) -> tuple[str, str]:
     bare = strip_line_numbers(plain(change.search))
     if bare is None:
         return change.search, change.replace
-    return bare, strip_line_numbers(plain(change.replace)) or change.replace
+    return bare, strip_line_numbers(plain(change.replace), ascending=False) or change.replace
+
+
+def _without_numbers(new: str, index: int) -> str:
+    """A replacement without line numbers, if all its lines have them. Raises ParameterInvalid if some have."""
+    bare = strip_line_numbers(new, ascending=False)
+    if bare is None and any(map(NUMBERED.match, new.split("\n"))):
+        raise ParameterInvalid(
+            "replace",
+            f"some of its lines begin with a line number, others do not (change {index + 1})",
+            hint="Leave the line numbers out of search and replace.",
+        )
+    return new if bare is None else bare
 
 
 def _numbered(doc: Document, text: str, starts: _Starts, index: int, change: LineReplacement) -> _Span:
@@ -267,12 +356,12 @@ def _check_apart(spans: Sequence[_Span], starts: _Starts) -> None:
             )
 
 
-def _check_lines_apart(spans: Sequence[_Span], starts: _Starts, alike: Sequence[Landing]) -> None:
-    """As `_check_apart`, by lines, for what was found by likeness."""
+def _check_lines_apart(spans: Sequence[_Span], starts: _Starts, alike: Sequence[tuple[int, Match]]) -> None:
+    """As `_check_apart`, by lines, for what does not stand there as quoted."""
     taken = [(starts.up_to(span.start) - 1, starts.up_to(span.end - 1), span.change) for span in spans]
-    taken += [(found.start, found.stop, found.change) for found in alike]
+    taken += [(found.start, found.stop, index) for index, found in alike]
     for one, other in pairwise(sorted(taken)):
-        if other[0] < one[1] and {one[2], other[2]} & {found.change for found in alike}:
+        if other[0] < one[1] and {one[2], other[2]} & {index for index, _ in alike}:
             raise ChangesOverlap(
                 f"changes {one[2] + 1} and {other[2] + 1} both go to line {other[0] + 1}.",
                 details={"changes": sorted([one[2], other[2]]), "line": other[0] + 1},

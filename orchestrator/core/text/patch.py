@@ -3,52 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
-from orchestrator.core.errors import ChangesOverlap, NothingToChange
+from orchestrator.core.errors import ChangesOverlap, NothingToChange, SearchAmbiguous, SearchNotFound
 from orchestrator.core.text.encoding import Document, Edit, edits_between, splice
 from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
 from orchestrator.core.text.locate import Found, Passage
-from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.placing import Placed, Standing, place, stands_as_stated
 
 __all__ = ["FilePatch", "PatchHunk", "Tag", "locate_patch"]
 
 
-def locate_patch(patch: FilePatch, base: Document, likeness: Likeness | None = None) -> Found:
-    """Where the hunks go in the base; with `likeness`, hunks whose lines stand there only nearly so too.
+def locate_patch(patch: FilePatch, base: Document, *, fuzzy: bool = False, unread: bool = False) -> Found:
+    """Where the hunks go in the base; with `fuzzy`, hunks whose lines stand there but for typography too.
 
-    The hunks may come in any order. Raises what `place` raises, ChangesOverlap (`details`: `hunk`, 0-based,
-    and 1-based `lines`) if one hunk removes what another counts on or two insert at one place, NothingToChange.
+    The hunks may come in any order; where a hunk's lines stand several times, an ascending order decides. A passage
+    is all that a hunk quotes, context included. `unread`: the author did not see the file, so no line number counts.
+    Raises what `place` raises, ChangesOverlap (`details`: `hunk`, 0-based, and 1-based `lines`) if one hunk removes
+    what another counts on or two insert at one place, NothingToChange.
     """
-    placed = _locate(patch.hunks, base, likeness, first=0, believed=True)
-    edits = _edits(placed)
-    if patch.then:
-        after = splice(base, edits)
-        for hunks in patch.then:
-            again = _locate(hunks, after, likeness, first=len(placed), believed=False)
+    sections = (patch.hunks, *patch.then)
+    try:
+        found = _in_turn(sections, base, fuzzy=fuzzy, believed=not unread)
+    except SearchNotFound:
+        if not patch.then:
+            raise
+        joined = tuple(hunk for hunks in sections for hunk in hunks)  # each was made from the base
+        found = _in_turn((joined,), base, fuzzy=fuzzy, believed=False)
+    if not found.edits:
+        raise NothingToChange("the patch removes and adds no line.")
+    return found
+
+
+def _in_turn(sections: Sequence[Sequence[PatchHunk]], base: Document, *, fuzzy: bool, believed: bool) -> Found:
+    """Each section is of the result of the one before."""
+    placed = _locate(sections[0], base, first=0, fuzzy=fuzzy, believed=believed)
+    passages = tuple(Passage(one.start, one.stop, one.edits) for one in placed)
+    if len(sections) > 1:
+        after = splice(base, _edits(placed))
+        for hunks in sections[1:]:
+            again = _locate(hunks, after, first=len(placed), fuzzy=fuzzy, believed=False)
             after = splice(after, _edits(again))
             placed += again
         edits = edits_between(base, after.lines, after.final_newline or not after.lines)
-    if not edits:
-        raise NothingToChange("the patch removes and adds no line.")
+        passages = tuple(Passage(edit.start, edit.start + edit.length, (edit,)) for edit in edits)
     scores = [one.score for one in placed if one.score is not None]
-    return Found(
-        tuple(Passage(edit.start, edit.start + edit.length, (edit,)) for edit in edits),
-        score=min(scores, default=1.0),
-        alike=bool(scores),
-    )
+    return Found(passages, score=min(scores, default=1.0), alike=bool(scores))
 
 
-def _locate(
-    hunks: Sequence[PatchHunk], base: Document, likeness: Likeness | None, *, first: int, believed: bool
-) -> list[Placed]:
+def _locate(hunks: Sequence[PatchHunk], base: Document, *, first: int, fuzzy: bool, believed: bool) -> list[Placed]:
     believed = believed and all(stands_as_stated(hunk, base) for hunk in hunks if hunk.old_start is not None)
     standing = Standing(base.lines)
-    placed = [
-        place(hunk, first + at, base, standing, believed=believed, likeness=likeness) for at, hunk in enumerate(hunks)
-    ]
-    _check_apart(placed, first)
-    return placed
+    placed: list[Placed | SearchAmbiguous] = []
+    for at, hunk in enumerate(hunks):
+        try:
+            placed.append(place(hunk, first + at, base, standing, believed=believed, fuzzy=fuzzy))
+        except SearchAmbiguous as error:
+            placed.append(error)
+    sure = [one for one in placed if isinstance(one, Placed)]
+    ordered = all(one.stop <= other.start for one, other in pairwise(sure))
+    for at, one in enumerate(placed):
+        if isinstance(one, Placed):
+            continue
+        if not ordered or not hunks[at].old:
+            raise one
+        start = max((other.stop for other in placed[:at] if isinstance(other, Placed)), default=0)
+        behind = (other.start for other in placed[at + 1 :] if isinstance(other, Placed))
+        window = range(start, min(behind, default=len(base.lines)))
+        placed[at] = place(hunks[at], first + at, base, standing, believed=believed, fuzzy=fuzzy, window=window)
+    done = [one for one in placed if isinstance(one, Placed)]
+    _check_apart(done, first)
+    return done
 
 
 def _edits(placed: Sequence[Placed]) -> list[Edit]:

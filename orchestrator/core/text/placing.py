@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -10,14 +9,12 @@ from itertools import pairwise
 import msgspec
 
 from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_lines
-from orchestrator.core.text.carrying import NotCarried
 from orchestrator.core.text.encoding import Document, Edit
 from orchestrator.core.text.headings import below, contradicts
 from orchestrator.core.text.hunks import PatchHunk
-from orchestrator.core.text.nearest import differences, nearest
-from orchestrator.core.text.passages import Likeness, find_alike
+from orchestrator.core.text.locate import NUMBERED
+from orchestrator.core.text.matching import find, not_found
 
-_NUMBERED = re.compile(r" *(\d+)\t")
 _MORE_CONTEXT = "Give the hunk more lines of context, or a heading that it stands below ('@@ def name')."
 _SOME_CONTEXT = "Give the hunk a line of context: one of the file's own, before or behind the new ones, led by a blank."
 
@@ -49,16 +46,18 @@ def place(
     standing: Standing,
     *,
     believed: bool,
-    likeness: Likeness | None = None,
+    fuzzy: bool = False,
+    window: range | None = None,
 ) -> Placed:
     """Find the hunk's place; `standing` is of the base's lines.
 
-    `believed`: all headers of the file's hunks are right, so a line may decide.
+    `believed`: all headers of the file's hunks are right, so a line may decide. `window`: the lines between
+    those of the hunks before and behind it, which decide where nothing else does.
 
     Taken is the only place where its context and removed lines stand. Of several: the one at the end, where the
     hunk says that it ends the file; the one below its headings; the one at its line, where that is believed and
     its heading does not stand behind it. A line and a heading that name two places name none.
-    Where they stand nowhere: with `likeness` the one place that is so like them, as `find_alike` finds it.
+    Where they stand nowhere: with `fuzzy` the one place that differs in typography, as `matching.find` finds it.
     Raises SearchNotFound, SearchAmbiguous (`details`: `hunk`, 0-based; `nearest`, or 1-based `lines`).
     """
     if not hunk.old:
@@ -71,34 +70,41 @@ def place(
             hunk = reading
             break
     if not found:
-        if likeness is None:
+        if not fuzzy:
             raise _nowhere(hunk, index, base, "its context and removed lines stand nowhere in the base")
-        return _alike(hunk, index, base, likeness)
-    at = _chosen(hunk, index, found, base, believed=believed)
+        return _alike(hunk, index, base)
+    try:
+        at = _chosen(hunk, index, found, base, believed=believed)
+    except SearchAmbiguous:
+        inside = [at for at in found if at >= window.start and at + len(hunk.old) <= window.stop] if window else []
+        if len(inside) != 1 or hunk.anchors or hunk.old_start is not None:
+            raise
+        at = inside[0]
     return Placed(at, at + len(hunk.old), tuple(_edits(hunk, at)))
 
 
-def _alike(hunk: PatchHunk, index: int, base: Document, likeness: Likeness) -> Placed:
-    """Where its lines stand nearly so; never below another heading than it names, nor at a file's end."""
+def _alike(hunk: PatchHunk, index: int, base: Document) -> Placed:
+    """Where its lines stand but for typography; never below another heading than it names, nor at a file's end."""
+    scopes = below(base.lines, hunk.anchors)
     try:
-        match = find_alike(base.lines, hunk.old, likeness)
-    except SearchNotFound:
-        raise _nowhere(hunk, index, base, "its context and removed lines stand nowhere in the base") from None
+        match = find(
+            base.lines,
+            hunk.old,
+            hunk.new,
+            f"hunk {index + 1}{_stated(hunk)}: its passage of context and removed lines",
+            within=lambda at: any(scope.start <= at < scope.stop for scope in scopes),
+        )
+    except SearchNotFound as error:
+        error.details |= _details(hunk, index)
+        raise
     except SearchAmbiguous as error:
-        error.message = f"hunk {index + 1}{_stated(hunk)}: {error.message}"
         error.hint = _MORE_CONTEXT
         error.details = {"hunk": index, "lines": error.details["lines"]}
         raise
-    nearly = f"its context and removed lines stand nearly at line {match.start + 1}, but"
     if hunk.old_no_newline or hunk.new_no_newline or (hunk.at_end and match.stop != len(base.lines)):
-        raise _nowhere(hunk, index, base, f"{nearly} it speaks of the end of the file")
-    if hunk.anchors and not any(scope.start <= match.start < scope.stop for scope in below(base.lines, hunk.anchors)):
-        raise _nowhere(hunk, index, base, f"{nearly} not below {' / '.join(hunk.anchors)[:80]!r}")
-    try:
-        edits = match.edits(base.lines, hunk.old, hunk.new)
-    except NotCarried as reason:
-        raise _nowhere(hunk, index, base, f"{nearly} {reason}") from None
-    return Placed(match.start, match.stop, tuple(edits), round(match.score, 3))
+        why = f"its lines stand at line {match.start + 1} but for typography, and it speaks of the end of the file"
+        raise _nowhere(hunk, index, base, why)
+    return Placed(match.start, match.stop, match.edits, match.score)
 
 
 class Standing:
@@ -182,11 +188,11 @@ def _insertion(hunk: PatchHunk, index: int, base: Document) -> int:
 def _readings(hunk: PatchHunk) -> Iterator[PatchHunk]:
     """The hunk as it is, then without pasted line numbers, then with the blank that its context lacks."""
     yield hunk
-    old = [_NUMBERED.match(text) for text in hunk.old]
-    added = [_NUMBERED.match(text) for tag, text in hunk.lines if tag == "+"]
+    old = [NUMBERED.match(text) for text in hunk.old]
+    added = [NUMBERED.match(text) for tag, text in hunk.lines if tag == "+"]
     ascending = all(a and b and int(a[1]) < int(b[1]) for a, b in pairwise(old)) and all(old)
     if ascending and (all(added) or not any(added)):
-        bare = tuple((tag, _NUMBERED.sub("", text, count=1)) if old else (tag, text) for tag, text in hunk.lines)
+        bare = tuple((tag, NUMBERED.sub("", text, count=1)) if old else (tag, text) for tag, text in hunk.lines)
         yield msgspec.structs.replace(hunk, lines=bare)
     if any(tag == " " and text for tag, text in hunk.lines):
         lines = tuple(
@@ -197,13 +203,14 @@ def _readings(hunk: PatchHunk) -> Iterator[PatchHunk]:
 
 
 def _nowhere(hunk: PatchHunk, index: int, base: Document, why: str) -> SearchNotFound:
-    near = nearest(base.lines, hunk.old)
-    details: dict[str, object] = {"hunk": index, "nearest": near}
-    if hunk.old_start is not None:
-        details["line"] = hunk.old_start + 1
-    error = SearchNotFound(f"hunk {index + 1}{_stated(hunk)}: {why}.", details=details)
-    error.differences = tuple(differences(base.lines, hunk.old, place) for place in near)
+    error = not_found(base.lines, hunk.old, "")
+    error.message = f"hunk {index + 1}{_stated(hunk)}: {why}."
+    error.details |= _details(hunk, index)
     return error
+
+
+def _details(hunk: PatchHunk, index: int) -> dict[str, object]:
+    return {"hunk": index} if hunk.old_start is None else {"hunk": index, "line": hunk.old_start + 1}
 
 
 def _stated(hunk: PatchHunk) -> str:

@@ -392,7 +392,7 @@ def _applied_message(
     how = {
         "shifted": ", moved along with others' lines",
         "anchored": ", found again where others moved it",
-        "fuzzy": ", found by likeness: look at the diff",
+        "fuzzy": ", quoted with other typography or indentation: look at the diff",
         "merged": ", merged with others' changes",
     }.get(rung, "")
     if by := rules(settled):

@@ -8,7 +8,6 @@ from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.policy.rules import EditRules
 from orchestrator.core.text.locate import LineReplacement, Replacement
 from orchestrator.core.text.locate_symbol import SymbolChange
-from orchestrator.core.text.passages import Likeness
 
 FORMS = "Send {search, replace}, {start, end, expect, replace} or {symbol, content}."
 
@@ -25,8 +24,7 @@ def change_of(change: p.Replacement, at: int, rules: EditRules) -> Change:
         raise ParameterInvalid("replace", f"is required (change {at})", hint=f"'' removes the passage. {FORMS}")
     if change.search is not None:
         fuzzy = rules.fuzzy if change.fuzzy is None else change.fuzzy
-        likeness = likeness_of(rules) if fuzzy else None
-        return Replacement(change.search, change.replace, change.expected_count, likeness)
+        return Replacement(change.search, change.replace, change.expected_count, fuzzy)
     if not given:
         raise ParameterInvalid("search", f"is required (change {at})", hint=FORMS)
     if change.start is None or change.end is None or change.expect is None:
@@ -35,11 +33,6 @@ def change_of(change: p.Replacement, at: int, rules: EditRules) -> Change:
     if change.fuzzy is not None or change.expected_count != 1:
         raise ParameterInvalid("changes", f"change {at}: fuzzy and expected_count go with search", hint=FORMS)
     return LineReplacement(change.start, change.end, change.expect, change.replace)
-
-
-def likeness_of(rules: EditRules) -> Likeness:
-    """How like what a change quotes must be to what stands there, as the policy has it."""
-    return Likeness(min_score=rules.min_score, min_margin=rules.min_margin)
 
 
 def _of_symbol(change: p.Replacement, at: int, given: list[str]) -> SymbolChange:

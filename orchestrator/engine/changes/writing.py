@@ -15,13 +15,12 @@ from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.text.forms.parsed import ParsedPatch
 from orchestrator.core.text.forms.recognise import parse
-from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.patch import FilePatch
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers, everything
 from orchestrator.engine.changes.changing import Changer
 from orchestrator.engine.changes.departures import Departed, Departures
-from orchestrator.engine.changes.edits import change_of, likeness_of
+from orchestrator.engine.changes.edits import change_of
 from orchestrator.engine.changes.effects import Effects, Intent
 from orchestrator.engine.changes.trees import Trees
 from orchestrator.engine.changes.wanted import Wanted
@@ -79,14 +78,9 @@ class Writer:
         if followed is not None:
             path, base = followed.path, followed.base
             self._changer.refuse_early(caller, Wish("delete" if deleting else "write", path))
-        command = Patch(path=path, patch=patch, likeness=self._likeness())
+        command = Patch(path=path, patch=patch, fuzzy=self._s.policy.edits.fuzzy)
         answer = await self._change(caller, call, command, params, base, params.supersedes)
         return answer if followed is None else _followed(answer, raw, followed, "patch is")
-
-    def _likeness(self) -> Likeness | None:
-        """Of hunks that misquote the file; None if the policy takes none."""
-        rules = self._s.policy.edits
-        return likeness_of(rules) if rules.fuzzy else None
 
     def _named(self, path: str | None, patch: FilePatch) -> str:
         """The one file that a call and its patch name. Raises ParameterInvalid."""
@@ -105,7 +99,7 @@ class Writer:
     ) -> r.ChangeAnswer:
         if params.path is not None and (len(patches) > 1 or patches[0].renames):
             raise ParameterInvalid("path", "is for a patch of one file; this one names its files")
-        command = PatchSeveral(files=tuple(map(self._file_part, patches)), likeness=self._likeness())
+        command = PatchSeveral(files=tuple(map(self._file_part, patches)), fuzzy=self._s.policy.edits.fuzzy)
         self._changer.refuse_early(caller, *command.wishes({}))
         for path in command.based:
             await self._departures.refuse(caller, path, note=" None of the patch's files was changed.")

@@ -8,8 +8,8 @@ import pytest
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions import patching
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need, Outcome
+from orchestrator.core.errors import NothingToChange
 from orchestrator.core.text.locate import Replacement
-from orchestrator.core.text.passages import Likeness
 from orchestrator.core.text.symbols import Outline, Symbol
 from tests.core.decisions.facts import facts
 
@@ -87,7 +87,8 @@ def test_it_is_found_where_its_symbol_was_moved_to() -> None:
 
 def test_one_of_several_equal_places_by_its_symbol() -> None:
     base = "def six():\n    return 6\n\n\n" + BASE.partition("\n\n\n")[2]
-    now = "def six():\n    go()\n    stop()\n    return 6\n\n\ndef two():\n    if on:\n        go()\n        stop()\n"
+    now = "def six():\n    go()\n    stop()\n    return 6\n\n\ndef two():\n    if on:\n"
+    now += "        go()\n        stop()\n    return 2\n"
     outcome = decided(STOP, facts(now, base=base))
     assert isinstance(outcome, Apply)
     assert outcome.rung == "anchored"
@@ -103,17 +104,73 @@ def test_an_equal_line_elsewhere_is_not_taken_for_the_same(outlines: bool) -> No
     assert isinstance(outcome, Clash)
 
 
-def test_what_somebody_changed_is_no_matter_of_likeness() -> None:
+def test_what_somebody_changed_is_no_misquotation() -> None:
     here = facts(BASE.replace("stop()", "stop(1)"), base=BASE)
-    leave = msgspec.structs.replace(STOP, likeness=Likeness())
+    leave = msgspec.structs.replace(STOP, fuzzy=True)
     assert isinstance(decided(leave, here), Clash)
 
 
 def test_a_misquoted_passage_of_the_base_is_carried_on() -> None:
     now = "import os\n\n\n" + BASE
-    leave = Likeness(min_score=0.8)
-    change = Replacement("    go();\n    stop()\n", "    go();\n    stop()\n    log()\n", likeness=leave)
+    change = Replacement("    go();\n    stop()\n", "    go();\n    stop(1)\n", fuzzy=True)
     outcome = decided(change, facts(now, base=BASE))
     assert isinstance(outcome, Apply)
     assert (outcome.rung, outcome.score < 1) == ("fuzzy", True)
-    assert (outcome.parts[0].data or b"").decode() == now.replace("    stop()\n", "    stop()\n    log()\n")
+    assert (outcome.parts[0].data or b"").decode() == now.replace("stop()", "stop(1)")
+
+
+def rows(*lines: str) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+PLAIN = rows("    d = h(p)", "    return d")
+WRAPPED = rows("    if os.path.exists(p):", "        d = h(p)", "        return d")
+LOCKED = rows("    with lock:", "        d = h(p)", "        return d")
+FOUR = rows("def f():", "    a()", "    b()", "    c()", "    d()")
+DEEPER = rows("def f():", "    if x:", "        a()", "        b()", "        c()", "    d()")
+LOOPS = rows(
+    "def f(a, b):", "    for x in a:", "        if x:", "            break", "    for y in b:", "        stop(y)"
+)
+ITEM = rows("  - name: a", "    run: make")
+
+
+@pytest.mark.parametrize(("base", "now", "search", "replace", "after"), [
+    pytest.param(PLAIN, WRAPPED, PLAIN, WRAPPED, "nothing", id="the same wrap twice"),
+    pytest.param(PLAIN, LOCKED, PLAIN, LOCKED.replace("n d", "n d or e"), None, id="another wrap in the wrap"),
+    pytest.param(PLAIN, LOCKED, PLAIN, LOCKED.replace("lock:", "lock, log:"), None, id="the wrap in other words"),
+    pytest.param(
+        FOUR, DEEPER.replace("        c()\n", "        log()\n        c()\n"),
+        "    a()\n    b()\n", "    a()\n    b()\n    log()\n", None, id="the new line stands there already",
+    ),
+    pytest.param(
+        LOOPS, rows("def f(a, b):", "    for y in b:", "        if y:", "            break"),
+        "            break\n", "            return x\n", None, id="the break of another loop",
+    ),
+    pytest.param(
+        f"steps:\n{ITEM}{ITEM}end: 1\n", f"steps:\n{ITEM}end: 1\n",
+        f"steps:\n{ITEM}", f"steps:\n{ITEM}".replace("make", "ninja"), None, id="a list item that is gone",
+    ),
+    pytest.param(
+        FOUR, DEEPER, "    a()\n    b()\n    c()\n", "    a()\n    b(1)\n    c()\n", DEEPER.replace("b()", "b(1)"),
+        id="in the wrap of another",
+    ),
+    pytest.param(
+        FOUR, DEEPER.replace("a()", "a(1)"), "    b()\n    c()\n", "    b(2)\n    c()\n", None,
+        id="beside a line that was changed and indented",
+    ),
+])  # fmt: skip
+def test_what_stands_there_already_or_is_not_sure_is_not_done_again(
+    base: str, now: str, search: str, replace: str, after: str | None
+) -> None:
+    """The base's own surroundings must hold where a change goes."""
+    here = facts(now, base=base)
+    if after == "nothing":
+        with pytest.raises(NothingToChange):
+            decided(Replacement(search, replace), here)
+        return
+    outcome = decided(Replacement(search, replace), here)
+    if after is None:
+        assert isinstance(outcome, Clash), outcome
+    else:
+        assert isinstance(outcome, Apply), outcome
+        assert (outcome.parts[0].data or b"").decode() == after

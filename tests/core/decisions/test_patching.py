@@ -195,7 +195,7 @@ def test_patch_that_creates_and_patch_that_deletes() -> None:
 def test_patch_refusals() -> None:
     parsed = parse_unified(PATCH)
     with pytest.raises(BaseRequired):
-        patching.patch(parsed, facts(TEN))
+        patching.patch(parsed, facts(TEN + TEN))
     with pytest.raises(FileNotFound):
         patching.patch(parsed, facts(None))
     with pytest.raises(SearchNotFound):

@@ -38,7 +38,6 @@ max_ttl_s = 600
 [edits]
 fuzzy = false
 lowest_rung = "fuzzy"
-min_score = 0.95
 """
 
 
@@ -47,7 +46,7 @@ def test_a_good_policy() -> None:
     assert (policy.name, policy.default, policy.source) == ("good", "ask", "p.toml")
     assert policy.limits == Limits(approval_ttl_s=60)
     assert policy.leases == LeaseRules(on_clash="queue", max_ttl_s=600)
-    assert policy.edits == EditRules(fuzzy=False, lowest_rung="fuzzy", min_score=0.95, min_margin=0.05)
+    assert policy.edits == EditRules(fuzzy=False, lowest_rung="fuzzy")
     assert policy.rules == (
         Rule(
             name="r",
@@ -134,8 +133,6 @@ def test_a_policy_survives_the_journal() -> None:
         pytest.param("[edits]", "[edit]", 22, "edit", "'edits'", id="unknown table of edits"),
         pytest.param("fuzzy = false", 'fuzzy = "no"', 23, "edits.fuzzy", "True | False", id="no truth value"),
         pytest.param('"fuzzy"', '"close"', 24, "edits.lowest_rung", "current | shifted", id="no rung"),
-        pytest.param("= 0.95", "= 0.5", 25, "edits.min_score", "0.8 to 1.0", id="a low score"),
-        pytest.param("min_score = 0.95", "min_margin = 0", 25, "edits.min_margin", "0.02 to 0.1", id="no margin"),
         pytest.param("= 60\n", "= = 60\n", 5, "", "not TOML", id="not TOML"),
     ],
 )
@@ -159,7 +156,7 @@ def test_all_problems_at_once_in_order() -> None:
 def test_two_rules_of_one_name() -> None:
     text = GOOD + '\n[[rule]]\nname = "r"\nagents = ["*"]\nactions = ["run"]\npaths = ["**"]\nverdict = "deny"\n'
     (problem,) = check_policy(text, "p.toml")
-    assert (problem.line, problem.key) == (28, "rule[2].name")
+    assert (problem.line, problem.key) == (27, "rule[2].name")
     assert "line 7" in problem.message
 
 

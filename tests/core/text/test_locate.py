@@ -163,7 +163,7 @@ def test_nearest_are_shown() -> None:
     doc = new_document("def load(path):\n    return read(path)\n\ndef store(path, data):\n    write(path, data)\n")
     with pytest.raises(SearchNotFound) as caught:
         locate_changes(doc, [Replacement("def store(path, text):\n    write(path, text)\n", "")])
-    assert [(near["line"], near["end_line"]) for near in caught.value.details["nearest"]] == [(4, 5)]
+    assert [(near["line"], near["end_line"]) for near in caught.value.details["nearest"]] == [(4, 5), (1, 2)]
     assert caught.value.details["nearest"][0]["score"] > 0.8
 
 

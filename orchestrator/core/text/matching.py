@@ -1,0 +1,226 @@
+"""The one place where a passage of lines stands but for typography and indentation, and what a change does there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import msgspec
+from rapidfuzz.distance import Indel
+
+from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_lines
+from orchestrator.core.text.diff import diff
+from orchestrator.core.text.encoding import Edit
+from orchestrator.core.text.indent import Rebasing, Uncertain, depth_of, indent_of
+from orchestrator.core.text.literals import inside_strings
+from orchestrator.core.text.nearest import differences, nearest
+from orchestrator.core.text.normalised import check_new, indents, key_of, rewritten
+
+NEIGHBOURS = 100
+"""Lines around a place from which the width of a level of indentation is read."""
+BLANKS = 0.1
+"""What typography and indentation count for in a score."""
+COMPARED_CHARS = 400
+TAB = 4
+"""Columns that a tab counts beside blanks."""
+_OPENERS = (":", "{", "(", "[")
+_FLAT = ("-", ")", "]", "}")
+_ENDED = "_)]};\"'`"
+
+
+class Match(msgspec.Struct, frozen=True):
+    """Lines, 0-based and half-open, what a change does there, and how like they are to what it quotes, 0.9–1.0."""
+
+    start: int
+    stop: int
+    edits: tuple[Edit, ...]
+    score: float
+
+
+def find(
+    lines: Sequence[str],
+    passage: Sequence[str],
+    new: Sequence[str],
+    name: str,
+    *,
+    within: Callable[[int], bool] = lambda at: True,
+) -> Match:
+    """The one place of a passage, of those that `within` takes by their 0-based first line; and passage → new there.
+
+    Raises SearchNotFound (`details`: `nearest`) and SearchAmbiguous (`details`: `count`, 1-based `lines`); `name`
+    is what the messages call the passage. Cost: O(characters).
+    """
+    found = [at for at in places(lines, passage) if within(at)]
+    if len(found) > 1:
+        raise SearchAmbiguous(
+            f"{name}, typography and indentation left aside, stands {len(found)} times in the file: "
+            f"lines {shown_lines([at + 1 for at in found])}.",
+            details={"count": len(found), "lines": [at + 1 for at in found]},
+        )
+    if not found:
+        raise not_found(lines, passage, name)
+    at = found[0]
+    present = lines[at : at + len(passage)]
+    try:
+        edits = edits_at(lines, at, passage, new)
+    except Uncertain as reason:
+        raise not_found(
+            lines, passage, name, f" It stands at line {at + 1} but for typography, and {reason}."
+        ) from None
+    return Match(at, at + len(passage), tuple(edits), round(_closeness(passage, present), 3))
+
+
+def places(lines: Sequence[str], passage: Sequence[str]) -> list[int]:
+    """Where a passage stands line for line but for typography and indentation, 0-based, ascending."""
+    wanted = list(map(key_of, passage))
+    if not any(wanted):
+        return []
+    probe = max(range(len(wanted)), key=lambda at: len(wanted[at]))
+    keys = list(map(key_of, lines))
+    last = len(lines) - len(wanted) + probe
+    starts = (at - probe for at, key in enumerate(keys) if key == wanted[probe] and probe <= at <= last)
+    return [at for at in starts if keys[at : at + len(wanted)] == wanted]
+
+
+def not_found(lines: Sequence[str], passage: Sequence[str], name: str, why: str = "") -> SearchNotFound:
+    """The refusal, with the nearest places and what is other there."""
+    near = nearest(lines, passage)
+    error = SearchNotFound(f"{name} does not stand in the file.{why}", details={"nearest": near})
+    error.differences = tuple(differences(lines, passage, place) for place in near)
+    return error
+
+
+def edits_at(lines: Sequence[str], at: int, passage: Sequence[str], new: Sequence[str]) -> list[Edit]:
+    """The edits of `lines` that do at line `at`, where a passage stands, what passage → new does. Raises Uncertain.
+
+    Only what differs between the two is changed; every other line keeps the file's own characters.
+    """
+    present = lines[at : at + len(passage)]
+    passage, new = _first_line_completed(passage, present, new)
+    if not _same_shape(passage, present):
+        raise Uncertain("its lines step in and out otherwise there")
+    depths = _Depths(passage, present, new, lines[max(0, at - NEIGHBOURS) : at + len(passage) + NEIGHBOURS])
+    edits: list[Edit] = []
+    for hunk in diff(passage, new):
+        old, there = passage[hunk.old_start : hunk.old_end], present[hunk.old_start : hunk.old_end]
+        come = new[hunk.new_start : hunk.new_end]
+        if len(old) == len(come) and (len(old) == 1 or depths.consistent):
+            made = [
+                depths.beside(was, is_, line) + rewritten(was, is_, line) if line.strip() else depths.blank(line)
+                for was, is_, line in zip(old, there, come, strict=True)
+            ]
+        else:
+            check_new(come, passage, present)
+            made = [depths.of(line) + line.lstrip(" \t") if line.strip() else depths.blank(line) for line in come]
+        edits.append(Edit(at + hunk.old_start, hunk.old_len, tuple(made)))
+    _check_strings(lines, edits, depths.made)
+    return [edit for edit in edits if tuple(lines[edit.start : edit.start + edit.length]) != edit.lines]
+
+
+def opens_flat(one: str, other: str) -> bool:
+    """Whether a line opens a block, and the next one is not deeper, though it does not close it."""
+    deeper = depth_of(other, TAB) > depth_of(one, TAB)
+    return not deeper and one.rstrip().endswith(_OPENERS) and not other.lstrip().startswith(_FLAT)
+
+
+def _steps_well(lines: Sequence[str]) -> bool:
+    """Whether a line is deeper than the one before it just where that one opens a block, so far as that is plain."""
+    for one, other in pairwise(line for line in lines if line.strip()):
+        last = one.rstrip()[-1]
+        ended = last.isalnum() or last in _ENDED
+        if opens_flat(one, other) or (ended and depth_of(other, TAB) > depth_of(one, TAB)):
+            return False
+    return True
+
+
+class _Depths:
+    """The indentation of new lines: that of the file's lines for which the lines of the passage stand."""
+
+    def __init__(self, passage: Sequence[str], present: Sequence[str], new: Sequence[str], near: Sequence[str]) -> None:
+        pairs = list(zip(passage, present, strict=True))
+        self._rebasing = Rebasing(pairs, (*passage, *new), near)
+        self._shown = _shown(passage, present, new)
+        self.consistent = self._rebasing.consistent
+        self.made = set[str]()  # what stands behind an indentation that was worked out
+
+    def blank(self, line: str) -> str:
+        """A line that holds nothing."""
+        return "" if self._rebasing.changes else line
+
+    def beside(self, quoted: str, present: str, line: str) -> str:
+        """That of a line in the place of another."""
+        return indent_of(present) if indent_of(quoted) == indent_of(line) else self.of(line)
+
+    def of(self, line: str) -> str:
+        """Raises Uncertain where it is not sure which lines of the file a line belongs to."""
+        if not self._rebasing.changes:
+            return indent_of(line)
+        self.made.add(line.strip())
+        if not self.consistent:
+            raise Uncertain("lines of one indentation stand at several there, so where new ones belong is not sure")
+        if not self._shown:
+            raise Uncertain("whether its new lines are indented as the search or as the file is not sure")
+        return self._rebasing.indent(line)
+
+
+def _shown(passage: Sequence[str], present: Sequence[str], new: Sequence[str]) -> bool:
+    """Whether the replacement shows that it is indented as the search is, and not as the file is."""
+    quoted, held = set(indents(passage)), set(indents(present))
+    kept = {line for line, there in zip(passage, present, strict=True) if indent_of(line) != indent_of(there)}
+    if len(passage) == 1 and not indent_of(passage[0]) and len(new) > 1:
+        kept = {passage[0].strip()} & {line.strip() for line in new[1:]}
+        return bool(kept) and _steps_well(new)
+    as_search = any(line in kept or indent_of(line) in quoted - held for line in new if line.strip())
+    as_file = any(indent in held - quoted for indent in indents(new))
+    return as_search and (not as_file or _steps_well(new))
+
+
+def _first_line_completed(
+    passage: Sequence[str], present: Sequence[str], new: Sequence[str]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Both with the indentation that the first line alone was quoted without. Raises Uncertain."""
+    missing = indent_of(present[0])
+    rest = [(indent_of(a), indent_of(b)) for a, b in zip(passage[1:], present[1:], strict=True) if a.strip()]
+    if not missing or indent_of(passage[0]) or not rest or any(a != b for a, b in rest):
+        return passage, new
+    first = f"{missing}{passage[0]}"
+    if not new or not new[0].strip():
+        return [first, *passage[1:]], new
+    if indent_of(new[0]) not in ("", missing) or passage[0] in new[1:]:
+        raise Uncertain("its first line is quoted without indentation, so where new lines belong is not sure")
+    return [first, *passage[1:]], [missing + new[0].lstrip(" \t"), *new[1:]]
+
+
+def _same_shape(passage: Sequence[str], present: Sequence[str]) -> bool:
+    """Whether lines step in and out as they are quoted; or are quoted without any indentation at all."""
+    rows = [(depth_of(a, TAB), depth_of(b, TAB)) for a, b in zip(passage, present, strict=True) if a.strip()]
+    if not any(quoted for quoted, _ in rows):
+        return True
+    return all(_sign(c - a) == _sign(d - b) for (a, b), (c, d) in pairwise(rows))
+
+
+def _sign(step: int) -> int:
+    return (step > 0) - (step < 0)
+
+
+def _check_strings(lines: Sequence[str], edits: Sequence[Edit], made: set[str]) -> None:
+    """What is indented anew may not lie inside of a string, where blanks are its value. Raises Uncertain."""
+    if not made:
+        return
+    result, new = list[str](), set[int]()
+    at = 0
+    for edit in edits:
+        result += lines[at : edit.start]
+        new.update(len(result) + i for i, line in enumerate(edit.lines) if line.strip() in made)
+        result += edit.lines
+        at = edit.start + edit.length
+    inside = inside_strings([*result, *lines[at:]])
+    if any(line in inside and not inside[line].doc for line in new):
+        raise Uncertain("a new line lies inside of a string, whose blanks count")
+
+
+def _closeness(passage: Sequence[str], present: Sequence[str]) -> float:
+    """How equal the lines are as they stand, of which typography and blanks are a tenth."""
+    pairs = zip(passage, present, strict=True)
+    total = sum(Indel.normalized_similarity(a[:COMPARED_CHARS], b[:COMPARED_CHARS]) for a, b in pairs)
+    return 1 - BLANKS * (1 - total / len(passage))

@@ -1,0 +1,35 @@
+"""Decisions with all that they ask for: contents by digest, and outlines made by the real grammars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from orchestrator.core.content import digest_of
+from orchestrator.core.decisions.commands import Command
+from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need
+from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.text.outline.languages import language_of
+from orchestrator.workspace.grammars import Grammars
+from orchestrator.workspace.outlining import Job, outlined
+
+GRAMMARS = Grammars()
+
+
+def decided(command: Command, facts: Mapping[WorkspacePath, Facts], contents: tuple[bytes, ...] = ()) -> Apply | Clash:
+    """What becomes of a command; asked again until it needs nothing more."""
+    kept: dict[Digest, bytes] = {digest_of(data): data for data in contents}
+    known = dict(facts)
+    while isinstance(outcome := command.decide(known), Need):
+        outlines = {
+            source.digest: outlined(GRAMMARS, Job(language_of(source.path) or "text", source.data, 4.0))
+            for source in outcome.outlines
+        }
+        assert outlines or outcome.digests
+        fetched = {digest: kept[digest] for digest in outcome.digests}
+        known = {
+            path: msgspec.structs.replace(f, contents={**f.contents, **fetched}, outlines={**f.outlines, **outlines})
+            for path, f in known.items()
+        }
+    return outcome
