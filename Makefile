@@ -49,7 +49,7 @@ bench: $(STAMP) ## ratios beside the peers, in one run
 	$(BIN)/python -m tests.benchmarks
 
 soak: $(STAMP) ## SIGKILL at random moments, for minutes
-	$(BIN)/python -m pytest -m soak tests/crash tests/daemon
+	$(BIN)/python -m pytest -m soak tests/crash tests/daemon tests/core
 
 e2e: $(STAMP) ## real agents against a scripted model; needs npm
 	$(BIN)/python -m tests.end_to_end.agents

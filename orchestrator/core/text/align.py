@@ -2,8 +2,10 @@
 
 A merge agrees with git's only where both pair the same lines, so of several shortest edit
 scripts this picks git's: lines that cannot or hardly match are set aside, `myers` pairs the
-others, and changes are slid to where git shows them. Beyond `myers.MAX_COST`, where git guesses
-and Python is slow, rapidfuzz's bit-parallel LCS finds a shortest script of its own.
+others, and changes are slid to where git shows them. Large texts are cut first, at runs of lines that
+stand once in each. Beyond what `myers` may spend, where git guesses and Python is slow, rapidfuzz's
+bit-parallel LCS finds a shortest script of its own; where even that is too much, all between two cuts
+counts as changed.
 Source: equal to git 2.39 on some 40,000 seeded merges; tests/core/text/test_merge.py keeps 160, `make soak` 4,000.
 """
 
@@ -13,13 +15,19 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain, compress, count
-from operator import add
+from itertools import chain, compress, count, groupby, islice
+from operator import add, lt, sub
 
 from rapidfuzz.distance import Indel
 
 from orchestrator.core.text import myers
 
+MIN_ANCHORED = 10_000
+"""Lines a side beyond which runs of unique lines cut the texts first; below, `myers` chooses as git does."""
+MIN_RUN = 8
+"""Lines of such a run."""
+MAX_EXACT = 200_000
+"""Lines a side beyond which common lines are looked at like all others, whatever stands around them."""
 MAX_LINES = 20_000
 """Lines a side that rapidfuzz is given at once: its matrix is a bit for each pair, 50 MB."""
 _WINDOW = 100
@@ -34,8 +42,9 @@ Groups = list[tuple[int, int]]
 def align(a: Sequence[str], b: Sequence[str]) -> tuple[Groups, Groups]:
     """The runs of lines that `a` has and `b` lacks, and the reverse.
 
-    Taking these out of both leaves equal texts. Cost: O(n) for the common head and tail, then
-    O(n + d²) for d edits up to `myers.MAX_COST`, and O(n²/64) beyond.
+    Taking these out of both leaves equal texts. Cost: O(n log n) at most for what is common and
+    unique, O(d²) for d edits in a place up to `myers.MAX_STEPS` of all, and O(n²/64) for the n lines
+    of a place beyond, up to `MAX_LINES`.
     """
     a, b = list(a), list(b)
     head = _same_head(a, b)
@@ -55,16 +64,27 @@ def _changed(a: list[str], b: list[str], head: int, tail: int) -> tuple[bytearra
     lines_a, lines_b = a[head : len(a) - tail], b[head : len(b) - tail]
     code = dict(zip(dict.fromkeys(chain(lines_a, lines_b)), count(), strict=False))
     mid_a, mid_b = list(map(code.__getitem__, lines_a)), list(map(code.__getitem__, lines_b))
-    in_a, in_b = (  # head and tail count as well
-        Counter(map(code.__getitem__, filter(code.__contains__, side))) for side in (a, b)
-    )
-    kept_a, kept_b = _kept(mid_a, in_b, _many(len(a))), _kept(mid_b, in_a, _many(len(b)))
+    in_a, in_b = Counter(mid_a), Counter(mid_b)
+    edges = Counter(map(code.__getitem__, filter(code.__contains__, chain(a[:head], a[len(a) - tail :]))))
+    if edges:  # they count as well
+        in_a, in_b = in_a + edges, in_b + edges
+    if max(len(mid_a), len(mid_b)) > MAX_EXACT:
+        kept_a, kept_b = bytes(map(in_b.__contains__, mid_a)), bytes(map(in_a.__contains__, mid_b))
+    else:
+        kept_a, kept_b = _kept(mid_a, in_b, _many(len(a))), _kept(mid_b, in_a, _many(len(b)))
     ids_a, ids_b = list(compress(mid_a, kept_a)), list(compress(mid_b, kept_b))
     lost, new = bytearray(len(ids_a)), bytearray(len(ids_b))
-    if not myers.mark(ids_a, ids_b, lost, new):
-        lost, new = bytearray(b"\1") * len(ids_a), bytearray(b"\1") * len(ids_b)
-        for i, j, length in _longest(ids_a, ids_b):
-            lost[i : i + length] = new[j : j + length] = bytes(length)
+    boxes = None
+    if max(len(ids_a), len(ids_b)) > MIN_ANCHORED:
+        once = {line for line, n in in_a.items() if n == 1 == in_b[line]}
+        boxes = list(_boxes(ids_a, ids_b, once))
+    for i, i_end, j, j_end in myers.mark(ids_a, ids_b, lost, new, boxes):
+        lost[i:i_end], new[j:j_end] = b"\1" * (i_end - i), b"\1" * (j_end - j)
+        if i_end - i <= MAX_LINES and j_end - j <= MAX_LINES:
+            for op in Indel.opcodes(ids_a[i:i_end], ids_b[j:j_end]):
+                if op.tag == "equal":
+                    length = op.src_end - op.src_start
+                    lost[i + op.src_start : i + op.src_end] = new[j + op.dest_start : j + op.dest_end] = bytes(length)
     return _spread(lost, kept_a), _spread(new, kept_b)
 
 
@@ -140,45 +160,40 @@ def _drowned(kinds: bytes, at: int) -> bool:
     return 3 * common < absent
 
 
-# --- rewritten texts -------------------------------------------------------------------
+# --- large texts -----------------------------------------------------------------------
 
 
-def _longest(a: list[int], b: list[int]) -> Iterator[tuple[int, int, int]]:
-    """Equal runs (i, j, length), ascending: of an LCS where it can be had, else around anchors."""
-    if len(a) <= MAX_LINES and len(b) <= MAX_LINES:
-        yield from _indel(a, 0, len(a), b, 0, len(b))
-        return
-    i = j = 0
-    for x, y in [*_anchors(a, b), (len(a), len(b))]:
-        if x - i <= MAX_LINES and y - j <= MAX_LINES:
-            yield from _indel(a, i, x, b, j, y)
-        if x < len(a) and y < len(b):
-            yield x, y, 1
-        i, j = x + 1, y + 1
+def _boxes(a: list[int], b: list[int], once: set[int]) -> Iterator[myers.Box]:
+    """The texts cut at both ends of each long run of lines that stand `once` in each, equally far apart (patience)."""
+    at_a = list(compress(count(), map(once.__contains__, a)))
+    place = dict(zip(b, count(), strict=False))
+    at_b = [place[a[i]] for i in at_a]
+    if not all(map(lt, at_b, islice(at_b, 1, None))):
+        longest = _ascending(at_b)
+        at_a, at_b = [at_a[n] for n in longest], [at_b[n] for n in longest]
+    i = j = n = 0
+    for _, run in groupby(map(sub, at_b, at_a)):
+        first, n = n, n + len(list(run))
+        if n - first >= MIN_RUN:
+            for x, y in ((at_a[first], at_b[first]), (at_a[n - 1] + 1, at_b[n - 1] + 1)):
+                yield i, x, j, y
+                i, j = x, y
+    yield i, len(a), j, len(b)
 
 
-def _indel(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) -> Iterator[tuple[int, int, int]]:
-    for op in Indel.opcodes(a[i:i_end], b[j:j_end]):
-        if op.tag == "equal":
-            yield i + op.src_start, j + op.dest_start, op.src_end - op.src_start
-
-
-def _anchors(a: list[int], b: list[int]) -> list[tuple[int, int]]:
-    """The longest ascending chain of pairs of lines that stand once in each text (patience)."""
-    once_a, once_b = ({line for line, n in Counter(side).items() if n == 1} for side in (a, b))
-    place = {line: j for j, line in enumerate(b) if line in once_b}
-    pairs = [(i, place[line]) for i, line in enumerate(a) if line in once_a and line in place]
-    tops: list[int] = []  # the least last j of a chain of each length
-    ends: list[int] = []  # the pair that such a chain ends with
+def _ascending(numbers: list[int]) -> list[int]:
+    """The places of a longest ascending subsequence."""
+    tops: list[int] = []  # the least last number of a chain of each length
+    ends: list[int] = []  # the place of that number
     previous: list[int] = []
-    for at, (_, j) in enumerate(pairs):
-        length = bisect_left(tops, j)
-        tops[length : length + 1], ends[length : length + 1] = [j], [at]
+    for at, number in enumerate(numbers):
+        length = bisect_left(tops, number)
+        tops[length : length + 1], ends[length : length + 1] = [number], [at]
         previous.append(ends[length - 1] if length else -1)
-    chain: list[tuple[int, int]] = []
+    chain: list[int] = []
     at = ends[-1] if ends else -1
     while at >= 0:
-        chain.append(pairs[at])
+        chain.append(at)
         at = previous[at]
     return chain[::-1]
 

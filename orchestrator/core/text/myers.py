@@ -8,21 +8,31 @@ whose last step passes a line of the old text.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 MAX_COST = 256
-"""Edits from each end of a box after which git begins to guess, and this gives up."""
+"""Edits from each end of a box after which git begins to guess, and this gives the box up."""
+MAX_STEPS = 400_000
+"""Of all boxes together: more than one box and its halves can take, some tenths of a second."""
 _STEPS = 8
 _MOST_LEAP = 2048
 
+Box = tuple[int, int, int, int]
+"""Start and end in the one sequence, start and end in the other."""
 
-def mark(a: list[int], b: list[int], gone: bytearray, come: bytearray) -> bool:
+
+def mark(a: list[int], b: list[int], gone: bytearray, come: bytearray, boxes: Iterable[Box] | None = None) -> list[Box]:
     """Flag with 1, in `gone` and `come`, the items of `a` and `b` outside a longest common subsequence.
 
-    Of several, git's. Cost: O(n + d²) for d flags. False, with flags that mean nothing, where a
-    box would need more than `MAX_COST` edits from each end.
+    Of several, git's. Given ascending `boxes`, of a subsequence that lies within these. Returns the boxes that
+    it gave up, without flags: each would need more than `MAX_COST` edits from each end, or came when
+    `MAX_STEPS` were taken. Cost: O(n + d²) for d flags.
     """
-    boxes = [(0, len(a), 0, len(b))]
-    while boxes:
-        i, i_end, j, j_end = boxes.pop()
+    todo = [(0, len(a), 0, len(b))] if boxes is None else list(boxes)
+    given_up: list[Box] = []
+    steps = 0
+    while todo:
+        i, i_end, j, j_end = todo.pop()
         length = _run(a, i, i_end, b, j, j_end)
         i, j = i + length, j + length
         length = _run_back(a, i, i_end, b, j, j_end)
@@ -32,12 +42,15 @@ def mark(a: list[int], b: list[int], gone: bytearray, come: bytearray) -> bool:
         elif j == j_end:
             gone[i:i_end] = b"\1" * (i_end - i)
         else:
-            meeting = _meet(a, i, i_end, b, j, j_end)
+            meeting = _meet(a, i, i_end, b, j, j_end) if steps < MAX_STEPS else None
             if meeting is None:
-                return False
-            x, y = meeting
-            boxes += (x, i_end, y, j_end), (i, x, j, y)
-    return True
+                given_up.append((i, i_end, j, j_end))
+                steps += MAX_COST**2
+            else:
+                x, y, cost = meeting
+                todo += (x, i_end, y, j_end), (i, x, j, y)
+                steps += cost**2
+    return given_up
 
 
 def _run(a: list[int], x: int, x_end: int, b: list[int], y: int, y_end: int) -> int:
@@ -78,8 +91,8 @@ def _run_back(a: list[int], x_start: int, x: int, b: list[int], y_start: int, y:
     return end - x
 
 
-def _meet(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) -> tuple[int, int] | None:
-    """Where a shortest path searched from both corners of a box meets; None beyond `MAX_COST`.
+def _meet(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) -> tuple[int, int, int] | None:
+    """Where a shortest path searched from both corners of a box meets, and at what cost; None beyond `MAX_COST`.
 
     `ahead[k]` is how far the forward search has come on diagonal k = x - y, counted from its own
     first diagonal; `back[k]` likewise for the search from the far corner. Nothing in the box's
@@ -94,7 +107,7 @@ def _meet(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) ->
     ahead[first + to_ahead], back[last + to_back] = i, i_end
     a_low = a_high = first
     b_low = b_high = last
-    for _ in range(MAX_COST):
+    for cost in range(MAX_COST):
         a_low += -1 if a_low > low else 1
         a_high += 1 if a_high < high else -1
         for k in range(a_high, a_low - 1, -2):
@@ -104,7 +117,7 @@ def _meet(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) ->
                 x += _run(a, x, i_end, b, x - k, j_end)
             ahead[at] = x
             if odd and b_low <= k <= b_high and back[k + to_back] <= x:
-                return x, x - k
+                return x, x - k, cost
         b_low += -1 if b_low > low else 1
         b_high += 1 if b_high < high else -1
         for k in range(b_high, b_low - 1, -2):
@@ -114,5 +127,5 @@ def _meet(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) ->
                 x -= _run_back(a, i, x, b, j, x - k)
             back[at] = x
             if not odd and a_low <= k <= a_high and x <= ahead[k + to_ahead]:
-                return x, x - k
+                return x, x - k, cost
     return None

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.core.text.align import MIN_ANCHORED
+from orchestrator.core.text.diff import apply, diff
 from orchestrator.core.text.merge import Clashed, Merged, Region, merge3
 from tests.core.text.strategies import plain_lines, quick
-from tests.core.text.strategies_git import ALPHABETS, three
+from tests.core.text.strategies_git import ALPHABETS, edited, three
 
 
 @pytest.mark.parametrize(("base", "current", "proposed", "merged"), [
@@ -105,6 +107,42 @@ def test_rewritten_repetitive_texts_lose_nothing(alphabet: str) -> None:
             at = merged.lines.index("new")
             assert [*merged.lines[:at], *merged.lines[at + 1 :]] == [*current[:at], *current[at + 1 :]]
     assert clean
+
+
+def two_sided(r: Random, alphabet: str, lines: int) -> tuple[list[str], list[str], list[str]]:
+    """A large base, and two copies of it that are edited in turns, with unedited lines between."""
+    line = ALPHABETS[alphabet]
+    base: list[str] = []
+    sides: list[list[str]] = [[], []]
+    for turn in range(lines // 100):
+        piece = [line(r) for _ in range(100)]
+        base += piece
+        for number in (0, 1):
+            own = [*piece[:20], *edited(r, piece[20:80], line), *piece[80:]]
+            sides[number] += own if turn % 2 == number else piece
+    return base, sides[0], sides[1]
+
+
+@pytest.mark.parametrize("alphabet", ["code", "prose"])
+def test_large_texts_merge_as_in_git(alphabet: str, tmp_path: Path) -> None:
+    """More edits than `myers` alone would take, in more lines than it is given at once."""
+    r = Random(alphabet)
+    for _ in range(2):
+        base, current, proposed = two_sided(r, alphabet, MIN_ANCHORED + 2_000)
+        merged = ours(base, current, proposed)
+        assert merged is not None
+        assert merged == git_merge(tmp_path, base, current, proposed)
+
+
+@pytest.mark.parametrize("letters", ["a", "ab", "abcdefgh"])
+def test_large_texts_of_few_lines_are_taken_as_a_whole(letters: str) -> None:
+    """Where nothing stands once and a shortest script would cost too much: what differs is one change, or a clash."""
+    r = Random(letters)
+    base, one, other = ([r.choice(letters) + mark for _ in range(30_000)] for mark in ("", "", "1"))
+    assert apply(base, one, diff(base, one)) == one
+    merged = merge3(base, [*one, "end"], other)
+    assert isinstance(merged, Clashed)
+    assert len(diff(base, one)) <= 1
 
 
 @quick

@@ -74,10 +74,15 @@ def _inside(hunk: Hunk, start: int, end: int) -> bool:
     return start < hunk.old_start < end
 
 
-def _places(block: list[str], lines: Sequence[str]) -> list[int]:
-    """Where a block stands."""
-    first, length = block[0], len(block)
-    return [at for at, line in enumerate(lines) if line == first and list(lines[at : at + length]) == block]
+def _places(block: Sequence[str], lines: Sequence[str]) -> list[int]:
+    """Where a block stands: its first places, two at most. Cost: O(characters)."""
+    text, wanted = ("".join(f"\n{line}" for line in side) + "\n" for side in (lines, block))
+    places: list[int] = []
+    at = text.find(wanted)
+    while at >= 0 and len(places) < 2:
+        places.append(text.count("\n", 0, at))
+        at = text.find(wanted, at + 1)
+    return places
 
 
 def _landing(sides: Sides, at: int, length: int, *, by_current: bool) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ from orchestrator.core.settling import SETTLE_RULES
 from orchestrator.core.text.diff import Hunk, diff
 from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.core.text.merging.clash import Outlines
-from orchestrator.core.text.merging.settle import Settled, Unsettled, settle
+from orchestrator.core.text.merging.settle import MOST_LINES, Settled, Unsettled, settle
 from orchestrator.core.text.merging.touched import symbols_touched
 from orchestrator.core.text.symbols import Outline
 from tests.core.text.merging.given import PYTHON, lines, merging, outline
@@ -187,6 +187,22 @@ def test_all_regions_are_settled_or_none() -> None:
     assert isinstance(result, Unsettled)
     assert len(result.clashed.regions) == 2
     assert result.settleable == ()
+
+
+@pytest.mark.parametrize(("count", "taken"), [(3, True), (300, False)])
+def test_more_clashes_than_the_rules_look_at_are_a_conflict(count: int, *, taken: bool) -> None:
+    """Each of them alone would be settled."""
+    piece = "import m{0}\n" + "".join(f"x{{0}}_{n} = 1\n" for n in range(9))
+    base, current, proposed = (
+        [line for n in range(count) for line in piece.format(n).replace("\n", more.format(n), 1).splitlines()]
+        for more in ("\n", "\nimport a{}\n", "\nimport b{}\n")
+    )
+    assert (count * len([*base, *current, *proposed]) <= MOST_LINES) == taken
+    result = settle(base, current, proposed, path=PYTHON)
+    assert isinstance(result, Settled) == taken
+    clashed = result.beyond if isinstance(result, Settled) else result.clashed
+    assert clashed is not None
+    assert len(clashed.regions) == count
 
 
 @pytest.mark.parametrize("rule", ["additions", "disjoint_symbols"])
