@@ -20,7 +20,7 @@ from orchestrator.core.events.base import Happened, Recorded, Replayed
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.journal.blobs import Blobs
-from orchestrator.journal.history import version_of
+from orchestrator.journal.history import REVERTS, version_of
 from orchestrator.journal.renewing import table_difference
 from orchestrator.journal.rows import recorded_of, replayed
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
@@ -92,8 +92,8 @@ class Reading:
             rows = await self._select(wanted, after=after, limit=batch, newest=False)
             if self._segments is not segments and self._holding(after + 1) is not None:
                 continue  # archived under the query: it may have missed some
-            for row in rows:
-                yield recorded_of(row)
+            for recorded in await to_thread.run_sync(_decoded, rows) if len(rows) > INLINE_EVENTS else _decoded(rows):
+                yield recorded
             if len(rows) < batch:
                 return
             after = rows[-1][0]
@@ -187,10 +187,9 @@ class Reading:
 
     async def histories(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
         named = msgspec.json.encode(list(paths)).decode()
-        found: dict[WorkspacePath, list[VersionRow]] = {path: [] for path in paths}
-        for row in await self._all(self._points, sql("histories"), (named,)):
-            found[row[0]].append(version_of(row))
-        return {path: tuple(rows) for path, rows in found.items()}
+        rows = await self._all(self._points, sql("histories"), (named,))
+        work = partial(_by_path, paths, rows)
+        return await to_thread.run_sync(work) if len(rows) > INLINE_EVENTS else work()
 
     async def modes(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[tuple[Seq, int], ...]]:
         named = msgspec.json.encode(list(paths)).decode()
@@ -201,7 +200,7 @@ class Reading:
 
     async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
         rows = await self._all(self._points, sql("reverters"), ())
-        return [(Seq(row[0]), msgspec.json.decode(row[1], type=tuple[Seq, ...])) for row in rows]
+        return await to_thread.run_sync(_reverters, rows) if rows else []
 
     async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
         values = (path, after, min(until, self._head))
@@ -250,6 +249,21 @@ class Reading:
     async def _all(self, connection: aiosqlite.Connection, statement: str, values: tuple[Any, ...]) -> list[Any]:
         with naming_trouble(self._path):
             return list(await connection.execute_fetchall(statement, values))
+
+
+def _decoded(rows: list[Any]) -> list[Recorded]:
+    return [recorded_of(row) for row in rows]
+
+
+def _by_path(paths: Collection[WorkspacePath], rows: list[Any]) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
+    found: dict[WorkspacePath, list[VersionRow]] = {path: [] for path in paths}
+    for row in rows:
+        found[row[0]].append(version_of(row))
+    return {path: tuple(versions) for path, versions in found.items()}
+
+
+def _reverters(rows: list[Any]) -> list[tuple[Seq, tuple[Seq, ...]]]:
+    return [(Seq(row[0]), REVERTS.decode(row[1])) for row in rows]
 
 
 def _by_seq(rows: list[Any]) -> dict[int, Recorded]:

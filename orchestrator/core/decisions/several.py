@@ -10,7 +10,7 @@ import msgspec
 from orchestrator.core.content import RUNGS
 from orchestrator.core.decisions import patching
 from orchestrator.core.decisions.bases import Rule
-from orchestrator.core.decisions.commands import AllFacts, Command, Delete, Move, Patch, Wish
+from orchestrator.core.decisions.commands import AllFacts, Command, Delete, Move, Patch, Undo, Wish
 from orchestrator.core.decisions.decision import Apply, Clash, Need, Outcome, Part, Source
 from orchestrator.core.decisions.permissions import only_bits, with_bits
 from orchestrator.core.errors import (
@@ -103,8 +103,13 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def effort(command: Command) -> int:
-    """How long its patches take to place, in lines; a patch of the result of another makes the whole text anew."""
+    """How long it takes to decide, in lines to place and in versions to go through.
+
+    A patch of the result of another makes the whole text anew.
+    """
     match command:
+        case Undo(histories=histories):
+            return sum(map(len, histories.values()))
         case Patch(patch=patch):
             patches: tuple[FilePatch, ...] = (patch,)
         case PatchSeveral(files=files):

@@ -237,8 +237,9 @@ class Sessions:
         paths = tuple(changed.path for changed in event.paths)
         session.changes.append(MadeChange(event.change, recorded.seq, event.operation, paths, recorded.at))
         if event.reverts:
+            undone = frozenset(event.reverts)  # it may be hundreds of thousands
             for other in self._sessions.values():
-                other.changes = [made for made in other.changes if made.change not in event.reverts]
+                other.changes = [made for made in other.changes if made.change not in undone]
         del session.changes[:-RECENT]
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
+import anyio.lowlevel
 import msgspec
+from anyio import to_thread
 
 from orchestrator.core.decisions.lineage import Key
 from orchestrator.core.errors import Aborted, NothingToChange, RevertImpossible, VersionUnknown
@@ -31,6 +34,9 @@ from orchestrator.ports.journal import EventFilter
 
 OUTSIDE = "outside"
 """As an agent's name: changes by other hands."""
+
+SLICE = 200
+"""Events that are gone through before other callers have their turn: some 2 ms."""
 
 OUTSIDE_TAGS = (tag_of(FileChangedOutside), tag_of(FileCreatedOutside), tag_of(FileRemovedOutside))
 
@@ -98,7 +104,11 @@ class Chooser:
         globs = Globs(span.globs) if span.globs else None
         found: dict[Seq, list[Made]] = {}
         folders: dict[Seq, frozenset[WorkspacePath]] = {}
+        seen = 0
         async for recorded in self._s.journal.events(self._filter(span)):
+            seen += 1
+            if seen % SLICE == 0:
+                await anyio.lowlevel.checkpoint()
             if _fits(recorded, span):
                 made = [item for item in _made(recorded) if globs is None or globs.match(item[0])]
                 if made:
@@ -111,7 +121,9 @@ class Chooser:
             raise NothingToChange(
                 "no change that is still in effect fits", hint="`orchestrator log` or journal_query show what there is."
             )
-        return _chosen([item for made in found.values() for item in made], folders.values())
+        everything = [item for made in found.values() for item in made]
+        work = partial(_chosen, everything, tuple(folders.values()))
+        return await to_thread.run_sync(work) if len(everything) > SLICE else work()
 
     async def _whole(self, events: list[Recorded]) -> Chosen:
         """All that these events did."""
@@ -141,12 +153,8 @@ class Chooser:
 
     async def _undone(self) -> dict[Seq, Seq]:
         """Changes that are undone, each with the change that undid it and is itself in effect."""
-        undone: dict[Seq, Seq] = {}
-        for change, reverts in await self._s.journal.reverters():
-            if change not in undone:
-                for seq in reverts:
-                    undone.setdefault(seq, change)
-        return undone
+        reverters = await self._s.journal.reverters()
+        return await to_thread.run_sync(_undone, reverters) if reverters else {}
 
     async def histories(self, chosen: Chosen) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
         """All rows of every path that the chosen files ever had, oldest first."""
@@ -159,6 +167,15 @@ class Chooser:
             next_ones |= {row.moved_from for rows in found.values() for row in rows if row.moved_from is not None}
             wanted = next_ones - histories.keys()
         return histories
+
+
+def _undone(reverters: Iterable[tuple[Seq, tuple[Seq, ...]]]) -> dict[Seq, Seq]:
+    undone: dict[Seq, Seq] = {}
+    for change, reverts in reverters:
+        if change not in undone:
+            for seq in reverts:
+                undone.setdefault(seq, change)
+    return undone
 
 
 def _made(recorded: Recorded) -> list[Made]:

@@ -1,0 +1,89 @@
+"""Choosing what to undo among many events: other callers have their turns meanwhile, by count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from orchestrator.core.content import Signature, digest_of
+from orchestrator.core.decisions.commands import Undo
+from orchestrator.core.decisions.several import effort
+from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.files import FileChangedOutside, FileCreatedOutside
+from orchestrator.core.ids import Seq, WorkspacePath
+from orchestrator.core.moments import Moment
+from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.projections.state import State
+from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.changes.choosing import SLICE, Chooser, Span
+from orchestrator.engine.services import OFF_LOOP_BYTES, Services
+from orchestrator.journal.memory import MemoryJournal
+from orchestrator.machine import SystemClock, SystemEntropy
+from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.local import LocalWorkspace
+
+pytestmark = pytest.mark.anyio
+
+PATH = WorkspacePath("a.txt")
+EVENTS = 5_000
+
+
+@pytest.fixture
+async def services(base: Path) -> Services:
+    """A journal in which other programs changed one file again and again."""
+    (base / "w").mkdir()
+    workspace = LocalWorkspace(str(base / "w"), disk=KernelDisk())
+    clock, entropy = SystemClock(), SystemEntropy()
+    services = Services(
+        journal=MemoryJournal(clock=clock, entropy=entropy),
+        workspace=workspace,
+        ignore=workspace.ignore,
+        policy=parse_policy('name = "open"\ndefault = "allow"\n', source="test"),
+        clock=clock,
+        entropy=entropy,
+        state=State(),
+    )
+    contents = [digest_of(b"one\n"), digest_of(b"two\n")]
+    signature = Signature(4, 1, 1, 1)
+    events: list[Event] = [FileCreatedOutside(path=PATH, after=contents[0], signature=signature, mode=0o644, kept=True)]
+    events += (
+        FileChangedOutside(
+            path=PATH,
+            before=contents[n % 2],
+            after=contents[1 - n % 2],
+            signature=signature,
+            mode=0o644,
+            kept=True,
+        )
+        for n in range(EVENTS)
+    )
+    await services.journal.append(Unit(tuple(NewEvent(f"file:{PATH}", event) for event in events), Origin()))
+    return services
+
+
+async def test_others_have_a_turn_after_each_slice_of_events(services: Services) -> None:
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    chooser = Chooser(services, Answers(services))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(other)
+        chosen = await chooser.span(Span(since=Moment(seq=Seq(1))))
+        tasks.cancel_scope.cancel()
+    assert len(chosen.keys) == EVENTS
+    assert turns >= EVENTS // SLICE
+
+
+async def test_an_undo_of_many_versions_is_decided_off_the_event_loop(services: Services) -> None:
+    histories = await services.journal.histories({PATH})
+    undo = Undo(histories=histories, modes={}, chosen=frozenset(), others_work=frozenset(), touched=(PATH,))
+    assert effort(undo) == EVENTS + 1 > OFF_LOOP_BYTES // 32
