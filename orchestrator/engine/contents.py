@@ -12,8 +12,14 @@ from orchestrator.core.projections.encodings import Encodings
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.ports.journal import EventFilter, Journal
 
-CACHE_BYTES = 64 * 1024 * 1024
-"""Of plain bytes; decoded lines cost about as much again."""
+CACHE_BYTES = 24 * 1024 * 1024
+"""Of memory: the plain bytes, and the lines of what was decoded."""
+
+MOST_OF_ONE = 16 * 1024 * 1024
+"""Plain bytes; a larger content is not kept at hand. The one used last is, whatever it takes."""
+
+LINE_BYTES = 66
+"""What a line of a decoded text takes besides its characters: a string's head, and its places in two tuples."""
 
 _UNSEEN = object()
 
@@ -25,6 +31,7 @@ class Contents:
         self._journal, self._encodings = journal, encodings
         self._most = cache_bytes
         self._held = 0
+        self._cost: dict[Digest, int] = {}
         self._bytes: OrderedDict[Digest, bytes] = OrderedDict()
         self._documents: dict[Digest, Document | None] = {}
 
@@ -33,16 +40,29 @@ class Contents:
         if digest in self._bytes:
             self._bytes.move_to_end(digest)
             return
-        if len(data) > self._most // 4:
+        if len(data) > MOST_OF_ONE:
             return
         self._bytes[digest] = data
-        self._held += len(data)
+        self._charge(digest, len(data))
         if document is not None:
-            self._documents[digest] = document
-        while self._held > self._most:
-            old, dropped = self._bytes.popitem(last=False)
-            self._documents.pop(old, None)
-            self._held -= len(dropped)
+            self._keep(digest, document)
+
+    @property
+    def held(self) -> int:
+        """What all of it takes, in bytes of memory."""
+        return self._held
+
+    def _keep(self, digest: Digest, document: Document | None) -> None:
+        self._documents[digest] = document
+        if document is not None:
+            self._charge(digest, _taken(document))
+
+    def _charge(self, digest: Digest, size: int) -> None:
+        """So much more is held; what was used longest ago goes, but not the last."""
+        self._cost[digest] = self._cost.get(digest, 0) + size
+        self._held += size
+        while self._held > self._most and len(self._bytes) > 1:
+            self.drop(next(iter(self._bytes)))
 
     def cached(self, digest: Digest) -> bytes | None:
         """What is at hand, without asking the journal."""
@@ -53,10 +73,9 @@ class Contents:
 
     def drop(self, digest: Digest) -> None:
         """Forget a content that is kept no more."""
-        data = self._bytes.pop(digest, None)
+        self._bytes.pop(digest, None)
         self._documents.pop(digest, None)
-        if data is not None:
-            self._held -= len(data)
+        self._held -= self._cost.pop(digest, 0)
 
     def document(self, digest: Digest, data: bytes) -> Document | None:
         """The text of a content, decoded once; None for a binary file."""
@@ -66,7 +85,7 @@ class Contents:
         known = self._encodings.of(digest)
         document = decode(data, written=known.written, like=known.like)
         if digest in self._bytes:
-            self._documents[digest] = document
+            self._keep(digest, document)
         return document
 
     async def get(self, digest: Digest) -> bytes | None:
@@ -97,3 +116,9 @@ class Contents:
                     f"the content of {what} was redacted by {recorded.event.by} ({show(recorded.seq)})",
                     hint="It is gone for good. Read the file as it is now.",
                 )
+
+
+def _taken(document: Document) -> int:
+    """Memory of a decoded text, nearly: a character takes one byte, two or four."""
+    text = document.lines
+    return sum(map(len, text)) + LINE_BYTES * len(text)

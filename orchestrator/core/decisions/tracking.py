@@ -16,8 +16,8 @@ from orchestrator.core.projections.readers import Glimpse
 from orchestrator.core.projections.seen import united
 from orchestrator.core.text.regions import between, meet, place, survivors
 
-Authors: TypeAlias = dict[str, Seq]
-"""Who changed some lines, each with the first change."""
+Authors: TypeAlias = tuple[tuple[str, Seq], ...]
+"""Who changed some lines, each with the first change; those of one change are shared by all who follow it."""
 
 TextOf: TypeAlias = Callable[[At], Lines]
 
@@ -29,7 +29,7 @@ class Step(NamedTuple):
     """One change by somebody else: the version that it made, and its lines, line by line as far as that goes."""
 
     version: Seq
-    who: str
+    authors: Authors  # one
     hunks: Sequence[LineHunk]
 
 
@@ -107,7 +107,7 @@ class Tracker:
             moved = between if gone.added or not gone.length else place  # what was taken away may come again
             start, length = moved(gone.start, gone.length, step.hunks)
             if any(meet(gone.start, gone.length, hunk.old_start, hunk.old_len) for hunk in step.hunks):
-                left.authors = {**left.authors, step.who: left.authors.get(step.who, step.version)}
+                left.authors = _joined(left.authors, step.authors)
                 left.last = step.version
             if (start, length) != (gone.start, gone.length):
                 left.gone = gone._replace(start=start, length=length)
@@ -131,11 +131,9 @@ class Tracker:
             top, bottom = min(start, met[0].new), max(end, met[-1].new + met[-1].new_len)
             old = met[0].old - (met[0].new - top)
             old_end = met[-1].old + met[-1].old_len + bottom - met[-1].new - met[-1].new_len
-            authors: Authors = {}
+            authors = step.authors
             for changed in met:
-                for who, seq in changed.authors.items():
-                    authors[who] = min(seq, authors.get(who, seq))
-            authors.setdefault(step.who, step.version)
+                authors = _joined(changed.authors, authors)
             whole = _Changed(old, old_end - old, top, bottom - top + shift, authors, step.version)
             whole.unsure = True
             if len(met) == 1 and (met[0].new, met[0].new_len) == (whole.new, whole.new_len):
@@ -143,7 +141,7 @@ class Tracker:
         else:
             above = self._changed[first - 1] if first else None
             moved = above.new + above.new_len - above.old - above.old_len if above is not None else 0
-            whole = _Changed(start - moved, hunk.old_len, start, hunk.new_len, {step.who: step.version}, step.version)
+            whole = _Changed(start - moved, hunk.old_len, start, hunk.new_len, step.authors, step.version)
         if shift:
             for changed in self._changed[last:]:
                 changed.new += shift
@@ -260,6 +258,15 @@ class Tracker:
             if left.last > self._told:
                 left.told = tuple(present[left.gone.start : left.gone.start + left.gone.length])
         self._told = self.version
+
+
+def _joined(one: Authors, other: Authors) -> Authors:
+    if one == other:
+        return one
+    first: dict[str, Seq] = {}
+    for who, seq in (*one, *other):
+        first[who] = min(seq, first.get(who, seq))
+    return tuple(first.items())
 
 
 def _reached(changed: _Changed, hunk: LineHunk) -> bool:

@@ -9,8 +9,8 @@ from orchestrator.core.content import LineHunk
 from orchestrator.core.decisions.noticing import Lines, hunks_between
 from orchestrator.core.ids import Digest
 
-MOST_HUNKS = 200_000
-"""All remembered differences together; some 20 MB."""
+MOST_HUNKS = 20_000
+"""All remembered differences together; some 5 MB."""
 
 
 class Comparisons:

@@ -25,7 +25,7 @@ from orchestrator.ports.journal import KnownVersion
 
 T = TypeVar("T")
 
-MOST_KNOWN = 20_000
+MOST_KNOWN = 2_000
 """Versions of which the journal need not be asked again."""
 
 MOST_TRACED = 50
@@ -117,7 +117,7 @@ class ReadSets:
             return None
         by: dict[str, Seq] = {}
         for item in followed.found:
-            for who, seq in item.authors.items():
+            for who, seq in item.authors:
                 by[who] = min(seq, by.get(who, seq))
         pieces = joined([item.piece for item in followed.found])
         ordered = tuple(sorted(by.items(), key=lambda item: item[1]))

@@ -29,7 +29,7 @@ class Version(NamedTuple):
 
     seq: Seq
     digest: Digest
-    who: str = OUTSIDE
+    authors: tuple[tuple[str, Seq], ...] = ()  # one, with this version; the oldest that is kept need not tell
 
 
 class RecentVersions:
@@ -101,7 +101,7 @@ class RecentVersions:
             versions = self._of[path] = [Version(known.version, before)]
             self._held += 1
         self._of.move_to_end(path)
-        versions.append(Version(seq, after, who))
+        versions.append(Version(seq, after, ((who, seq),)))
         self._held += 1
         if len(versions) > MOST_OF_ONE:
             del versions[: MOST_OF_ONE // 2]

@@ -126,7 +126,7 @@ class TrackedReads:
                 if old is None or new is None:
                     raise _Gap
                 hunks = self._s.comparisons.hunks(old, new)
-            tracker.follow(Step(after.seq, after.who, hunks))
+            tracker.follow(Step(after.seq, after.authors, hunks))
             await self._tell(tracker, path, told)
         if tracker.version != until:
             raise _Gap

@@ -45,7 +45,7 @@ def tracked(glimpses: list[Glimpse], texts: Mapping[At, Lines], present: Lines) 
         for before, after in pairwise(order):
             if tracker.version <= before and after <= until:
                 hunks = hunks_between(versions[before], versions[after])
-                tracker.follow(Step(Seq(after), "others", hunks))
+                tracker.follow(Step(Seq(after), (("others", Seq(after)),), hunks))
 
     for item in glimpses:
         follow(int(item.before if item.before is not None else item.version))
@@ -215,7 +215,7 @@ def test_what_is_told_again(then: str, now: str, left: list[int]) -> None:
     tracker = tracked(glimpses, texts, list(then))
     assert tracker.stale(texts.__getitem__, list(then))
     tracker.tell(list(then))
-    tracker.follow(Step(Seq(3), "others", hunks_between(list(then), list(now))))
+    tracker.follow(Step(Seq(3), (("others", Seq(3)),), hunks_between(list(then), list(now))))
     again = tracker.stale(texts.__getitem__, list(now), news_only=True)
     assert [item.piece.seen.start for item in again] == left
 
@@ -304,7 +304,7 @@ def test_a_notice_is_due_exactly_for_seen_lines_that_are_gone(
     followed = Tracker(Glimpse(PATH, Seq(1), Seq(1), ranges))
     followed.look(Glimpse(PATH, Seq(1), Seq(1), ranges), {at(1): start}.__getitem__)
     for number, (old, new) in enumerate(zip([start, *texts], texts, strict=False), 2):
-        followed.follow(Step(Seq(number), "others", hunks_between(old, new)))
+        followed.follow(Step(Seq(number), (("others", Seq(number)),), hunks_between(old, new)))
     for pieces in (
         stale([Glimpse(PATH, Seq(1), Seq(1), ranges)], {at(1): start}, model.lines),
         [item.piece for item in followed.stale({at(1): start}.__getitem__, model.lines)],
