@@ -45,12 +45,13 @@ async def measured(changes: int) -> Rows:
         daemon = RunningDaemon(base)
         for number in range(FILES):
             (daemon.workspace / _path(number)).write_text(TEXTS[changes // FILES % 2])
+        (daemon.workspace / "other.txt").write_text("not rolled back\n")
         await _filled(daemon.state_dir, changes)
         daemon.start()
         try:
             async with daemon.client(AGENT) as files, daemon.client("other") as other:
-                shown, beside_preview = await _beside(files, other, preview=True)
-                done, beside_rollback = await _beside(files, other, preview=False)
+                shown, beside_preview = await _beside(files, other, _path(0), preview=True)
+                done, beside_rollback = await _beside(files, other, "other.txt", preview=False)
         finally:
             daemon.stop()
     finally:
@@ -58,9 +59,11 @@ async def measured(changes: int) -> Rows:
     title = f"rollback of {changes:,} changes"
     return [
         Row(work=f"{title}, preview", ours=shown),
-        Row(work="file_info of another meanwhile, slowest", ours=beside_preview, target=Target(at_most_ms=100)),
+        Row(
+            work="file_info of one of its files meanwhile, slowest", ours=beside_preview, target=Target(at_most_ms=100)
+        ),
         Row(work=title, ours=done),
-        Row(work="file_info of another meanwhile, slowest", ours=beside_rollback, target=Target(at_most_ms=100)),
+        Row(work="file_info of another file meanwhile, slowest", ours=beside_rollback, target=Target(at_most_ms=100)),
     ]
 
 
@@ -105,7 +108,7 @@ async def _filled(state_dir: Path, changes: int) -> None:
     await journal.close()
 
 
-async def _beside(files: FileAccess, other: FileAccess, *, preview: bool) -> tuple[Samples, Samples]:
+async def _beside(files: FileAccess, other: FileAccess, path: str, *, preview: bool) -> tuple[Samples, Samples]:
     """How long a rollback took, in ms, and the slowest of another's calls in that time."""
     waits: list[float] = []
     taken = 0.0
@@ -113,7 +116,7 @@ async def _beside(files: FileAccess, other: FileAccess, *, preview: bool) -> tup
     async def look() -> None:
         while True:
             start = time.perf_counter()
-            await other.file_info("f0.txt")
+            await other.file_info(path)
             waits.append((time.perf_counter() - start) * 1e3)
 
     async with anyio.create_task_group() as tasks:

@@ -24,7 +24,7 @@ Modes: TypeAlias = Mapping[WorkspacePath, tuple[tuple[Seq, int], ...]]
 NO_MODES: Modes = {}
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class Step(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One thing that happened to a file. A content of None: it was not there."""
 
     path: WorkspacePath  # where it stood afterwards, or until it was removed

@@ -22,7 +22,7 @@ VERSION = 1
 """Raised when the rows change; the table is then rebuilt."""
 
 
-class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
+class VersionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One version of one file, as history knows it."""
 
     path: WorkspacePath

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import TypeVar
 
@@ -68,9 +69,12 @@ class Changer:
         """As `change`, with the plan that was decided."""
         superseded = self._clashing.named(command, wanted)
         await self.reservations.wait(wanted.caller, command.paths, preview=wanted.preview)
-        async with self._s.locks.alone(command.paths):
+        async with AsyncExitStack() as locks:
+            await locks.enter_async_context(self._s.locks.alone(command.paths))
             for _ in range(TRIES):
                 facts = await self._finder.find(command, wanted)
+                if wanted.preview:
+                    await locks.aclose()  # nothing is changed, and to decide may take long
                 asks = self._judge(command, wanted, facts)
                 shows = partial(self._s.readable, wanted.caller)
                 if command.reads and not all(map(shows, command.paths)):

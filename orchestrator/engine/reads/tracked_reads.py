@@ -76,6 +76,8 @@ class TrackedReads:
             return None
         if tracked.tracker.too_much:
             return followed
+        if key in self._tracked:  # two previews of one session at a time
+            return followed
         tracked.size = tracked.tracker.size
         self._tracked[key] = tracked
         self._held += tracked.size
