@@ -540,6 +540,19 @@ class SigningKeyUnusable(OperatorError):
     code = "signing_key_unusable"
 
 
+class DescriptorsExhausted(OperatorError):
+    """The daemon, or the whole system, has no file descriptor left; nothing was changed."""
+
+    code = "descriptors_exhausted"
+    hint = "Close some clients, or raise the limit of open files (`ulimit -n`) where the daemon is started; try again."
+
+
+class StateDirectoryUnusable(OperatorError):
+    """The state directory can't be read or written as the daemon needs it; nothing was changed in it."""
+
+    code = "state_directory_unusable"
+
+
 class DiskFull(OperatorError):
     """No space left for the change; nothing was changed."""
 

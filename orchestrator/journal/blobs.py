@@ -14,6 +14,7 @@ import msgspec
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.ids import Digest, parse_digest
+from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.schema import sync_directory
 
 if sys.version_info >= (3, 14):
@@ -152,11 +153,16 @@ class Blobs:
     def _unpacked(self, digest: Digest, size: int, data: bytes | None) -> tuple[bytes, bool]:
         """The plain bytes, and whether more is stored than they need."""
         unpacker = zstd.ZstdDecompressor()
+        if type(size) is not int or not isinstance(data, bytes | None):
+            raise JournalCorrupt(f"the row of the content {digest} can't be read: its values are of the wrong types")
         try:
             packed = self._packed(digest, size) if data is None else data
             plain = unpacker.decompress(packed, max_length=size + 1)
         except (OSError, zstd.ZstdError, EOFError) as error:
-            raise JournalCorrupt(f"the content {digest} can't be read: {error}") from error
+            trouble = (
+                system_trouble(error, f"the content {digest} can't be read") if isinstance(error, OSError) else None
+            )
+            raise trouble or JournalCorrupt(f"the content {digest} can't be read: {error}") from error
         if len(plain) != size or digest_of(plain) != digest:
             raise JournalCorrupt(f"the content {digest} is not what its name says")
         return plain, bool(unpacker.unused_data)

@@ -10,12 +10,20 @@ from typing import Any
 
 import msgspec
 
+from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import DigestLearned, VersionRow
+from orchestrator.journal.rows import DAMAGED, Columns
 from orchestrator.journal.schema import sql
 
 TABLES = ("file_versions", "file_modes")
 """All that `core.projections.history` makes."""
+
+_COLUMNS = Columns(
+    "path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval, "
+    "reverts, moved_from",
+    "tiiittTiIIITTIItT",
+)
 
 _TABLE = re.compile(rf"\b({'|'.join(TABLES)})\b")
 
@@ -75,7 +83,10 @@ REVERTS = msgspec.json.Decoder(tuple[Seq, ...])
 
 
 def version_of(row: Any) -> VersionRow:
-    """A row of file_versions, in the table's order of columns."""
+    """A row of file_versions, in the table's order of columns. Raises JournalCorrupt."""
+    problem = _COLUMNS.problem(row)
+    if problem is not None:
+        raise JournalCorrupt(f"version @{row[1]} of {row[0]} cannot be read: its {problem}", hint=DAMAGED)
     return VersionRow(
         path=WorkspacePath(row[0]),
         seq=Seq(row[1]),

@@ -31,7 +31,7 @@ def seal_problem(key: KeyFile, journal: str, snapshot: Snapshot, seal: str | Non
         return f"the snapshot at @{snapshot.seq} has no seal"
     try:
         holds = key.sealed(sealed_bytes(journal, snapshot), bytes.fromhex(seal))
-    except (SigningKeyUnusable, ValueError) as error:
+    except (SigningKeyUnusable, ValueError, TypeError) as error:
         return f"the seal of the snapshot at @{snapshot.seq} can't be checked: {error}"
     return (
         None if holds else f"the snapshot at @{snapshot.seq} was altered, or sealed with another key: its seal differs"
@@ -42,7 +42,7 @@ def unpacked(seq: int, digest: bytes, packed: bytes) -> bytes:
     """A snapshot's bytes, by its digest. Blocking. Raises JournalCorrupt."""
     try:
         data = zstd.ZstdDecompressor().decompress(packed, max_length=MOST_BYTES)
-    except (zstd.ZstdError, EOFError) as error:
+    except (zstd.ZstdError, EOFError, TypeError) as error:
         raise JournalCorrupt(f"the snapshot at @{seq} can't be read: {error}") from error
     if hashlib.sha256(data).digest() != digest:
         raise JournalCorrupt(f"the snapshot at @{seq} is not what its digest says")

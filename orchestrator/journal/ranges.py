@@ -34,7 +34,7 @@ from orchestrator.core.events.reviews import ConflictRebased, ReviewAnswered
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.keeping import ArchiveMissing
 from orchestrator.core.projections.history import DigestLearned, VersionRow, history
-from orchestrator.journal.rows import event_of, link_problem, origin_of, recorded_with
+from orchestrator.journal.rows import event_of, link_problem, mistyped, origin_of, recorded_with
 from orchestrator.journal.schema import naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment, segments_of
 
@@ -188,6 +188,11 @@ class Pass:
         """Most events of a sound journal leave nothing but their hashes: that way must be short."""
         end, streams, claims, header, link = part.end, part.streams, part.claims, chain.header_of, chain.link
         for row in rows:
+            problem = mistyped(row)
+            if problem is not None:
+                part.note(problem)
+                part.events, part.end, end = part.events + 1, (row[0], b""), (row[0], b"")
+                continue
             seq, salt, digest, version = row[0], row[14], row[15], row[3]
             if (
                 seq != end[0] + 1

@@ -17,7 +17,7 @@ from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.keeping import ArchiveMissing
 from orchestrator.journal.blobs import zstd
-from orchestrator.journal.rows import EVENT_COLUMNS, link_problem, origin_of, recorded_of
+from orchestrator.journal.rows import DAMAGED, EVENT_COLUMNS, link_problem, origin_of, recorded_of
 from orchestrator.journal.schema import sql, sync_directory
 from orchestrator.ports.journal import EventFilter
 
@@ -73,11 +73,15 @@ class SegmentRows(msgspec.Struct, frozen=True):
 
 
 def segments_of(connection: sqlite3.Connection) -> tuple[Segment, ...]:
-    """The table, in order. Blocking."""
-    return tuple(
-        Segment(row[0], row[1], row[2], row[3], row[4], Digest(row[5]), row[6])
-        for row in connection.execute(sql("segments"))
-    )
+    """The table, in order. Blocking. Raises JournalCorrupt."""
+    try:
+        return tuple(msgspec.convert(row, type=Segment) for row in map(_by_name, connection.execute(sql("segments"))))
+    except msgspec.ValidationError as error:
+        raise JournalCorrupt(f"the table of archived events can't be read: {error}", hint=DAMAGED) from error
+
+
+def _by_name(row: Any) -> dict[str, Any]:
+    return dict(zip(Segment.__struct_fields__, row, strict=True))
 
 
 def all_rows(connection: sqlite3.Connection, archive: Archive) -> Iterator[Any]:

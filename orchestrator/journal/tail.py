@@ -13,7 +13,7 @@ from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.keeping import PayloadRedacted
-from orchestrator.journal.rows import link_problem, origin_of
+from orchestrator.journal.rows import DAMAGED, UNDECODABLE, link_problem, origin_of
 from orchestrator.journal.schema import naming_trouble, sql
 from orchestrator.journal.segments import archived_end
 
@@ -29,6 +29,13 @@ def check_tail(connection: sqlite3.Connection) -> None:
 
     Raises JournalCorrupt, naming the first position that does not hold.
     """
+    try:
+        _check(connection)
+    except UNDECODABLE as error:
+        raise JournalCorrupt(f"the end of the journal cannot be read: {error}", hint=DAMAGED) from error
+
+
+def _check(connection: sqlite3.Connection) -> None:
     with naming_trouble("the journal"):
         (head, _) = connection.execute(sql("last_event")).fetchone() or (0, b"")
         count = max(TAIL, min(head - _last_snapshot(connection), MOST_TAIL))
@@ -75,4 +82,4 @@ def silence_problems(silenced: dict[int, str], silencing: dict[int, tuple[int, s
 
 def _demand(problem: str | None) -> None:
     if problem is not None:
-        raise JournalCorrupt(problem, hint="`orchestrator journal verify` says more; restore a backup.")
+        raise JournalCorrupt(problem, hint=DAMAGED)

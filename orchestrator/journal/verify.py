@@ -19,6 +19,7 @@ from orchestrator.journal.history import Versions, version_of
 from orchestrator.journal.mark import hash_at
 from orchestrator.journal.ranges import MOST_PROBLEMS, Claim, Part, Pass, Signed
 from orchestrator.journal.replaying import Replay
+from orchestrator.journal.rows import UNDECODABLE
 from orchestrator.journal.schema import naming_trouble, open_reader, sql
 from orchestrator.journal.seals import Seals
 from orchestrator.journal.segments import ARCHIVE, Archive
@@ -132,7 +133,7 @@ class _Walk:
         try:
             for _ in walk:
                 steps += 1
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, JournalCorrupt, *UNDECODABLE) as error:
             self._note(f"the database can't be read further: {error}")
         return steps
 

@@ -9,14 +9,12 @@ from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
 from orchestrator.core.ids import Seq
 from orchestrator.core.keeping import ArchiveMissing
-from orchestrator.journal.rows import EVENT_COLUMNS, link_problem, origin_of
+from orchestrator.journal.rows import DAMAGED, EVENT_COLUMNS, UNDECODABLE, link_problem, origin_of
 from orchestrator.journal.schema import naming_trouble
 from orchestrator.journal.segments import Segment, segment_bytes, segments_of
 
 SLICE = 200
 """Events; about 2 ms of the interpreter's time."""
-
-HINT = "`orchestrator journal verify` says more; restore a backup."
 
 
 class Vouching:
@@ -45,18 +43,21 @@ class Vouching:
 
         A table's pages are one slice, in SQLite's own code, which lets other threads run.
         """
-        with naming_trouble("the journal"):
-            if not self._chain:
-                self._chain = not self._events()
-                return True
-            if self._tables:
-                self._pages(self._tables.pop())
-            return bool(self._tables)
+        try:
+            with naming_trouble("the journal"):
+                if not self._chain:
+                    self._chain = not self._events()
+                    return True
+                if self._tables:
+                    self._pages(self._tables.pop())
+                return bool(self._tables)
+        except UNDECODABLE as error:
+            raise JournalCorrupt(f"what follows event @{self._end[0]} cannot be read: {error}", hint=DAMAGED) from error
 
     def _pages(self, table: str) -> None:
         (finding,) = self._db.execute(f"PRAGMA quick_check({table})").fetchone()
         if finding != "ok":
-            raise JournalCorrupt(f"the journal's file is damaged, in the table {table}: {finding}", hint=HINT)
+            raise JournalCorrupt(f"the journal's file is damaged, in the table {table}: {finding}", hint=DAMAGED)
 
     def _events(self) -> bool:
         """A slice of the chain, or one archived file; False: there is no more."""
@@ -73,10 +74,10 @@ class Vouching:
         for row in rows:
             problem = link_problem(row, origin_of(row), self._end)
             if problem is not None:
-                raise JournalCorrupt(problem, hint=HINT)
+                raise JournalCorrupt(problem, hint=DAMAGED)
             self._end = row[0], row[17]
         if not rows:
-            raise JournalCorrupt(f"the events from @{self._end[0] + 1} to @{self._until} are missing", hint=HINT)
+            raise JournalCorrupt(f"the events from @{self._end[0] + 1} to @{self._until} are missing", hint=DAMAGED)
         return True
 
     def _archived_from(self, seq: int) -> bool:
@@ -86,7 +87,7 @@ class Vouching:
         """A file is what was archived if its digest is that; its chain was checked before it was written."""
         if segment.prev_hash != self._end[1]:
             raise JournalCorrupt(
-                f"the archived events @{segment.first} to @{segment.last} do not follow @{self._end[0]}", hint=HINT
+                f"the archived events @{segment.first} to @{segment.last} do not follow @{self._end[0]}", hint=DAMAGED
             )
         try:
             segment_bytes(self._folder, segment)

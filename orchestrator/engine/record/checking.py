@@ -39,9 +39,9 @@ class Checking:
             self.checked = f"failed: {error.message}"
             self._effects.stop(f"the journal is damaged: {error.message}")
             self._log.error("the journal does not hold; writes are stopped", error=error.message, hint=error.hint)
-        except OrchestratorError as error:
-            self.checked = f"failed: {error.message}"
-            self._log.error("the journal could not be checked", error=error.message)
+        except (OrchestratorError, OSError) as error:
+            self.checked = f"failed: {error}"
+            self._log.error("the journal could not be checked", error=str(error))
         else:
             self.checked = show(checked)
             if self.unread:
