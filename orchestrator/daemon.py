@@ -9,7 +9,7 @@ import resource
 import shutil
 import signal
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from importlib import resources
 from pathlib import Path
 
@@ -101,7 +101,8 @@ class Daemon:
                 await listener.aclose()
                 with anyio.move_on_after(LAST_CALLS_S):
                     await dispatcher.idle()
-                os.unlink(self._config.socket)  # noqa: PTH108  # no blocking pathlib in async code
+                with suppress(FileNotFoundError):
+                    os.unlink(self._config.socket)  # noqa: PTH108  # no blocking pathlib in async code
                 tasks.cancel_scope.cancel()
         self._log.info("stopped")
 
@@ -301,9 +302,9 @@ async def _note_policy(services: Services, policy: Policy) -> None:
 
 
 def _tell(fd: int | None, what: object) -> None:
-    """One line to whoever started us, once."""
+    """One line to whoever started us, once. A starter that has gone away is no reason to end."""
     if fd is not None:
-        with open(fd, "wb") as ready:  # noqa: PTH123  # a descriptor has no path
+        with suppress(OSError), open(fd, "wb") as ready:  # noqa: PTH123  # a descriptor has no path
             ready.write(msgspec.json.encode(what) + b"\n")
 
 

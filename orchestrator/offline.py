@@ -183,6 +183,7 @@ async def _adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
     finally:
         await journal.close()
     file.write(reached)
+    file.close()
     other = ""
     if known is not None and known.journal != reached.journal:
         other = f" another journal ({reached.journal[:8]}…) than the workspace had ({known.journal[:8]}…),"

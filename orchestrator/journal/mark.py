@@ -1,20 +1,29 @@
-"""The mark: how far a workspace's journal once came, kept where no restore of the journal reaches."""
+"""The mark: how far a workspace's journal once came, kept where no restore of the journal reaches.
+
+Two lines: one that was put in place whole and synced, and one that every commit overwrites before it is
+acknowledged, without a sync. A killed daemon leaves the second; a power cut may leave it torn, and then it is not read.
+"""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from orchestrator.core.errors import JournalBehind
+from orchestrator.core.system_errors import OUT_OF_DESCRIPTORS
 from orchestrator.journal.schema import naming_trouble, sql, sync_directory
 from orchestrator.journal.segments import Archive, segments_of
 
 EVERY = 200
-"""Events from one mark to the next while the daemon runs; it also sets one when it starts and when it ends."""
+"""Events from one synced mark to the next while the daemon runs; it also sets one when it starts and when it ends."""
+
+LINE_BYTES = 256
+"""Of each line, padded with blanks: the second is overwritten in its place, which needs no space on a full disk."""
 
 _HINT = "Put the newer journal back; or, to go on with this one, run `orchestrator journal adopt`."
 
@@ -27,25 +36,41 @@ class Mark(msgspec.Struct, frozen=True):
     head_hash: str  # hex; of nothing: 64 zeros
 
 
+_decoder = msgspec.json.Decoder(Mark)
+
+
+def _line(mark: Mark) -> bytes:
+    return msgspec.json.encode(mark).ljust(LINE_BYTES - 1) + b"\n"
+
+
 class MarkFile:
     """The mark of one workspace. Blocking, thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._one_at_a_time = threading.Lock()
-        self._head = -1
+        self._one_at_a_time, self._line = threading.Lock(), threading.Lock()
+        self._file = -1  # the one in place, open for the second line
+        self._last: Mark | None = None  # what the second line says
 
     def read(self) -> Mark | None:
         """None if there never was one. Raises JournalBehind if it can't be read: then nothing can be vouched for."""
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=Mark)
+            first, *more = self._path.read_bytes().splitlines()[:2] or (b"",)
+            mark = _decoder.decode(first)
         except FileNotFoundError:
             return None
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in OUT_OF_DESCRIPTORS:
+                raise
             raise JournalBehind(
                 f"{self._path}, which says how far the journal came, can't be read: {error}",
                 hint="`orchestrator journal adopt` goes on with the journal as it is.",
             ) from error
+        with suppress(ValueError):  # torn by a power cut
+            later = _decoder.decode(more[0] if more else b"")
+            if later.journal == mark.journal and later.head > mark.head:
+                return later
+        return mark
 
     def read_if_readable(self) -> Mark | None:
         """For whoever goes on with the journal as it is."""
@@ -57,19 +82,39 @@ class MarkFile:
     def write(self, mark: Mark) -> None:
         """Put it in place, whole and synced; one that was overtaken meanwhile is left out. Raises OSError."""
         with self._one_at_a_time:
-            if mark.head < self._head:
-                return
+            if self._last is not None and mark.head < self._last.head:
+                mark = self._last
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             draft = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-            with open(
-                os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb"
-            ) as file:
-                file.write(msgspec.json.encode(mark) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self._path)
+            file = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                os.pwrite(file, _line(mark) * 2, 0)
+                os.fsync(file)
+                with self._line:
+                    draft.replace(self._path)
+                    file, self._file = self._file, file
+                    self._put(mark)
+            finally:
+                if file >= 0:
+                    os.close(file)
             sync_directory(self._path.parent)
-            self._head = mark.head
+
+    def advance(self, mark: Mark) -> None:
+        """Say that the journal came here; for each commit, before it is acknowledged. Cost: 5 µs. Raises OSError."""
+        with self._line:
+            self._put(mark)
+
+    def close(self) -> None:
+        with self._line:
+            if self._file >= 0:
+                os.close(self._file)
+            self._file = -1
+
+    def _put(self, mark: Mark) -> None:
+        if self._last is None or mark.head >= self._last.head:
+            self._last = mark
+        if self._file >= 0:
+            os.pwrite(self._file, _line(self._last), LINE_BYTES)
 
     def refuse_a_lost_journal(self, path: Path) -> None:
         """For where there is no journal at all. Raises JournalBehind if there was one."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 
-from orchestrator.core.errors import DiskFull, WritesStopped
+from orchestrator.core.errors import WritesStopped
+from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.jobs import Job, Outcome
 from orchestrator.journal.writer import MEND, Writer
 
@@ -22,9 +22,15 @@ def resolve(job: Job, outcome: Outcome) -> None:
 
 def refusal(writer: Writer, error: Exception) -> Exception:
     """What a content that could not be kept means for the append that needs it."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull("the disk that holds the journal is full; nothing was changed")
+    if isinstance(error, OSError):
+        trouble = system_trouble(error, "a content can't be kept beside the journal; nothing was changed")
+        if trouble is not None:
+            return trouble
     if isinstance(error, OSError | sqlite3.Error):
+        try:
+            writer.check_in_place()
+        except WritesStopped as misplaced:
+            return misplaced
         message = f"a content can't be written beside the journal: {error}"
         writer.stop(message)
         stopped = WritesStopped(message, hint=MEND)

@@ -12,7 +12,15 @@ from importlib import resources
 from pathlib import Path
 from urllib.parse import quote
 
-from orchestrator.core.errors import DiskFull, JournalCorrupt, JournalTooNew, WorkspaceHeld
+from orchestrator.core.errors import (
+    DiskFull,
+    JournalCorrupt,
+    JournalTooNew,
+    OrchestratorError,
+    StateDirectoryUnusable,
+    WorkspaceHeld,
+)
+from orchestrator.core.system_errors import system_trouble
 
 FILE_NAME = "journal.db"
 APPLICATION_ID = 0x0C4E57A7
@@ -74,6 +82,7 @@ def open_writer(path: Path, *, factory: type[sqlite3.Connection] = sqlite3.Conne
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA secure_delete = ON")  # what a redaction takes out must not lie in free space
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute("PRAGMA temp_store = MEMORY")  # a transaction opens no file, so none can be lacking
         _migrate(connection)
         _check_meta(connection, path)
     return connection
@@ -108,15 +117,35 @@ def naming_trouble(path: Path | str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            raise WorkspaceHeld(
-                f"another process is writing to {path}", hint="One daemon serves a workspace; end one of the two."
-            ) from error
-        if getattr(error, "sqlite_errorname", "") in FULL:
-            raise DiskFull(f"the disk of {path} is full", hint="Free some space, then start again.") from error
-        raise JournalCorrupt(
-            f"{path} can't be used as a journal: {error}", hint="Restore it from a backup, or move it away."
-        ) from error
+        raise trouble_of(error, path) from error
+
+
+def trouble_of(error: sqlite3.Error, path: Path | str) -> OrchestratorError:
+    """What an error of the driver means: only what the file itself is to blame for is corruption."""
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return WorkspaceHeld(
+            f"another process is writing to {path}", hint="One daemon serves a workspace; end one of the two."
+        )
+    if name in FULL:
+        return DiskFull(f"the disk of {path} is full", hint="Free some space, then start again.")
+    if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
+        return _lacking(f"{path} can't be opened") or StateDirectoryUnusable(
+            f"{path} can't be opened or written: {error}",
+            hint="Give the state directory back to its owner, writable, on a file system that takes writes.",
+        )
+    return JournalCorrupt(
+        f"{path} can't be used as a journal: {error}", hint="Restore it from a backup, or move it away."
+    )
+
+
+def _lacking(what: str) -> OrchestratorError | None:
+    """SQLite does not say why a file could not be opened: whether one more can be opened tells."""
+    try:
+        os.close(os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    except OSError as error:
+        return system_trouble(error, what)
+    return None
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import Self
 
 from anyio import CancelScope, to_thread
 
+from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.errors import DiskFull, JournalBehind, JournalCorrupt, WritesStopped
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Recorded
@@ -30,7 +31,7 @@ from orchestrator.journal.snapshots import Snapshots
 from orchestrator.journal.tail import check_tail
 from orchestrator.journal.writer import Writer
 from orchestrator.logs import logger
-from orchestrator.ports.journal import RequestSeen, Unit
+from orchestrator.ports.journal import RequestSeen, Unit, VerifyReport
 from orchestrator.ports.machine import Clock, Entropy, Step
 
 KNOWN_BLOBS = 20_000
@@ -101,6 +102,8 @@ class SqliteJournal(Redacting, Snapshots):
                     step=step,
                     deliver=self._hand_over,
                     ballast=ballast,
+                    path=self._path,
+                    committed=self._advance_mark,
                 )
             except BaseException:
                 connection.close()
@@ -168,6 +171,15 @@ class SqliteJournal(Redacting, Snapshots):
         except OSError as error:
             logger("journal").error("the mark can't be written; an old backup may go unnoticed", error=str(error))
 
+    def _advance_mark(self, head: int, tip: bytes) -> None:
+        """On the writer's thread, before a commit is acknowledged: what is lost of it later is noticed by a start."""
+        if self._mark is None:
+            return
+        try:
+            self._mark.advance(Mark(self._id, head, tip.hex()))
+        except OSError as error:
+            logger("journal").error("the mark can't be written; lost events may go unnoticed", error=str(error))
+
     async def _on_writer(self, name: str, work: Callable[[sqlite3.Connection], None]) -> None:
         writer = self._open_for_writing()
         errand = Errand(name, work)
@@ -188,6 +200,12 @@ class SqliteJournal(Redacting, Snapshots):
             if writer is not None:
                 await to_thread.run_sync(writer.close)  # last, so that SQLite folds the log into the database
                 await to_thread.run_sync(self._set_mark, self.here)
+
+    async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
+        """As in `Reading`. Raises WritesStopped where what lies in the state directory is not what is open."""
+        if self._writer is not None:
+            self._writer.check_in_place()
+        return await super().verify(checkpoint)
 
     # --- appending ----------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from orchestrator.core.errors import DiskFull, OrchestratorError, RequestIdReused, WorkspaceHeld, WritesStopped
 from orchestrator.core.events import chain
@@ -18,7 +19,8 @@ from orchestrator.journal.blobs import Blobs, StoredBlob
 from orchestrator.journal.history import add_versions
 from orchestrator.journal.jobs import Errand, Job, Outcome
 from orchestrator.journal.ledger import Ledger, Row
-from orchestrator.journal.schema import FULL, naming_trouble, sql
+from orchestrator.journal.open_files import OpenFiles
+from orchestrator.journal.schema import FULL, naming_trouble, sql, trouble_of
 from orchestrator.journal.scrubbing import Scrubber
 from orchestrator.ports.journal import RequestSeen, StreamMoved
 from orchestrator.ports.machine import Clock, Entropy, Step
@@ -29,6 +31,11 @@ NO_SPACE = "the disk that holds the journal is full"
 
 MEND = "Reads go on. Mend the disk, then restart the daemon: it reads again what is there."
 
+PUT_BACK = (
+    "Reads go on. Put the state directory back in its place, then restart the daemon; without it, the next "
+    "`orchestrator up` says how to begin anew."
+)
+
 MOST_PER_COMMIT = 512
 """Units; a longer queue waits for the next commit."""
 
@@ -36,10 +43,10 @@ MOST_PER_COMMIT = 512
 class Writer:
     """Owns the write connection and the chain's end.
 
-    `deliver` gets each transaction's jobs and outcomes, in order, after its commit; it is
-    called on the writer's thread. A unit that does not fit (StreamMoved, RequestIdReused, an
-    event that can't be stored) is found out before anything of it is written, so the others
-    of its transaction stay. `step` is called with `txn_open:<tag>` for each kind of event in
+    `committed` is called on the writer's thread after each commit, with the chain's new end; then
+    `deliver` with the transaction's jobs and outcomes, in order. A unit that does not fit (StreamMoved,
+    RequestIdReused, an event that can't be stored) is found out before anything of it is written, so the
+    others of its transaction stay. `step` is called with `txn_open:<tag>` for each kind of event in
     a transaction when its rows are in and it is not committed, and with `txn_committed:<tag>`;
     for an errand with `errand_open:<name>` and `errand_committed:<name>`.
 
@@ -57,8 +64,11 @@ class Writer:
         step: Step,
         deliver: Deliver,
         ballast: Ballast,
+        path: Path,
+        committed: Callable[[int, bytes], None],
     ) -> None:
-        self._db, self._blobs, self._step, self._deliver = connection, blobs, step, deliver
+        self._db, self._blobs, self._step = connection, blobs, step
+        self._deliver, self._committed = deliver, committed
         self._ballast, self._short, self._full = ballast, False, False
         self._owed: list[Job] = []
         self._ballast.hold()  # a disk without that room is served all the same, until it is full
@@ -66,11 +76,13 @@ class Writer:
         self._gone: set[Digest] = set()
         self._queue: queue.SimpleQueue[Job | Errand | None] = queue.SimpleQueue()
         self._broken: str | None = None
+        self._mend = MEND
         with naming_trouble("the journal"):
             connection.execute("BEGIN IMMEDIATE")
             (self._epoch,) = connection.execute(sql("next_epoch")).fetchone()
             connection.execute("COMMIT")
             last = connection.execute(sql("last_event")).fetchone()
+        self._files = OpenFiles(path)
         head, tip = last or (0, chain.GENESIS)
         self._ledger = Ledger(
             clock=clock, entropy=entropy, version_of=self._version_of, claim_of=self._claim_of, head=head, tip=tip
@@ -93,9 +105,17 @@ class Writer:
         """Hand a job over; never blocks."""
         self._queue.put(job)
 
-    def stop(self, why: str) -> None:
+    def stop(self, why: str, mend: str = MEND) -> None:
         """Refuse every later job."""
-        self._broken = self._broken or why
+        if self._broken is None:
+            self._broken, self._mend = why, mend
+
+    def check_in_place(self) -> None:
+        """Raises WritesStopped, for good, where the state directory is not the one that was opened."""
+        problem = self._files.problem()
+        if problem is not None:
+            self.stop(problem, PUT_BACK)
+            raise self._stopped()
 
     def close(self) -> None:
         """Finish what is queued, fold the write-ahead log into the database, and close. Blocking."""
@@ -132,14 +152,13 @@ class Writer:
             return  # nobody waits for it any more; from here on it can't be called off
         try:
             if self._broken is not None:
-                raise WritesStopped(self._broken, hint=MEND)
+                raise self._stopped()
             if not self._has_room():
                 raise DiskFull(NO_SPACE)
-            self._db.execute("BEGIN IMMEDIATE")
-            self._check_epoch()
+            self._begin()
             errand.work(self._db)
             self._step(f"errand_open:{errand.name}")
-            self._db.execute("COMMIT")
+            self._end()
         except Exception as error:  # noqa: BLE001  # whatever it is, it goes to who sent the errand
             self._undo()
             name = getattr(error, "sqlite_errorname", "")
@@ -152,7 +171,7 @@ class Writer:
 
     def _outcomes(self, jobs: Sequence[Job]) -> list[Outcome]:
         if self._broken is not None:
-            return [WritesStopped(self._broken, hint=MEND) for _ in jobs]
+            return [self._stopped() for _ in jobs]
         if len(jobs) > 1 and any(job.along for job in jobs):
             return [outcome for job in jobs for outcome in self._outcomes((job,))]
         try:
@@ -215,8 +234,7 @@ class Writer:
         blobs: list[StoredBlob] = []
         versions: list[VersionRow | DigestLearned] = []
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._check_epoch()
+            self._begin()
             for job in jobs:
                 outcomes.append(self._admitted(job, rows, blobs, versions))
             self._write(rows, blobs, versions)
@@ -227,7 +245,7 @@ class Writer:
                 if job.along is not None:
                     job.along.inside(self._db)
             self._step_each("txn_open", outcomes)
-            self._db.execute("COMMIT")
+            self._end()
         except sqlite3.Error as error:
             self._undo()
             raise self._failure(error) from error
@@ -235,6 +253,7 @@ class Writer:
             self._undo()
             raise
         self._ledger.keep()
+        self._committed(self._ledger.head, self._ledger.tip)
         self._gone.difference_update(blob.digest for blob in blobs)
         return outcomes
 
@@ -289,19 +308,31 @@ class Writer:
             )
         if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
             return error  # a value that doesn't fit the schema: a defect of the unit, not of the disk
+        if name.startswith("SQLITE_CANTOPEN"):
+            return trouble_of(error, "the journal")  # nothing was written: the next one may find what this one lacked
         self.stop(f"the journal can't be written: {error}")
-        return WritesStopped(self._broken or "", hint=MEND)
+        return self._stopped()
 
-    def _check_epoch(self) -> None:
+    def _stopped(self) -> WritesStopped:
+        return WritesStopped(self._broken or "", hint=self._mend)
+
+    def _begin(self) -> None:
+        """Open a transaction, unless another daemon did since. Raises WritesStopped, WorkspaceHeld."""
+        self._db.execute("BEGIN IMMEDIATE")
         row = self._db.execute(sql("epoch")).fetchone()
         if row is None:
             self.stop("the journal lacks its epoch: somebody has altered it")
-            raise WritesStopped(self._broken or "", hint=MEND)
+            raise self._stopped()
         if row != (self._epoch,):
             raise WorkspaceHeld(
                 "another daemon has opened this journal for writing",
                 hint="One daemon serves a workspace; end one of the two.",
             )
+
+    def _end(self) -> None:
+        """Commit to the files that the next start will read, or not at all. Raises WritesStopped."""
+        self.check_in_place()
+        self._db.execute("COMMIT")
 
     def _version_of(self, stream: str) -> int:
         row = self._db.execute(sql("stream_version"), (stream, self._ledger.head)).fetchone()

@@ -14,7 +14,6 @@ from orchestrator.core.errors import (
     AccessRefused,
     ChangedWhileRead,
     CrossDevice,
-    DiskFull,
     FileExists,
     FileNotFound,
     IoFailed,
@@ -28,6 +27,7 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.system_errors import system_trouble
 from orchestrator.ports.disk import Disk
 from orchestrator.ports.workspace import FileStat
 
@@ -223,6 +223,9 @@ def translated(path: WorkspacePath) -> Iterator[None]:
 
 def refusal(path: WorkspacePath, error: OSError) -> OrchestratorError:
     """What an error of the kernel means for the caller."""
+    trouble = system_trouble(error, f"{escaped(path)} can't be reached; nothing was changed")
+    if trouble is not None:
+        return trouble
     match error.errno:
         case errno.ENOENT:
             return FileNotFound(path, NOTHING)
@@ -242,8 +245,6 @@ def refusal(path: WorkspacePath, error: OSError) -> OrchestratorError:
             return NotARegularFile(path, "it is a device, socket or pipe")
         case errno.ENAMETOOLONG:
             return PathTooLong(path, "a name in it is too long for the file system")
-        case errno.ENOSPC | errno.EDQUOT:
-            return DiskFull(f"no space is left for {escaped(path)}; nothing was changed")
         case errno.EIO:
             return IoFailed(path, f"the disk failed: {error.strerror}")
         case errno.EAGAIN:
