@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
 
 from orchestrator.core.errors import DescriptorsExhausted, DiskFull, OrchestratorError
 
@@ -18,3 +19,22 @@ def system_trouble(error: OSError, doing: str) -> OrchestratorError | None:
     if error.errno in NO_SPACE:
         return DiskFull(f"no space is left on the disk: {doing}")
     return None
+
+
+def refusal_in(error: BaseException, doing: str) -> OrchestratorError | None:
+    """The refusal behind an error, also behind a group that a task group made; None for what nobody foresaw."""
+    causes = list(leaves(error))
+    for cause in causes:
+        if isinstance(cause, OrchestratorError):
+            return cause
+    troubles = (system_trouble(cause, doing) for cause in causes if isinstance(cause, OSError))
+    return next(filter(None, troubles), None)
+
+
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """What was raised, out of the groups that task groups make of it."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from leaves(inner)
+    else:
+        yield error

@@ -113,33 +113,28 @@ def reader_uri(path: Path) -> str:
 
 @contextmanager
 def naming_trouble(path: Path | str) -> Iterator[None]:
-    """The driver's errors as ours, with the file's name."""
+    """The driver's errors as ours, with the file's name: only what the file itself is to blame for is corruption."""
     try:
         yield
     except sqlite3.Error as error:
-        raise trouble_of(error, path) from error
+        name = getattr(error, "sqlite_errorname", "")
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            raise WorkspaceHeld(
+                f"another process is writing to {path}", hint="One daemon serves a workspace; end one of the two."
+            ) from error
+        if name in FULL:
+            raise DiskFull(f"the disk of {path} is full", hint="Free some space, then start again.") from error
+        if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
+            raise lacking_descriptor(f"{path} can't be opened") or StateDirectoryUnusable(
+                f"{path} can't be opened or written: {error}",
+                hint="Give the state directory back to its owner, writable, on a file system that takes writes.",
+            ) from error
+        raise JournalCorrupt(
+            f"{path} can't be used as a journal: {error}", hint="Restore it from a backup, or move it away."
+        ) from error
 
 
-def trouble_of(error: sqlite3.Error, path: Path | str) -> OrchestratorError:
-    """What an error of the driver means: only what the file itself is to blame for is corruption."""
-    name = getattr(error, "sqlite_errorname", "")
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return WorkspaceHeld(
-            f"another process is writing to {path}", hint="One daemon serves a workspace; end one of the two."
-        )
-    if name in FULL:
-        return DiskFull(f"the disk of {path} is full", hint="Free some space, then start again.")
-    if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
-        return _lacking(f"{path} can't be opened") or StateDirectoryUnusable(
-            f"{path} can't be opened or written: {error}",
-            hint="Give the state directory back to its owner, writable, on a file system that takes writes.",
-        )
-    return JournalCorrupt(
-        f"{path} can't be used as a journal: {error}", hint="Restore it from a backup, or move it away."
-    )
-
-
-def _lacking(what: str) -> OrchestratorError | None:
+def lacking_descriptor(what: str) -> OrchestratorError | None:
     """SQLite does not say why a file could not be opened: whether one more can be opened tells."""
     try:
         os.close(os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))

@@ -20,7 +20,7 @@ from orchestrator.journal.history import add_versions
 from orchestrator.journal.jobs import Errand, Job, Outcome
 from orchestrator.journal.ledger import Ledger, Row
 from orchestrator.journal.open_files import OpenFiles
-from orchestrator.journal.schema import FULL, naming_trouble, sql, trouble_of
+from orchestrator.journal.schema import FULL, lacking_descriptor, naming_trouble, sql
 from orchestrator.journal.scrubbing import Scrubber
 from orchestrator.ports.journal import RequestSeen, StreamMoved
 from orchestrator.ports.machine import Clock, Entropy, Step
@@ -308,8 +308,8 @@ class Writer:
             )
         if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
             return error  # a value that doesn't fit the schema: a defect of the unit, not of the disk
-        if name.startswith("SQLITE_CANTOPEN"):
-            return trouble_of(error, "the journal")  # nothing was written: the next one may find what this one lacked
+        if name.startswith("SQLITE_CANTOPEN") and (lacking := lacking_descriptor("the journal took nothing")):
+            return lacking  # the next unit may find one
         self.stop(f"the journal can't be written: {error}")
         return self._stopped()
 

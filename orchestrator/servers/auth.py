@@ -24,6 +24,7 @@ class Doorkeeper:
 
     def __init__(self, services: Services, *, uid: int) -> None:
         self._s, self._uid = services, uid
+        self._own_login = _login(uid)  # now: without a file descriptor left, the system would not know it
 
     async def admit(self, preamble: Preamble, peer_uid: int) -> Caller:
         """The caller behind a preamble. Raises Unauthorised, SessionNotYours, SessionUnknown, FrameInvalid."""
@@ -50,7 +51,7 @@ class Doorkeeper:
             session=self._session(preamble, agent.name),
             door=preamble.door,
             asserted=asserted,
-            owner=_login(peer_uid),
+            owner=self._login_of(peer_uid),
             token_hash=agent.token_hash,
         )
 
@@ -87,10 +88,12 @@ class Doorkeeper:
         await self._s.note(Origin(agent=name), (f"agent:{name}", added))
         return Agent(name, added.agent_class, None)
 
-    @staticmethod
-    def _person(uid: int) -> Agent:
+    def _person(self, uid: int) -> Agent:
         person: AgentClass = "person"
-        return Agent(AgentName(f"person:{_login(uid)}"), person, None)
+        return Agent(AgentName(f"person:{self._login_of(uid)}"), person, None)
+
+    def _login_of(self, uid: int) -> str:
+        return self._own_login if uid == self._uid else _login(uid)
 
     def _session(self, preamble: Preamble, agent: AgentName) -> SessionId:
         if preamble.session is None:

@@ -13,6 +13,7 @@ from orchestrator.api.lines import LineStream
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import ChangeAnswer, FileText, Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError, OrchestratorError
+from orchestrator.core.system_errors import refusal_in
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
@@ -153,6 +154,9 @@ class Dispatcher:
         except OrchestratorError:
             raise
         except Exception as error:
+            refused = refusal_in(error, f"{name} was not carried out")
+            if refused is not None:
+                raise refused from error
             self._log.exception("call failed", operation=name, agent=caller.agent)
             raise InternalError(
                 f"{name} failed inside the daemon ({type(error).__name__})",

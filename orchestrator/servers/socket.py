@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import socket as sockets
 import struct
@@ -31,7 +30,7 @@ PREAMBLE_TIMEOUT_S = 30.0
 """Who says nothing in that time is not let in."""
 
 BREATH_S = 0.2
-"""How long nobody is let in after the system ran out of descriptors."""
+"""How long nobody is let in where the system has no descriptor for one more."""
 
 INLINE = frozenset(
     ("read_lines", "read_file", "file_info", "session_status", "begin_task", "end_task", "status", "get_diff")
@@ -70,16 +69,20 @@ class SocketServer:
     async def serve(self, listener: SocketListener) -> None:
         """Until the listener is closed and every caller is gone, or until cancelled."""
         async with anyio.create_task_group() as connections:
+            waiting = False
             while True:
                 try:
-                    await listener.serve(self._connection, connections)
+                    stream = await listener.accept()
                 except anyio.ClosedResourceError:
                     return
-                except OSError as error:
-                    if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
-                        raise
-                    self._log.error("no more callers can be let in for now", error=error.strerror)
+                except anyio.BrokenResourceError as error:  # its cause says what the system lacks
+                    if not waiting:
+                        self._log.error("no more callers can be let in for now", error=str(error.__cause__))
+                    waiting = True
                     await anyio.sleep(BREATH_S)
+                else:
+                    waiting = False
+                    connections.start_soon(self._connection, stream)
 
     async def _connection(self, stream: SocketStream) -> None:
         """One caller, from preamble to end; its failures end here."""

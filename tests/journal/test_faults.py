@@ -15,7 +15,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from orchestrator.core.errors import DiskFull, JournalCorrupt, OrchestratorError, WritesStopped
+from orchestrator.core.errors import DiskFull, JournalCorrupt, OrchestratorError, StateDirectoryUnusable, WritesStopped
 from orchestrator.journal import schema
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.ports.journal import EventFilter, Snapshot, StreamMoved, Unit
@@ -109,7 +109,7 @@ async def live(state_dir: Path) -> Told:
                     told.refused[request] = error
                 except StreamMoved:
                     assert told.refused, "what it builds on was refused"
-    except (JournalCorrupt, DiskFull):
+    except (JournalCorrupt, StateDirectoryUnusable, DiskFull):
         told.opened = False
     return told
 

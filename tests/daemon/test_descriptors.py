@@ -1,0 +1,112 @@
+"""No file descriptor is left: callers wait, calls are refused by a stable code, and the daemon serves on."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import anyio
+import pytest
+
+from orchestrator.api.parameters import Replacement
+from orchestrator.clients.python import FileAccess, RemoteError
+from tests.daemon.running import RunningDaemon
+
+pytestmark = pytest.mark.anyio
+
+LEFT_S = 60
+
+STARTED_WITH = (
+    "import resource, sys; n = int(sys.argv[1]); resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)); "
+    "from orchestrator.daemon import main; sys.exit(main(sys.argv[2:]))"
+)
+
+
+@pytest.fixture
+def daemon(base: Path) -> Iterator[RunningDaemon]:
+    daemon = RunningDaemon(base)
+    assert daemon.start()["ok"]
+    yield daemon
+    assert daemon.stop() == 0, daemon.log[-3000:]
+
+
+def limit(daemon: RunningDaemon, more: int | None) -> None:
+    """So many more descriptors than it has; None: as many as it wants."""
+    assert daemon.process is not None
+    used = max(map(int, os.listdir(f"/proc/{daemon.process.pid}/fd")))
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (most if more is None else used + 1 + more, most))
+
+
+CALLS: list[Callable[[FileAccess], Awaitable[object]]] = [
+    lambda files: files.read_file("a.py"),
+    lambda files: files.read_file("large.txt", start=5),
+    lambda files: files.list_files("."),
+    lambda files: files.find_files("*.py"),
+    lambda files: files.search_content("one"),
+    lambda files: files.write_file("new.txt", "new\n", "create"),
+    lambda files: files.write_file("huge.txt", "huge " * 100_000, "create"),
+    lambda files: files.edit_file("a.py", [Replacement(search="one", replace="two")]),
+    lambda files: files.edit_file("a.py", [Replacement(search="two", replace="one")]),
+    lambda files: files.file_history("a.py"),
+    lambda files: files.blame("a.py"),
+    lambda files: files.get_diff("a.py"),
+    lambda files: files.journal_verify(),
+    lambda files: files.journal_rebuild(),
+    lambda files: files.workspace_check(),
+    lambda files: files.status(),
+]
+
+
+async def test_calls_are_refused_and_the_daemon_serves_on(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "a.py").write_text("one = 1\n")
+    (daemon.workspace / "large.txt").write_text("0123456789\n" * 50_000)
+    async with daemon.client("alice") as files, daemon.client() as person:
+        met = set[str]()
+        for more in (0, 1, 2, 3, 5, 8):
+            limit(daemon, more)
+            for call in CALLS:
+                try:
+                    await call(files if call in CALLS[:-4] else person)
+                except RemoteError as error:
+                    met.add(error.code)
+        limit(daemon, None)
+        assert "descriptors_exhausted" in met
+        assert met <= {"descriptors_exhausted", "already_exists", "search_not_found"}
+        assert (await files.read_file("a.py")).text
+        assert (await files.write_file("after.txt", "after\n", "create")).status == "applied"
+        assert (await person.journal_verify()).problems == ()
+        assert (await person.workspace_check()).differences == ()
+        assert (await person.status()).health.state == "ok"
+
+
+async def test_callers_wait_until_there_is_one(daemon: RunningDaemon) -> None:
+    async with daemon.client("alice") as files:
+        limit(daemon, 4)
+        with ExitStack() as crowd:
+            for _ in range(60):
+                crowd.enter_context(socket.socket(socket.AF_UNIX)).connect(str(daemon.socket))
+            with anyio.fail_after(LEFT_S):
+                while "no more callers" not in daemon.log:
+                    await files.session_status()
+        limit(daemon, 20)
+    with anyio.fail_after(LEFT_S):
+        async with daemon.client("bob") as files:
+            assert (await files.write_file("b.txt", "b\n", "create")).status == "applied"
+
+
+@pytest.mark.parametrize("few", [12, 16, 20, 24, 28])
+async def test_a_start_with_few_of_them_is_refused_by_a_stable_code(base: Path, few: int) -> None:
+    before = RunningDaemon(base)
+    assert before.start()["ok"]
+    assert before.stop() == 0
+    daemon = RunningDaemon(base, module=("-c", STARTED_WITH, str(few)))
+    said = daemon.start()
+    try:
+        assert said["ok"] or (said["code"], bool(said["hint"])) == ("descriptors_exhausted", True), said
+    finally:
+        daemon.stop()
