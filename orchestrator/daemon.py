@@ -14,14 +14,12 @@ from importlib import resources
 from pathlib import Path
 
 import anyio
-import msgspec
 from anyio import to_thread
-from anyio.abc import TaskStatus
+from anyio.abc import TaskGroup, TaskStatus
 
-from orchestrator.api import locations
-from orchestrator.api.failures import refusal
+from orchestrator.api import locations, processes
 from orchestrator.config import Config
-from orchestrator.core.errors import OrchestratorError, WorkspaceNested
+from orchestrator.core.errors import InternalError, OrchestratorError, PolicyInvalid, WorkspaceNested
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import PolicyLoaded
 from orchestrator.core.ids import WorkspacePath
@@ -47,10 +45,11 @@ from orchestrator.review.backends import Backends
 from orchestrator.servers.auth import Doorkeeper
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind, import_mcp
+from orchestrator.servers.starter import Starter, why_not_served
 from orchestrator.version import VERSION
 from orchestrator.workspace.checking import ScratchChecker
 from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
-from orchestrator.workspace.holding import hold_root, hold_state
+from orchestrator.workspace.holding import Held, hold_root, hold_state
 from orchestrator.workspace.local import LocalWorkspace
 from orchestrator.workspace.parsing import LocalParser
 
@@ -58,6 +57,9 @@ POLICY_FILE = "policy.toml"
 
 LAST_CALLS_S = 3.0
 """How long calls that are open get when the daemon is told to stop."""
+
+REACHABLE_CHECK_S = 2.0
+"""How often the daemon looks whether its socket and its location file are there."""
 
 COLLECT_AFTER = 20_000
 """Objects made beyond those dropped, before the cycle collector looks at the young ones; Python's own number is 700."""
@@ -73,35 +75,39 @@ class Daemon:
         self._ended: locations.State = "ended"
         self._notes: tuple[str, ...] = ()
         self._watcher: Watcher | None = None
+        self.starter = Starter(config.ready_fd)
 
     async def run(self) -> None:
         """Serve. Raises OrchestratorError when the workspace can't be served."""
         async with AsyncExitStack() as stack:
-            self._hold(stack)
+            self._lock = self._hold(stack)
             services = await self._services(stack)
             self._extensions = Extensions(services.policy.plugins)
             await self._extensions.load()
             ChangeTeller(services.journal, self._extensions)
             self._backends = self._backends_of(services)
+            self._lock.say("looking at the files of the workspace")
             engine = await stack.enter_async_context(self._engine(services, self._watcher).running())
-            listener = await bind(self._config.socket)
+            self._listener = await bind(self._config.socket)
             doorkeeper = Doorkeeper(services, uid=os.getuid())
             dispatcher = Dispatcher(engine)
             server = SocketServer(engine, doorkeeper, dispatcher, workspace=self._config.workspace)
             async with anyio.create_task_group() as tasks:
                 await tasks.start(self._watch_signals)
-                tasks.start_soon(server.serve, listener)
+                tasks.start_soon(server.serve, self._listener)
+                tasks.start_soon(self._keep_reachable, server, tasks)
                 tasks.start_soon(self._extensions.run)
                 self._publish("running")
                 _spare_the_collector()
                 self._tell_ready()
-                tasks.start_soon(to_thread.run_sync, import_mcp)  # so that no agent waits for it
+                tasks.start_soon(self._import_mcp)
                 await self._stopping.wait()
-                self._publish(self._ended)
-                await listener.aclose()
+                with suppress(OSError):  # on a full disk a client finds out by itself
+                    self._publish(self._ended)
+                await self._listener.aclose()
                 with anyio.move_on_after(LAST_CALLS_S):
                     await dispatcher.idle()
-                with suppress(FileNotFoundError):
+                with suppress(OSError):  # it, or its directory, may be gone
                     os.unlink(self._config.socket)  # noqa: PTH108  # no blocking pathlib in async code
                 tasks.cancel_scope.cancel()
         self._log.info("stopped")
@@ -113,8 +119,8 @@ class Daemon:
 
     # --- what is held while serving -----------------------------------------------------
 
-    def _hold(self, stack: AsyncExitStack) -> None:
-        """The locks that keep a second daemon away, and the check for a nested one."""
+    def _hold(self, stack: AsyncExitStack) -> Held:
+        """The locks that keep a second daemon away, and the check for a nested one; the state directory's."""
         inner = locations.nested(self._config.workspace)
         if inner is not None:
             raise WorkspaceNested(
@@ -125,8 +131,18 @@ class Daemon:
         state_dir = Path(self._config.state_dir)
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         state_dir.chmod(0o700)
-        stack.callback(hold_state(str(state_dir)).close)
+        state = hold_state(str(state_dir))
+        stack.callback(state.close)
         stack.callback(hold_root(self._config.workspace).close)
+        other = processes.nested(self._config.workspace)  # after our own lock: of two that start at once one sees it
+        if other is not None:
+            raise WorkspaceNested(
+                f"a daemon (process {other.pid}) serves {other.workspace}, which is inside or around "
+                f"{self._config.workspace}",
+                hint=f"Stop that one, or use it; it was started with another HOME and keeps {other.state_dir}.",
+            )
+        state.say("opening the journal")
+        return state
 
     async def _services(self, stack: AsyncExitStack) -> Services:
         config = self._config
@@ -142,7 +158,7 @@ class Daemon:
         stack.push_async_callback(journal.close)
         self._keeper = SqliteKeeper(journal, clock=clock)
         doubts: list[str] = []
-        state = await restored(journal, doubts)
+        state = await restored(journal, doubts, told=self._read_so_far)
         disk = KernelDisk()
         workspace = LocalWorkspace(
             config.workspace,
@@ -173,6 +189,9 @@ class Daemon:
         )
         await _note_policy(services, policy)
         return services
+
+    def _read_so_far(self, at: int, head: int) -> None:
+        self._lock.say(f"reading events: @{at} of @{head}")
 
     def _own_paths(self) -> tuple[WorkspacePath, ...]:
         """The daemon's own files, where the workspace holds them."""
@@ -236,6 +255,32 @@ class Daemon:
                 self._log.info("told to stop", signal=signal.Signals(number).name)
                 self._stopping.set()
 
+    async def _import_mcp(self) -> None:
+        """So that no agent waits for it. What fails here is tried again when the first one comes."""
+        try:
+            await to_thread.run_sync(import_mcp)
+        except Exception:  # noqa: BLE001  # no file descriptor, no memory: none of it may end the daemon
+            self._log.exception("the MCP library could not be imported")
+
+    async def _keep_reachable(self, server: SocketServer, tasks: TaskGroup) -> None:
+        """Where the socket or the location file was removed, put it back: nobody would find the daemon any more."""
+        config, identity = self._config, self._config.workspace_id
+        while True:
+            await anyio.sleep(REACHABLE_CHECK_S)
+            if self._stopping.is_set():
+                return
+            try:
+                if not os.path.lexists(config.socket):  # noqa: ASYNC240  # as a stat: microseconds
+                    locations.socket_path(identity, config.socket)  # its directory may be gone, too
+                    old, self._listener = self._listener, await bind(config.socket)
+                    await old.aclose()
+                    tasks.start_soon(server.serve, self._listener)
+                    self._log.warning("the socket was removed; it is there again", socket=config.socket)
+                if locations.read_location(identity) is None:
+                    self._publish("running")
+            except (OSError, OrchestratorError) as error:
+                self._log.error("the socket or the location file can't be put back", error=str(error))
+
     def _publish(self, state: locations.State) -> None:
         config = self._config
         locations.write_location(
@@ -250,8 +295,8 @@ class Daemon:
 
     def _tell_ready(self) -> None:
         config = self._config
-        _tell(
-            config.ready_fd,
+        self._lock.say("")
+        self.starter.tell(
             {
                 "ok": True,
                 "pid": os.getpid(),
@@ -286,8 +331,12 @@ def _identities(path: str) -> frozenset[tuple[int, int]]:
 def read_policy(config: Config) -> tuple[str, str]:
     """The policy's text and where it stands: the state directory's own file, else the shipped default."""
     own = Path(config.state_dir) / POLICY_FILE
-    if own.exists():
+    try:
         return own.read_text(encoding="utf-8"), str(own)
+    except FileNotFoundError:
+        pass
+    except UnicodeDecodeError as error:
+        raise PolicyInvalid(f"{own} is not UTF-8 text: {error}", hint="Save it as UTF-8, or move it away.") from error
     return resources.files("policies").joinpath("default.toml").read_text(encoding="utf-8"), "policies/default.toml"
 
 
@@ -299,13 +348,6 @@ async def _note_policy(services: Services, policy: Policy) -> None:
         return
     event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))
     await services.append(Origin(), ("policy", event))
-
-
-def _tell(fd: int | None, what: object) -> None:
-    """One line to whoever started us, once. A starter that has gone away is no reason to end."""
-    if fd is not None:
-        with suppress(OSError), open(fd, "wb") as ready:  # noqa: PTH123  # a descriptor has no path
-            ready.write(msgspec.json.encode(what) + b"\n")
 
 
 def _raise_descriptor_limit() -> None:
@@ -361,8 +403,12 @@ def serve(daemon: Daemon, config: Config) -> int:
     """Run to the end; a refusal is told to whoever started us."""
     try:
         anyio.run(daemon.run, backend_options={"use_uvloop": True})
-    except OrchestratorError as error:
-        _tell(config.ready_fd, refusal(error))
-        logger("daemon").error("not served", code=error.code, message=error.message)
+    except Exception as error:  # noqa: BLE001  # whatever ended it is told by a stable code, and logged
+        refused = why_not_served(error)
+        daemon.starter.refuse(refused)
+        if isinstance(refused, InternalError):
+            logger("daemon").exception("not served", code=refused.code)
+        else:
+            logger("daemon").error("not served", code=refused.code, message=refused.message)
         return 1
     return 0

@@ -9,16 +9,22 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from orchestrator.api import locations
+from orchestrator.api import locations, processes
 from orchestrator.api.locations import Location
 from orchestrator.core.errors import DaemonUnreachable, OperatorError, OrchestratorError
 
 READY_TIMEOUT_S = 60.0
-"""Opening the journal replays what its last snapshot lacks; the first answer comes after that."""
+"""How long a client waits that can't show how far a start is; the daemon goes on with it in any case."""
+
+LISTENING_TIMEOUT_S = 10.0
+"""How long a daemon that serves may be without its socket; it puts it back within two seconds."""
+
+LOOK_S = 0.1
+"""Between two looks at a daemon that somebody else started."""
 
 ENDING_TIMEOUT_S = 15.0
 """What a daemon that was told to stop gets for its last calls and its journal, before a new one is tried."""
@@ -60,13 +66,19 @@ class DaemonRefused(OrchestratorError):
 
 
 def ensure(
-    root: str, state_dir: str | None = None, *, options: Sequence[str] = (), timeout_s: float = READY_TIMEOUT_S
+    root: str,
+    state_dir: str | None = None,
+    *,
+    options: Sequence[str] = (),
+    timeout_s: float | None = READY_TIMEOUT_S,
+    doing: Callable[[str], None] = lambda what: None,
 ) -> tuple[Location, bool]:
     """The location of the workspace's daemon, started if none answers; and whether this call started it.
 
-    `options` are for a daemon that this call starts; one that runs already stays as it is.
-    Raises DaemonRefused with the daemon's own words, DaemonUnreachable, DaemonDied, StateDirectoryInUse,
-    and what `locations.socket_path` raises.
+    `options` are for a daemon that this call starts; one that runs already stays as it is, and one that is
+    coming up, or ending, is waited for. `doing` is told now and then what a start is at; `timeout_s` None:
+    wait as long as it takes. Raises DaemonRefused with the daemon's own words, DaemonUnreachable,
+    DaemonDied, StateDirectoryInUse, and what `locations.socket_path` raises.
     """
     identity = locations.workspace_id(root)
     wanted = locations.state_directory(identity, state_dir)
@@ -74,11 +86,64 @@ def ensure(
     if found is not None:
         return found, False
     with _locked(locations.start_lock(identity)):
-        found = _running(identity, wanted)
-        if found is not None:
-            return found, False
-        let_end(identity, wanted)
-        return _start([*command(root, wanted, locations.socket_path(identity)), *options], wanted, timeout_s), True
+        waiting = _Waiting(wanted, timeout_s, doing)
+        while True:
+            found = _of_another(identity, wanted, waiting)
+            if found is not None:
+                return found, False
+            try:
+                daemon = [*command(root, wanted, locations.socket_path(identity)), *options]
+                return _start(daemon, wanted, waiting), True
+            except DaemonRefused as error:
+                # Whoever was started before us, and was not heard of, has the state directory by now.
+                if error.code != "workspace_held" or processes.holder_of(wanted) is None:
+                    raise
+
+
+class _Waiting:
+    """For one start: until when, and who is told how far it is."""
+
+    def __init__(self, state_dir: str, timeout_s: float | None, doing: Callable[[str], None]) -> None:
+        self._state_dir, self._timeout_s, self._doing = state_dir, timeout_s, doing
+        self._since = time.monotonic()
+
+    def left_s(self, most: float) -> float:
+        """How long to wait at once. Raises DaemonUnreachable when the time is over."""
+        holder = processes.holder_of(self._state_dir)
+        what = holder.doing if holder is not None else ""
+        if what:
+            self._doing(what)
+        if self._timeout_s is None:
+            return most
+        left = self._since + self._timeout_s - time.monotonic()
+        if left <= 0:
+            raise DaemonUnreachable(
+                f"the daemon was not ready after {self._timeout_s:.0f} s{f': {what}' if what else ''}",
+                hint=f"It goes on starting; try again later, or see {self._state_dir}/daemon.log.",
+            )
+        return min(most, left)
+
+
+def _of_another(identity: str, state_dir: str, waiting: _Waiting) -> Location | None:
+    """Wait for a daemon that somebody else started; None: none holds the state directory any more.
+
+    Raises DaemonUnreachable for one that serves and does not listen.
+    """
+    since = time.monotonic()
+    while (found := _running(identity, state_dir)) is None:
+        holder = processes.holder_of(state_dir)
+        if holder is None:
+            return None
+        known = locations.read_location(identity)
+        ending = known is not None and known.state != "running" and known.pid == holder.pid
+        if holder.doing or ending:
+            since = time.monotonic()
+        if time.monotonic() - since > LISTENING_TIMEOUT_S:
+            raise DaemonUnreachable(
+                f"process {holder.pid} holds {state_dir} and does not listen", hint="`orchestrator stop` ends it."
+            )
+        time.sleep(waiting.left_s(LOOK_S))
+    return found
 
 
 def command(root: str, state_dir: str, socket: str) -> list[str]:
@@ -141,33 +206,14 @@ def _locked(path: str) -> Iterator[None]:
         yield
 
 
-def let_end(identity: str, state_dir: str) -> None:
+def let_end(state_dir: str) -> None:
     """Wait for a daemon that was told to stop: it closes its journal and its locks after its connections."""
-    import fcntl
-    import select
-
-    known = locations.read_location(identity)
-    if known is None or known.state == "running" or not hasattr(os, "pidfd_open"):
-        return
-    try:
-        with open(f"{state_dir}/daemon.lock", "rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        try:
-            process = os.pidfd_open(known.pid)
-        except OSError:
-            return  # it has ended since
-    except OSError:
-        return
-    else:
-        return  # nobody holds it
-    try:
-        select.select([process], [], [], ENDING_TIMEOUT_S)
-    finally:
-        os.close(process)
+    until = time.monotonic() + ENDING_TIMEOUT_S
+    while processes.holder_of(state_dir) is not None and time.monotonic() < until:
+        time.sleep(LOOK_S)
 
 
-def _start(daemon_command: Sequence[str], state_dir: str, timeout_s: float) -> Location:
+def _start(daemon_command: Sequence[str], state_dir: str, waiting: _Waiting) -> Location:
     import subprocess
     import threading
 
@@ -189,30 +235,26 @@ def _start(daemon_command: Sequence[str], state_dir: str, timeout_s: float) -> L
         os.close(told)
         told = -1
         threading.Thread(target=daemon.wait, name="reaper", daemon=True).start()
-        line = _first_line(ready, timeout_s)
+        line = _first_line(ready, waiting)
     finally:
         os.close(ready)
         if told >= 0:
             os.close(told)
-    if line is None:
-        raise DaemonUnreachable(f"the daemon was not ready after {timeout_s:.0f} s", hint=f"See {log}.")
     return _told(line, log)
 
 
-def _first_line(fd: int, timeout_s: float) -> bytes | None:
-    """Up to the newline or the end of the pipe; None when the time is over."""
+def _first_line(fd: int, waiting: _Waiting) -> bytes:
+    """Up to the newline or the end of the pipe. Raises DaemonUnreachable when the time is over."""
     import select
 
-    deadline = time.monotonic() + timeout_s
     line = b""
     while b"\n" not in line:
-        readable, _, _ = select.select([fd], [], [], max(0.0, deadline - time.monotonic()))
-        if not readable:
-            return None
-        piece = os.read(fd, 65536)
-        if not piece:
-            break
-        line += piece
+        readable, _, _ = select.select([fd], [], [], waiting.left_s(1.0))
+        if readable:
+            piece = os.read(fd, 65536)
+            if not piece:
+                break
+            line += piece
     return line
 
 

@@ -7,9 +7,8 @@ import fcntl
 import os
 from contextlib import suppress
 
+from orchestrator.api.processes import LOCK_FILE
 from orchestrator.core.errors import WorkspaceHeld
-
-LOCK_FILE = "daemon.lock"
 
 
 class Held:
@@ -17,6 +16,13 @@ class Held:
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
+
+    def say(self, doing: str) -> None:
+        """Write into the locked file who holds it and, for whoever waits, what it is doing."""
+        said = f"{os.getpid()}\n{doing}\n".encode()
+        with suppress(OSError):  # a full disk: nobody can be told
+            os.pwrite(self._handle, said, 0)
+            os.ftruncate(self._handle, len(said))
 
     def close(self) -> None:
         with suppress(OSError):
@@ -32,9 +38,10 @@ def hold_state(state_dir: str | os.PathLike[str]) -> Held:
     """Lock the state directory, by a file in it that names the holder. Raises WorkspaceHeld."""
     path = os.path.join(state_dir, LOCK_FILE)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    held = _hold(handle, os.fspath(state_dir), holder=os.pread(handle, 32, 0).decode("ascii", "replace").strip())
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+    held = _hold(
+        handle, os.fspath(state_dir), holder=os.pread(handle, 32, 0).decode("ascii", "replace").partition("\n")[0]
+    )
+    held.say("")
     return held
 
 

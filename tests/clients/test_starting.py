@@ -153,7 +153,8 @@ def test_two_starters_start_one(workspace: Path) -> None:
         assert second.stdout.readline() == "waiting\n"
         state = locations.state_directory(locations.workspace_id(str(workspace)))
         path = locations.socket_path(locations.workspace_id(str(workspace)))
-        location = starting._start(starting.command(str(workspace), state, path), state, 10.0)
+        waiting = starting._Waiting(state, 10.0, lambda what: None)
+        location = starting._start(starting.command(str(workspace), state, path), state, waiting)
         locations.write_location(location)
     with second:
         assert second.stdout.read() == f"{location.pid} False\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -12,7 +13,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 import msgspec
 
-from orchestrator.api import locations
+from orchestrator.api import locations, processes
 from orchestrator.api import results as r
 from orchestrator.api.framing import Refusal
 from orchestrator.api.leasing import LeaseAnswer
@@ -21,8 +22,9 @@ from orchestrator.api.tracing import Blamed
 from orchestrator.clients import noticing, render
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.connection import Caller, Connection, RemoteError, socket_of
+from orchestrator.clients.starting import LISTENING_TIMEOUT_S, LOOK_S
 from orchestrator.core.characters import shows
-from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.errors import DaemonUnreachable, OrchestratorError
 
 R = TypeVar("R", bound=r.Result)
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -46,7 +48,7 @@ class Settings:
     def connect(self) -> Connection:
         """Connect as the caller that options and environment name, in the terminal's session."""
         caller = self._caller()
-        path = socket_of(self.workspace, self.state_dir)
+        path = self._socket()
         if caller.session is not None:
             return Connection(path, caller)
         kept = terminal.SessionFile.of_terminal(path, caller.agent or "")
@@ -60,6 +62,31 @@ class Settings:
             connection = Connection(path, caller)
         kept.write(connection.welcome.session)
         return connection
+
+    def _socket(self) -> str:
+        """Where the daemon listens; one whose socket or location file was removed puts them back within two seconds.
+
+        Raises DaemonUnreachable.
+        """
+        until = time.monotonic() + LISTENING_TIMEOUT_S
+        while True:
+            try:
+                path = socket_of(self.workspace, self.state_dir)
+            except DaemonUnreachable:
+                path = ""
+            if path and locations.answers(path):
+                return path
+            found = processes.serving(locations.find_workspace(self.workspace))
+            if found is None:
+                return socket_of(self.workspace, self.state_dir)
+            if self.state_dir is None and locations.answers(found.socket):
+                return found.socket
+            if time.monotonic() > until:
+                raise DaemonUnreachable(
+                    f"process {found.pid} serves {found.workspace} and does not listen on {found.socket}",
+                    hint="`orchestrator stop` ends it.",
+                )
+            time.sleep(LOOK_S)
 
     def call(self, operation: str, params: Params | Mapping[str, Any], result: type[R]) -> R:
         """One call on a connection of its own."""

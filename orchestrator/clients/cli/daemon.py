@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,14 +15,14 @@ import click
 import msgspec
 from click.shell_completion import get_completion_class
 
-from orchestrator.api import locations
+from orchestrator.api import locations, processes
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.clients import render, starting
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.cli.context import Settings, shared
 from orchestrator.clients.connection import Caller, Connection
-from orchestrator.core.errors import escaped
+from orchestrator.core.errors import DaemonUnreachable, escaped
 
 STOP_TIMEOUT_S = 30.0
 
@@ -54,7 +55,8 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     options = ("--no-watch",) if no_watch else ()
     if foreground:
         _become_daemon(root, settings.state_dir, options)
-    location, started = starting.ensure(root, settings.state_dir, options=options)
+    with terminal.progress() as doing:
+        location, started = starting.ensure(root, settings.state_dir, options=options, timeout_s=None, doing=doing)
     if no_watch and not started:
         click.echo("The daemon runs already, as it was started: --no-watch has no effect. Stop it first.", err=True)
     with Connection(location.socket, Caller(client="orchestrator up")) as connection:
@@ -90,14 +92,30 @@ def status(settings: Settings) -> int:
 @click.pass_obj
 def stop(settings: Settings) -> int:
     """End the daemon; returns when it has ended."""
-    with settings.connect() as connection:
-        done = connection.call("stop", p.Stop(), r.Done)
-        connection.wait_closed(STOP_TIMEOUT_S)
-    identity = locations.workspace_id(locations.find_workspace(settings.workspace))
-    known = locations.read_location(identity)
+    root = locations.find_workspace(settings.workspace)
+    try:
+        with settings.connect() as connection:
+            done = connection.call("stop", p.Stop(), r.Done)
+            connection.wait_closed(STOP_TIMEOUT_S)
+    except DaemonUnreachable:
+        found = processes.serving(root)
+        if found is None:
+            raise
+        done = _ended(found)
+    known = locations.read_location(locations.workspace_id(root))
     if known is not None:
-        starting.let_end(identity, known.state_dir)
+        starting.let_end(known.state_dir)
     return settings.show(done, ["the daemon has ended"])
+
+
+def _ended(found: processes.Serving) -> r.Done:
+    """End a daemon that can't be reached on its socket, by a signal. Raises DaemonUnreachable."""
+    try:
+        os.kill(found.pid, signal.SIGTERM)
+    except OSError as error:
+        raise DaemonUnreachable(f"process {found.pid} can't be ended: {error.strerror}") from error
+    starting.let_end(found.state_dir)
+    return r.Done(message=f"process {found.pid} did not listen on {found.socket}; it was ended by a signal")
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})

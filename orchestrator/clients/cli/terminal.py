@@ -5,6 +5,10 @@ from __future__ import annotations
 import getpass
 import hashlib
 import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -12,6 +16,11 @@ from orchestrator.api import locations
 from orchestrator.core.errors import ApproverCodeNeeded, OrchestratorError
 
 TERMINAL = Path("/dev/tty")
+
+SHORT_S = 2.0
+"""A start that takes no longer says nothing."""
+
+LINE_EVERY_S = 5.0
 
 
 def there_is_one() -> bool:
@@ -27,6 +36,30 @@ def tell(text: str) -> None:
     """Write to the terminal itself, past any redirection. Raises OSError."""
     with TERMINAL.open("w", encoding="utf-8") as file:
         file.write(text)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """Says on stderr what a long start is at: on a terminal in one line, else a line every few seconds."""
+    terminal, since, said = sys.stderr.isatty(), time.monotonic(), 0.0
+
+    def doing(what: str) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if now - since > SHORT_S and (terminal or now - said > LINE_EVERY_S):
+            said = now
+            print(
+                f"\r\x1b[K{what}" if terminal else f"the daemon is {what}",
+                end="" if terminal else "\n",
+                file=sys.stderr,
+            )
+            sys.stderr.flush()
+
+    try:
+        yield doing
+    finally:
+        if terminal and said:
+            print("\r\x1b[K", end="", file=sys.stderr)
 
 
 def approver_code(*, ask: bool) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import aclosing
 
 from anyio import to_thread
@@ -13,22 +14,26 @@ from orchestrator.core.projections.state import State
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal, Snapshot
 
+Told = Callable[[int, int], None]
+"""How far the events are read, and up to where."""
 
-async def restored(journal: Journal, doubts: list[str] | None = None) -> State:
+
+async def restored(journal: Journal, doubts: list[str] | None = None, told: Told = lambda at, head: None) -> State:
     """The state at the journal's head. Raises JournalCorrupt, JournalTooNew for an event that can't be folded.
 
     A snapshot that is damaged, altered, of another history or of other projections is passed over: an
     older one does, or the first event. `doubts` gets a line for each that somebody should know of.
     """
     state = await _snapshot(journal, doubts if doubts is not None else [])
-    await fold(journal, state)
+    await fold(journal, state, told)
     return state
 
 
-async def fold(journal: Journal, state: State) -> None:
+async def fold(journal: Journal, state: State, told: Told = lambda at, head: None) -> None:
     """Fold what comes after the state's head. Raises JournalCorrupt on a gap, JournalTooNew."""
     async with aclosing(journal.replay(after=state.head)) as pieces:
         async for piece in pieces:
+            told(state.head, journal.head)
             try:
                 state.apply_all(piece)
             except ValueError as error:

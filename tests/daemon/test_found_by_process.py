@@ -1,0 +1,162 @@
+"""A daemon that is hard to find: its starter, its socket or its location file is gone, or it is still starting."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.api import locations, processes
+from orchestrator.clients.cli import daemon as command_line
+from tests.daemon.cli import command
+from tests.daemon.running import READY_S, RunningDaemon
+
+SLOW = """
+import sys
+from orchestrator.daemon import Daemon, parse, serve
+held = []
+def step(name):
+    if name == "txn_open:policy_loaded" and not held:
+        held.append(name)
+        open(sys.argv[1]).read()
+config = parse(sys.argv[2:])
+sys.exit(serve(Daemon(config, step=step), config))
+"""
+"""A daemon whose start takes until somebody writes into a pipe with a name."""
+
+
+@pytest.fixture
+def daemon(base: Path) -> Iterator[RunningDaemon]:
+    daemon = RunningDaemon(base)
+    yield daemon
+    daemon.stop()
+    assert processes.serving(str(daemon.workspace)) is None, "only one was started"
+
+
+def started_unheard(daemon: RunningDaemon, *module: str) -> None:
+    """As by a starter that goes away at once."""
+    read, write = os.pipe()
+    os.close(read)
+    where = ("--workspace", str(daemon.workspace), "--state-dir", str(daemon.state_dir), "--socket", socket_of(daemon))
+    with (daemon.base / "daemon.log").open("ab") as log:
+        daemon.process = subprocess.Popen(
+            [sys.executable, *(module or ("-m", "orchestrator", "daemon")), *where, "--ready-fd", str(write)],
+            pass_fds=(write,),
+            env={"PYTHONPATH": os.getcwd(), **daemon.env},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    os.close(write)
+    while processes.holder_of(str(daemon.state_dir)) is None:
+        assert daemon.process.poll() is None, daemon.log
+
+
+def socket_of(daemon: RunningDaemon) -> str:
+    """Where `up` expects it."""
+    folder = daemon.runtime / "orchestrator"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return f"{folder}/{daemon.id}.sock"
+
+
+def test_a_daemon_whose_starter_went_away_serves(daemon: RunningDaemon) -> None:
+    started_unheard(daemon)
+    assert daemon.process is not None
+    code, told = command(daemon, "up", "--state-dir", str(daemon.state_dir))
+    assert (code, told["pid"], told["started"]) == (0, daemon.process.pid, False)
+    assert command(daemon, "status")[0] == 0
+
+
+def test_up_waits_for_one_that_is_coming_up_and_says_what_it_is_at(daemon: RunningDaemon) -> None:
+    gate = daemon.base / "gate"
+    os.mkfifo(gate)
+    started_unheard(daemon, "-c", SLOW, str(gate))
+    assert daemon.process is not None
+    words = ("--workspace", str(daemon.workspace), "up", "--state-dir", str(daemon.state_dir))
+    with subprocess.Popen(
+        [sys.executable, "-m", "orchestrator", *words],
+        env=daemon.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as up:
+        assert up.stdout is not None
+        assert up.stderr is not None
+        assert up.stderr.readline() == "the daemon is opening the journal\n"
+        gate.write_text("go on")
+        assert f"running, pid {daemon.process.pid}" in up.stdout.read()
+    assert up.returncode == 0
+
+
+def lose_the_socket(daemon: RunningDaemon) -> None:
+    daemon.socket.unlink()
+
+
+def lose_its_folder(daemon: RunningDaemon) -> None:
+    shutil.rmtree(daemon.runtime)
+
+
+def lose_the_location(daemon: RunningDaemon) -> None:
+    Path(locations.location_file(daemon.id).replace(locations.home_directory(), str(daemon.home))).unlink(
+        missing_ok=True
+    )
+
+
+def lose_both(daemon: RunningDaemon) -> None:
+    lose_the_socket(daemon)
+    lose_the_location(daemon)
+
+
+@pytest.mark.parametrize("lose", [lose_the_socket, lose_its_folder, lose_the_location, lose_both])
+def test_what_was_lost_comes_back_and_every_command_waits_for_it(
+    daemon: RunningDaemon, lose: Callable[[RunningDaemon], None]
+) -> None:
+    assert daemon.start()["ok"]
+    assert daemon.process is not None
+    for words in (("status",), ("up", "--state-dir", str(daemon.state_dir)), ("stop",)):
+        lose(daemon)
+        code, told = command(daemon, *words)
+        assert code == 0, (words, told)
+        assert told.get("pid") in (daemon.process.pid, None)
+    assert daemon.wait() == 0
+
+
+def test_one_that_can_not_listen_is_ended_by_its_process(daemon: RunningDaemon) -> None:
+    assert daemon.start()["ok"]
+    shutil.rmtree(daemon.runtime)
+    daemon.runtime.write_text("in the way")
+    found = processes.serving(str(daemon.workspace))
+    assert found is not None
+    assert daemon.process is not None
+    assert (found.pid, found.state_dir, found.socket) == (
+        daemon.process.pid,
+        str(daemon.state_dir),
+        str(daemon.socket),
+    )
+    assert "ended by a signal" in command_line._ended(found).message
+    assert daemon.process.wait(READY_S) == 0
+    assert processes.serving(str(daemon.workspace)) is None
+    assert processes.holder_of(str(daemon.state_dir)) is None
+
+
+def test_a_workspace_inside_or_around_one_of_another_home(daemon: RunningDaemon, base: Path) -> None:
+    assert daemon.start()["ok"]
+    inner = daemon.workspace / "inner"
+    inner.mkdir()
+    for workspace in (inner, base):
+        other = RunningDaemon(inner)
+        other.workspace = workspace
+        said = other.start()
+        assert (said["ok"], said["code"]) == (False, "workspace_nested")
+        assert str(daemon.workspace) in str(said["message"])
+        assert str(daemon.state_dir) in str(said["hint"])
+        assert other.wait() == 1
+    assert daemon.stop() == 0
+    assert other.start()["ok"], "with that one stopped"
+    assert other.stop() == 0
