@@ -97,7 +97,8 @@ class Daemon:
                 tasks.start_soon(server.serve, self._listener)
                 tasks.start_soon(self._keep_reachable, server, tasks)
                 tasks.start_soon(self._extensions.run)
-                self._publish("running")
+                with suppress(OSError):  # a full disk; it is found by its process, and this is tried again
+                    self._publish("running")
                 _spare_the_collector()
                 self._tell_ready()
                 tasks.start_soon(self._import_mcp)
@@ -315,7 +316,8 @@ def _scratch(config: Config) -> Path:
     """Where checks run; what a killed daemon left there goes."""
     folder = Path(config.state_dir) / "checks"
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)
+    with suppress(OSError):  # on a full disk reads are served all the same
+        folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
@@ -347,7 +349,7 @@ async def _note_policy(services: Services, policy: Policy) -> None:
     if last and isinstance(last[0].event, PolicyLoaded) and last[0].event.digest == policy.digest:
         return
     event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))
-    await services.append(Origin(), ("policy", event))
+    await services.note(Origin(), ("policy", event))
 
 
 def _raise_descriptor_limit() -> None:

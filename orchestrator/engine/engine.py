@@ -17,11 +17,13 @@ from orchestrator.core.errors import (
     Aborted,
     ApproverError,
     CallerError,
+    DiskFull,
     IoFailed,
     NotPermitted,
     OrchestratorError,
     RequestIdReused,
     Unauthorised,
+    WritesStopped,
     escaped,
 )
 from orchestrator.core.events.base import Event, Origin
@@ -38,6 +40,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.events.leases import LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.events.sessions import SessionClosed, TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.system_errors import refusal_in
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.arriving import Arrivals
 from orchestrator.engine.caller import Call, Caller
@@ -113,6 +116,7 @@ class Engine:
     ) -> None:
         self._s = services
         observer, effects = Observer(services, services.holder_of), Effects(services)
+        self._observer, self._effects = observer, effects
         answers, paths, gate = Answers(services), Paths(roots), ApproverGate(services)
         changer = Changer(services, observer, effects, answers)
         self._answers, self._arrivals = answers, Arrivals(services)
@@ -180,13 +184,14 @@ class Engine:
         async with anyio.create_task_group() as tasks:
             self._s.tasks = tasks
             await self.snapshots.begin()
-            await self._close_sessions()
             await self._watching.start()
-            await self._recovery.run()
-            await self._leaser.expire()
-            await self.baseline.scan()
-            await self._granter.resume()
-            await self.reviewing.resume()
+            try:
+                await self._put_right()
+            except Exception as error:
+                refused = refusal_in(error, "the start")
+                if not isinstance(refused, DiskFull | WritesStopped):
+                    raise
+                self._unfinished(refused)
             self._s.in_background(self.baseline.keep)
             await self._sealer.begin()
             async with anyio.create_task_group() as clocks:
@@ -201,6 +206,21 @@ class Engine:
         await self._sealer.end()
         self._s.tasks = None
         await self.snapshots.keep()
+
+    async def _put_right(self) -> None:
+        """Note what happened while no daemon ran, and close what the last one left open."""
+        await self._close_sessions()
+        await self._recovery.run()
+        await self._leaser.expire()
+        await self.baseline.scan()
+        await self._granter.resume()
+        await self.reviewing.resume()
+
+    def _unfinished(self, error: OrchestratorError) -> None:
+        """A start on a full disk: reads are answered; all else is the next start's."""
+        self._effects.stop(f"the start could not be finished: {error.message}")
+        self._observer.scanned = True
+        self._log.error("only reads are served", error=error.message, hint=error.hint)
 
     async def _expire(self) -> None:
         while True:

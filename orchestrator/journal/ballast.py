@@ -32,12 +32,13 @@ class Ballast:
             return False
         return True
 
-    def free(self) -> None:
-        """Give the room to whoever writes next."""
+    def free(self) -> bool:
+        """Give the room to whoever writes next; whether there was any."""
         try:
-            self._path.unlink(missing_ok=True)
+            self._path.unlink()
         except OSError:
-            return  # nothing is gained then; the write that needed it says so
+            return False  # nothing is gained then; the write that needed it says so
+        return True
 
 
 def _fill(handle: int, count: int) -> None:

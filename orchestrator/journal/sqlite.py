@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -87,27 +88,13 @@ class SqliteJournal(Redacting, Snapshots):
         self._entropy = entropy
         if not readonly:
             await to_thread.run_sync(refuse_to_begin_anew, self._state_dir, self._mark)
-            connection = await to_thread.run_sync(open_writer, self._path)
+            open_it = partial(self._writer_on, clock=clock, entropy=entropy, step=step, ballast=ballast)
             try:
-                await to_thread.run_sync(check_tail, connection)
-                if self._mark is not None:
-                    await to_thread.run_sync(self._mark.check, connection, self._archive)
-                await to_thread.run_sync(renew_versions, connection, self._archive)
-                await to_thread.run_sync(sweep, connection, self._blobs)
-                writer = Writer(
-                    connection,
-                    self._blobs,
-                    clock=clock,
-                    entropy=entropy,
-                    step=step,
-                    deliver=self._hand_over,
-                    ballast=ballast,
-                    path=self._path,
-                    committed=self._advance_mark,
-                )
-            except BaseException:
-                connection.close()
-                raise
+                writer = await to_thread.run_sync(open_it)
+            except DiskFull:
+                if not ballast.free():
+                    raise
+                writer = await to_thread.run_sync(partial(open_it, short=True))  # reads can be answered so
             self._writer, self._head = writer, writer.head
         elif not self._path.exists():
             raise JournalCorrupt(
@@ -127,6 +114,33 @@ class SqliteJournal(Redacting, Snapshots):
         if self._writer is not None:
             self._writer.start()
             await to_thread.run_sync(self._set_mark, self.here)
+
+    def _writer_on(
+        self, *, clock: Clock, entropy: Entropy, step: Step, ballast: Ballast, short: bool = False
+    ) -> Writer:
+        """What a start looks at, and then the one that writes. Blocking; raises as `open`."""
+        connection = open_writer(self._path)
+        try:
+            check_tail(connection)
+            if self._mark is not None:
+                self._mark.check(connection, self._archive)
+            renew_versions(connection, self._archive)
+            sweep(connection, self._blobs)
+            return Writer(
+                connection,
+                self._blobs,
+                clock=clock,
+                entropy=entropy,
+                step=step,
+                deliver=self._hand_over,
+                ballast=ballast,
+                short=short,
+                path=self._path,
+                committed=self._advance_mark,
+            )
+        except BaseException:
+            connection.close()
+            raise
 
     # --- for its keeper -----------------------------------------------------------------
 

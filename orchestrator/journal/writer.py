@@ -50,8 +50,8 @@ class Writer:
     a transaction when its rows are in and it is not committed, and with `txn_committed:<tag>`;
     for an errand with `errand_open:<name>` and `errand_committed:<name>`.
 
-    On a full disk the units that close something get the room of the `ballast`. Until that can
-    be taken again, which each later unit tries first, nothing else is written.
+    On a full disk the units that close something get the room of the `ballast`. Until that can be taken
+    again, which each later unit tries first, nothing else is written; `short`: the opening had to take it.
     """
 
     def __init__(
@@ -64,14 +64,16 @@ class Writer:
         step: Step,
         deliver: Deliver,
         ballast: Ballast,
+        short: bool,
         path: Path,
         committed: Callable[[int, bytes], None],
     ) -> None:
         self._db, self._blobs, self._step = connection, blobs, step
         self._deliver, self._committed = deliver, committed
-        self._ballast, self._short, self._full = ballast, False, False
+        self._ballast, self._short, self._full = ballast, short, short
         self._owed: list[Job] = []
-        self._ballast.hold()  # a disk without that room is served all the same, until it is full
+        if not short:
+            self._ballast.hold()  # a disk without that room is served all the same, until it is full
         self._scrubber = Scrubber(connection, blobs)
         self._gone: set[Digest] = set()
         self._queue: queue.SimpleQueue[Job | Errand | None] = queue.SimpleQueue()

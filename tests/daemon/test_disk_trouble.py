@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -132,6 +132,65 @@ async def test_a_full_disk_hides_nothing_from_who_reads_what_another_program_wro
     async with daemon.client("alice") as files:
         assert (await files.read_file("a.txt")).version_id not in ("@0", known.version_id)
     daemon.stop()
+
+
+@pytest.mark.parametrize("end", [RunningDaemon.stop, RunningDaemon.kill])
+async def test_a_start_on_a_full_disk_serves_reads(
+    small: Path, tmp_path: Path, end: Callable[[RunningDaemon], object]
+) -> None:
+    """The room that is held back opens the journal; the rest of the start is the next one's."""
+    daemon = RunningDaemon(tmp_path)
+    (daemon.workspace / "a.txt").write_text(TEXT)
+    daemon.start()
+    async with daemon.client("alice") as files:
+        await files.write_file("b.txt", "two\n", "create")
+    end(daemon)
+    (daemon.workspace / "c.txt").write_text("came while no daemon ran\n")
+    fill(small / "filler")
+    assert daemon.start()["ok"]
+    status = await reads_go_on(daemon)
+    assert any("the start could not be finished" in note for note in status.health.notes)
+    async with daemon.client("alice") as files:
+        assert (await files.read_file("b.txt")).text.endswith("two\n")
+        assert (await files.read_file("c.txt")).text.endswith("came while no daemon ran\n")
+        met = await refused(files, "d.txt")
+        assert (met.code, "restart the daemon" in met.hint) == ("writes_stopped", True)
+        assert not (daemon.workspace / "d.txt").exists()
+    assert command(daemon, "status")[0] == 0
+    assert daemon.stop() == 0
+    (small / "filler").unlink()
+    assert daemon.start()["ok"]
+    async with daemon.client("alice") as files:
+        assert (await files.write_file("d.txt", "four\n", "create")).status == "applied"
+    await records_agree(daemon)
+    assert daemon.stop() == 0
+
+
+def test_a_start_without_any_room_says_what_to_do(small: Path, tmp_path: Path) -> None:
+    daemon = RunningDaemon(tmp_path)
+    daemon.start()
+    assert daemon.stop() == 0
+    (small / BALLAST_NAME).unlink()
+    fill(small / "filler")
+    said = daemon.start()
+    assert (said["ok"], said["code"]) == (False, "disk_full")
+    assert "Free some space" in str(said["hint"])
+    assert daemon.wait() == 1
+
+
+def test_a_state_directory_that_takes_no_writes_is_not_called_corrupt(small: Path, tmp_path: Path) -> None:
+    daemon = RunningDaemon(tmp_path)
+    daemon.start()
+    assert daemon.stop() == 0
+    subprocess.run(["mount", "-o", "remount,ro", small], check=True)
+    said = daemon.start()
+    assert (said["ok"], said["code"]) == (False, "state_directory_unusable")
+    assert str(small) in str(said["message"])
+    assert "writable" in str(said["hint"])
+    assert daemon.wait() == 1
+    assert "Traceback" not in daemon.log
+    code, told = command(daemon, "journal", "verify", "--state-dir", str(small))
+    assert (code, told["code"]) == (1, "state_directory_unusable")
 
 
 async def test_the_outcome_of_a_change_gets_the_room_that_is_held_back(small: Path, tmp_path: Path) -> None:
