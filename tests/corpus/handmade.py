@@ -39,6 +39,7 @@ def cases() -> Iterator[Case]:
     yield from _unified()
     yield from _begin_patch()
     yield from _blocks()
+    yield from _as_agents_send_them()
     yield from _whole_files()
     yield from _several()
     yield from _misquoted()
@@ -153,7 +154,8 @@ def _unified() -> Iterator[Case]:
         "a heading that stands twice", NESTED, f"{HEAD}@@ def f(self):\n-        pass\n+        return 1\n", AMBIGUOUS
     )
     yield refused("added lines alone, by number", A, f"{HEAD}@@ -3,0 +4,1 @@\n+new\n", AMBIGUOUS)
-    yield refused("added lines alone, no number", A, f"{HEAD}@@ @@\n+new\n", AMBIGUOUS)
+    yield lands("added lines alone, no number", A, f"{HEAD}@@ @@\n+new\n", f"{A}new\n")
+    yield refused("added lines alone, below a heading", TWINS, f"{HEAD}@@ def g(x):\n+new\n", AMBIGUOUS)
     yield refused("two hunks on one line", A, f"{HEAD}@@ @@\n-two\n+TWO\n@@ @@\n-two\n+2\n", OVERLAP)
     yield refused("the same hunk twice", A, f"{HEAD}{TWO}{TWO}", OVERLAP)
     yield refused(
@@ -266,6 +268,80 @@ def _begin_patch() -> Iterator[Case]:
     yield refused(
         "begin: updated and deleted", A, f"{BEGIN}*** Update File: a.txt\n{hunk}*** Delete File: a.txt\n{END}", INVALID
     )
+
+
+def _as_agents_send_them() -> Iterator[Case]:
+    """What other tools take, and how their agents therefore write."""
+    two = "@@\n-two\n+TWO\n"
+    yield lands(
+        "sent: added lines alone at a bare @@", A, f"{BEGIN}*** Update File: a.txt\n@@\n+nine\n{END}", f"{A}nine\n"
+    )
+    yield lands("sent: blanks before the file's row", A, f"{BEGIN}  *** Update File: a.txt\n{two}{END}", DONE)
+    yield lands(
+        "sent: blanks before the second file's row",
+        {"a.txt": A, "b.txt": "b\n"},
+        f"{BEGIN} *** Add File: n.txt\n+x\n *** Update File: a.txt\n{two}{END}",
+        {"n.txt": "x\n", "a.txt": DONE},
+    )
+    yield lands(
+        "sent: two sections of one file",
+        A,
+        f"{BEGIN}*** Update File: a.txt\n{two}*** Update File: a.txt\n@@\n-six\n+SIX\n{END}",
+        DONE.replace("six", "SIX"),
+    )
+    yield lands(
+        "sent: twins in the order of the file",
+        TWINS + "end\n",
+        f"{BEGIN}*** Update File: a.txt\n@@\n-def g(x):\n+def h(x):\n@@\n-    return y\n+    return 2\n{END}",
+        (TWINS + "end\n").replace("g(x)", "h(x)")[: -len("return y\nend\n")] + "return 2\nend\n",
+    )
+    yield lands(
+        "sent: line numbers with a bar",
+        A,
+        "a.txt\n<<<<<<< SEARCH\n1 | one\n2 | two\n=======\n1 | one\n2 | TWO\n>>>>>>> REPLACE\n",
+        DONE,
+    )
+    yield lands(
+        "sent: the line at which a block starts",
+        TWINS,
+        "a.txt\n<<<<<<< SEARCH\n:start_line:7\n-------\n    y = 1\n=======\n    y = 2\n>>>>>>> REPLACE\n",
+        TWINS[:30] + TWINS[30:].replace("y = 1", "y = 2"),
+    )
+    yield lands(
+        "sent: the lines at which a block starts and ends",
+        A,
+        "a.txt\n<<<<<<< SEARCH\n:start_line:2\n:end_line:2\n-------\ntwo\n=======\nTWO\n>>>>>>> REPLACE\n",
+        DONE,
+    )
+    for left, middle, right in ((5, 7, 9), (9, 9, 5), (7, 5, 7), (6, 6, 6)):
+        yield lands(
+            f"sent: marks of {left}, {middle} and {right} signs",
+            A,
+            f"a.txt\n{'<' * left} SEARCH\ntwo\n{'=' * middle}\nTWO\n{'>' * right} REPLACE\n",
+            DONE,
+        )
+    code = "def f():\n    a(1)\n    b(2)\n"
+    yield lands(
+        "sent: the first line of a block without its indentation",
+        code,
+        "a.txt\n<<<<<<< SEARCH\na(1)\n    b(2)\n=======\na(1)\n    c(3)\n    b(2)\n>>>>>>> REPLACE\n",
+        code.replace("    b(2)", "    c(3)\n    b(2)"),
+    )
+    prose = "One \u2013 \u201cthe first\u201d \u2013 and so on\u2026\nTwo.\n"
+    yield lands(
+        "sent: plain signs for typographic ones in what is replaced",
+        prose,
+        f'{HEAD}@@ @@\n-One - "the first" - and so on...\n+One - "the best" - and so on...\n Two.\n',
+        prose.replace("first", "best"),
+    )
+    for name in (
+        "# ...",
+        "# same as before",
+        "(rest of methods ...)",
+        "// ... unchanged ...",
+        "[... rest of file ...]",
+    ):
+        yield refused(f"sent: {name} for lines", A, f"{HEAD}@@ @@\n one\n-two\n+{name}\n", INVALID)
 
 
 def _blocks() -> Iterator[Case]:

@@ -329,3 +329,74 @@ async def test_lines_by_number_are_those_of_the_base(daemon: RunningDaemon) -> N
         answer = await alice.edit_file("shop.py", [change], base=seen.version_id)
     assert (answer.status, answer.rung) == ("applied", "shifted")
     assert landed(answer) == (Lines(start=14, end=14),)
+
+
+STAND_INS = (
+    *(
+        "# ...",
+        "// ...",
+        "/* ... */",
+        "<!-- ... -->",
+        "# same as before",
+        "(rest of methods ...)",
+        "# rest of the code",
+    ),
+    *("// rest of file unchanged", "# existing code", "// existing code here", "# unchanged", "# (unchanged)"),
+    *("// ... unchanged ...", "// other methods", "[... rest of file ...]", "# omitted for brevity"),
+    *("# ... existing code ...", "... rest of the file"),
+)
+
+
+async def test_a_line_that_stands_for_others_is_refused(daemon: RunningDaemon) -> None:
+    file = daemon.workspace / "shop.py"
+    file.write_text(SHOP)
+    told: dict[str, str] = {}
+    async with daemon.client("alice") as alice:
+        for line in STAND_INS:
+            change = Replacement(search="        return found.price\n", replace=f"        {line}\n")
+            try:
+                told[line] = (await alice.edit_file("shop.py", [change])).status
+            except RemoteError as refused:
+                told[line] = refused.code
+    assert told == dict.fromkeys(STAND_INS, "invalid_parameter")
+    assert file.read_text() == SHOP
+
+
+async def test_an_empty_file_is_filled_by_an_empty_search(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "empty.txt").write_text("")
+    async with daemon.client("alice") as alice:
+        answer = await alice.edit_file("empty.txt", [Replacement(search="", replace="one\ntwo\n")])
+    assert answer.status == "applied"
+    assert (daemon.workspace / "empty.txt").read_text() == "one\ntwo\n"
+
+
+async def test_more_than_fifty_changes_go_together(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "many.txt").write_text("".join(f"<{n}>\n" for n in range(200)))
+    changes = [Replacement(search=f"<{n}>", replace=f"[{n}]") for n in range(200)]
+    async with daemon.client("alice") as alice:
+        assert (await alice.edit_file("many.txt", changes)).status == "applied"
+    assert (daemon.workspace / "many.txt").read_text() == "".join(f"[{n}]\n" for n in range(200))
+
+
+async def test_a_patch_needs_no_read_where_each_hunk_stands_once(daemon: RunningDaemon) -> None:
+    (daemon.workspace / "shop.py").write_text(SHOP)
+    once = "--- a/shop.py\n+++ b/shop.py\n@@ -4 +4 @@\n-        if found is None:\n+        if not found:\n"
+    async with daemon.client("alice") as alice:
+        assert (await alice.apply_patch(once)).status == "applied"
+    async with daemon.client("bob") as bob:
+        with pytest.raises(RemoteError) as refused:
+            await bob.apply_patch(once.replace("is None", "was None"))
+        assert refused.value.code == "base_required"
+    assert (daemon.workspace / "shop.py").read_text() == SHOP.replace("if found is None", "if not found")
+
+
+async def test_a_misquoted_change_that_would_not_parse_is_refused(daemon: RunningDaemon) -> None:
+    text = "def f(x):\n    if x:\n        go()\n    return x\n"
+    (daemon.workspace / "a.py").write_text(text)
+    change = Replacement(search="  if x:\n    go()\n", replace="  if x:\n    go(\n")
+    async with daemon.client("alice") as alice:
+        with pytest.raises(RemoteError) as refused:
+            await alice.edit_file("a.py", [change])
+    assert refused.value.code == "search_not_found"
+    assert "would not parse as python" in refused.value.message
+    assert (daemon.workspace / "a.py").read_text() == text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from orchestrator.core.errors import ChangesOverlap, NothingToChange, SearchAmbiguous, SearchNotFound
+from orchestrator.core.errors import ChangesOverlap, NothingToChange, SearchAmbiguous
 from orchestrator.core.text.encoding import Document, Edit, edits_between, splice
 from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
 from orchestrator.core.text.locate import Found, Passage
@@ -22,14 +22,7 @@ def locate_patch(patch: FilePatch, base: Document, *, fuzzy: bool = False, unrea
     Raises what `place` raises, ChangesOverlap (`details`: `hunk`, 0-based, and 1-based `lines`) if one hunk removes
     what another counts on or two insert at one place, NothingToChange.
     """
-    sections = (patch.hunks, *patch.then)
-    try:
-        found = _in_turn(sections, base, fuzzy=fuzzy, believed=not unread)
-    except SearchNotFound:
-        if not patch.then:
-            raise
-        joined = tuple(hunk for hunks in sections for hunk in hunks)  # each was made from the base
-        found = _in_turn((joined,), base, fuzzy=fuzzy, believed=False)
+    found = _in_turn((patch.hunks, *patch.then), base, fuzzy=fuzzy, believed=not unread)
     if not found.edits:
         raise NothingToChange("the patch removes and adds no line.")
     return found

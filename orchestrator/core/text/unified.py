@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from orchestrator.core.errors import PatchInvalid
-from orchestrator.core.text.forms.bodies import cut_off, header_of, read_hunk
+from orchestrator.core.text.forms.bodies import at_the_end, cut_off, header_of, read_hunk
 from orchestrator.core.text.forms.rows import MAX_HEADINGS, Rows, only_prose, plain_fence
 from orchestrator.core.text.hunks import FilePatch, PatchHunk
 
@@ -112,7 +112,8 @@ class _Reader:
             hunk = read_hunk(self.rows, header, self._ends)
             self.cut_off = hunk is not None and cut_off(header, hunk)
             if hunk is not None:
-                hunks.append(msgspec.structs.replace(hunk, anchors=(*anchors, *hunk.anchors)))
+                hunk = msgspec.structs.replace(hunk, anchors=(*anchors, *hunk.anchors))
+                hunks.append(at_the_end(hunk))
                 anchors = ()
             elif header.heading and self.rows.row.startswith("@@"):
                 anchors = (*anchors, header.heading)

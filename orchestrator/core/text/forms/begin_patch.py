@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from orchestrator.core.errors import PatchInvalid
-from orchestrator.core.text.forms.bodies import Header, header_of, read_hunk
+from orchestrator.core.text.forms.bodies import Header, at_the_end, header_of, read_hunk
 from orchestrator.core.text.forms.rows import MAX_HEADINGS, Rows, left_out, plain_fence
 from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
 
@@ -17,7 +17,7 @@ HEADS = (ADD, UPDATE, DELETE)
 
 def begins(row: str) -> bool:
     """Whether a row belongs to this form and to no other."""
-    return row.strip() == BEGIN or row.startswith(HEADS)
+    return row.strip() == BEGIN or row.lstrip().startswith(HEADS)
 
 
 def parse_begin_patch(rows: Rows) -> tuple[FilePatch, ...]:
@@ -25,7 +25,7 @@ def parse_begin_patch(rows: Rows) -> tuple[FilePatch, ...]:
     files: list[FilePatch] = []
     framed = False
     while rows.at < len(rows):
-        row = rows.row
+        row = rows.row.lstrip() if rows.row.lstrip().startswith(HEADS) else rows.row
         if row.strip() in {BEGIN, END}:
             if framed and row.strip() == BEGIN:
                 raise _cut_off(rows)
@@ -62,7 +62,7 @@ def _cut_off(rows: Rows) -> PatchInvalid:
 
 
 def _path(rows: Rows, head: str) -> str:
-    path = rows.row[len(head) :].strip()
+    path = rows.row.lstrip()[len(head) :].strip()
     if not path:
         raise rows.refused("the path is missing")
     rows.at += 1
@@ -88,6 +88,8 @@ def _added(rows: Rows) -> FilePatch:
     lines: list[str] = []
     while rows.at < len(rows) and not _ends(rows, rows.at):
         row = rows.row
+        if row.lstrip().startswith(HEADS) and not row.startswith("+"):
+            break
         if row and not row.startswith("+"):
             raise rows.refused("a line of an added file must begin with '+'")
         if left_out(row[1:]):
@@ -132,7 +134,8 @@ def _updated(rows: Rows) -> FilePatch:
             if len(anchors) > MAX_HEADINGS:
                 raise rows.too_deep()
             continue
-        hunks.append(msgspec.structs.replace(hunk, anchors=(*anchors, *hunk.anchors)))
+        hunk = msgspec.structs.replace(hunk, anchors=(*anchors, *hunk.anchors))
+        hunks.append(at_the_end(hunk))
         anchors = ()
     if opened or anchors:
         raise rows.refused("the hunk is empty", rows.at - 1)

@@ -103,6 +103,12 @@ def read_hunk(rows: Rows, header: Header, ends: Ends) -> PatchHunk | None:
     )
 
 
+def at_the_end(hunk: PatchHunk) -> PatchHunk:
+    """A hunk below a bare `@@` that only adds lines adds them at the file's end, as the agents that send it have it."""
+    bare = hunk.old_start is None and not hunk.anchors and not hunk.old
+    return msgspec.structs.replace(hunk, at_end=True) if bare else hunk
+
+
 def cut_off(header: Header, hunk: PatchHunk) -> bool:
     """Whether lines that the header counts may be missing at the hunk's end; context there shows that it ends so."""
     if header.counts is None or hunk.lines[-1][0] == " ":

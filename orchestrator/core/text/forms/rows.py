@@ -15,16 +15,27 @@ _NAMES = re.compile(r"(?:Makefile|Dockerfile|LICENSE|README|Gemfile|Rakefile|Pro
 _OF_A_PATCH = re.compile(
     r"\+(?! \S)|-(?! \S|--? *\Z)|@@|\*\*\* (?:Add|Update|Delete|Move|End)|diff --git |<{5,9} ?SEARCH"
 )
-_LEFT_OUT = re.compile(
-    r"\s*(?:#|//|--|/\*|<!--|;|%|\{/\*)?\s*(?:\.\.\.|…)\s*\(?\s*"
-    r"(?:(?:the )?(?:existing|rest|remaining|remainder|unchanged|other|same|previous|keep|more|omitted|code)\b.*)",
+_MARK = r"(?:#|//|--|/\*+|<!--|;+|%|\{/\*|\"\"\"|\'\'\'|\(\*|REM\b)"
+_MANY = (
+    r"(?:code|file|lines?|methods?|functions?|class(?:es)?|imports?|body|implementation|content|logic|fields?|tests?)"
+)
+_LEFT_OUT = re.compile(  # three dots, in a comment or in brackets alone or with words, or before such words
+    rf"\s*(?:{_MARK}\s*[(\[]?\s*(?:\.\.\.|…)\W*\Z|[(\[]\s*(?:\.\.\.|…)\s*[)\]]\s*\Z"
+    rf"|{_MARK}?\s*[(\[]?\s*(?:\.\.\.|…)\s*[(\[]?\s*(?:the |all |other )*"
+    r"(?:existing|rest|remaining|remainder|unchanged|other|same|previous|keep|more|omitted|snip|code|etc)\b.*)",
     re.IGNORECASE,
 )
-_REST_OF_IT = re.compile(
-    r"\s*(?:#|//|--|/\*|<!--|;|%|\{/\*)\s*\(?(?:the )?"
-    r"(?:existing (?:code|imports?|methods?)|remaining (?:code|methods?)"
-    r"|(?:rest|remainder) of (?:the |this )?(?:code|file|module|class|function|methods?|body|implementation))\b"
-    r"[^.…]{0,40}(?:\.\.\.|…|\bunchanged|\bthe same|\bas before)\W*\Z",
+_REST_OF_IT = re.compile(  # "rest of methods", "same as before", "unchanged", in a comment or in brackets
+    rf"\s*(?:{_MARK}\s*[(\[]?|[(\[])\s*(?:\.\.\.|…)?\s*(?:(?:all |the )*"
+    rf"(?:(?:rest|remainder) of (?:the |this |your )?(?:\w+ )?{_MANY}|(?:other|existing|remaining|previous) {_MANY})"
+    r"(?: (?:here|unchanged|omitted|remains?|stays?|goes|continues|is|are|as|the|same|before|above|below|for|brevity"
+    r"|existing|it|was))*"
+    r"|(?:remains? |stays? |left )?(?:same|unchanged|identical)"
+    r"(?: (?:as|to) (?:before|above|existing|(?:the )?original))?"
+    rf"|keep (?:the |all )*(?:rest|existing|other|remaining)(?: (?:of|the|this|{_MANY}))*"
+    rf"|no changes?(?: (?:to|in|the|here|this|rest|of|{_MANY}))*"
+    r"|(?:snip|snipped|omitted|truncated|elided)(?: for brevity)?)"
+    r"\W*\Z",
     re.IGNORECASE,
 )
 

@@ -10,6 +10,10 @@ from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
 
 _SEARCH = re.compile(r"(<{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)\b *:?(.*)\Z")
 _REPLACE = re.compile(r"([>+]{5,9}) ?(?:REPLACE|UPDATED)\b.*\Z")
+_DIVIDER = re.compile(r"={5,9}[ \t]*\Z")
+_START = re.compile(r":start_line: *(\d{1,9}) *\Z")
+_STATED = re.compile(r":(?:start|end)_line: *\d{1,9} *\Z")
+_DASHES = re.compile(r"-{5,9} *\Z")
 
 
 def begins(row: str) -> bool:
@@ -30,6 +34,7 @@ def parse_search_replace(rows: Rows, path: str | None) -> tuple[FilePatch, ...]:
     for top in iter(lambda: _next(rows), None):
         name = _named(rows, bound, top) or name
         search, replace = _block(rows, top)
+        start, search = _stated(search)
         bound = rows.at
         if name in created or (not search and name in blocks):
             raise rows.refused(f"{name} is created by one block and changed by another", top)
@@ -37,7 +42,7 @@ def parse_search_replace(rows: Rows, path: str | None) -> tuple[FilePatch, ...]:
             raise rows.refused("a block with nothing to search for makes a file, and none is named", top)
         if not search:
             created.add(name)
-        blocks.setdefault(name, []).append(PatchHunk(None, _lines(search, replace)))
+        blocks.setdefault(name, []).append(PatchHunk(start, _lines(search, replace)))
     if None in blocks and len(blocks) > 1:
         raise rows.refused("the first block names no file, but others do", 0, hint="Name each block's file above it.")
     return tuple(
@@ -77,33 +82,58 @@ def _named(rows: Rows, bound: int, top: int) -> str | None:
 
 
 def _block(rows: Rows, top: int) -> tuple[list[str], list[str]]:
+    """Both sides. Marks as long as the first one count; others, of 5 to 9 signs, where there are none of its length."""
     width = len(rows.row) - len(rows.row.lstrip(rows.row[0]))
-    divider = "=" * width
-    sides: list[list[str]] = [[]]
-    sought: set[str] = set()
-    rows.at += 1
-    while True:
-        if rows.at >= len(rows) or begins(rows.row):
-            raise rows.refused("the search/replace block does not end with '>>>>>>> REPLACE'", top)
-        row = rows.row
-        end = _REPLACE.match(row)
-        if end is not None and len(end[1]) == width and len(sides) > 1:
+    end = _end(rows, top, width)
+    body = rows.rows[top + 1 : end]
+    exact = [at for at, row in enumerate(body) if row.rstrip() == "=" * width]
+    dividers = exact or [at for at, row in enumerate(body) if _DIVIDER.match(row)]
+    if not dividers:
+        raise rows.refused("the search/replace block has no row '======='", top)
+    if len(dividers) > 1:
+        divider = body[dividers[0]].rstrip()
+        raise rows.ambiguous(f"{divider!r} stands {len(dividers)} times in the block", top, hint=_OTHER_WAY)
+    search, replace = list(body[: dividers[0]]), list(body[dividers[0] + 1 :])
+    gap = next((row for row in replace if left_out(row) and row not in search), None)
+    if gap is not None:
+        raise rows.refused(
+            f"{gap.strip()[:60]!r} stands for lines that were left out",
+            top,
+            hint="Write every line of both sides, or send several short blocks.",
+        )
+    rows.at = end + 1
+    return search, replace
+
+
+def _end(rows: Rows, top: int, width: int) -> int:
+    """The row that ends a block: as long a mark as the first one, else the first of another length."""
+    other: int | None = None
+    divided = False
+    for at in range(top + 1, len(rows)):
+        row = rows.rows[at]
+        if begins(row):
             break
-        if row.rstrip() == divider:
-            sought = sought or set(sides[0])
-            sides.append([])
-        elif len(sides) > 1 and left_out(row) and row not in sought:
-            raise rows.refused(
-                f"{row.strip()[:60]!r} stands for lines that were left out",
-                hint="Write every line of both sides, or send several short blocks.",
-            )
-        else:
-            sides[-1].append(row)
-        rows.at += 1
-    if len(sides) > 2:
-        raise rows.ambiguous(f"{divider!r} stands {len(sides) - 1} times in the block", top, hint=_OTHER_WAY)
-    rows.at += 1
-    return sides[0], sides[1]
+        divided = divided or _DIVIDER.match(row) is not None
+        if (end := _REPLACE.match(row)) is not None and divided:
+            if len(end[1]) == width:
+                return at
+            other = at if other is None else other
+    if other is None:
+        raise rows.refused("the search/replace block does not end with '>>>>>>> REPLACE'", top)
+    return other
+
+
+def _stated(search: list[str]) -> tuple[int | None, list[str]]:
+    """The 0-based line that rows like `:start_line:12` name, with a row of dashes below, and the lines behind them."""
+    start: int | None = None
+    at = 0
+    while at < len(search) and _STATED.match(search[at]):
+        if (found := _START.match(search[at])) is not None and int(found[1]) > 0:
+            start = int(found[1]) - 1
+        at += 1
+    if at and at < len(search) and _DASHES.match(search[at]):
+        at += 1
+    return start, search[at:]
 
 
 _OTHER_WAY = "Use edit_file, whose search and replace are parameters, or a unified diff."
