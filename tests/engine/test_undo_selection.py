@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
+from anyio import from_thread
 
+from orchestrator.api.failures import operation_named
+from orchestrator.api.undoing import Rollback
 from orchestrator.core.content import Signature, digest_of
-from orchestrator.core.decisions.commands import Undo
+from orchestrator.core.decisions.commands import AllFacts, Undo
+from orchestrator.core.decisions.decision import Outcome
 from orchestrator.core.decisions.several import effort
+from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import FileChangedOutside, FileCreatedOutside
-from orchestrator.core.ids import Seq, WorkspacePath
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.moments import Moment
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
+from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.changes.changing import Changer
 from orchestrator.engine.changes.choosing import SLICE, Chooser, Span
+from orchestrator.engine.changes.effects import Effects
+from orchestrator.engine.changes.wanted import Wanted
+from orchestrator.engine.outside.observing import Observer
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemClock, SystemEntropy
@@ -81,6 +93,42 @@ async def test_others_have_a_turn_after_each_slice_of_events(services: Services)
         tasks.cancel_scope.cancel()
     assert len(chosen.keys) == EVENTS
     assert turns >= EVENTS // SLICE
+
+
+class Deciding(Undo, frozen=True, kw_only=True):
+    """An undo that does something else while it is decided, in its worker thread."""
+
+    meanwhile: Callable[[], Coroutine[Any, Any, None]]
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        from_thread.run(self.meanwhile)
+        raise NothingToChange("decided")
+
+
+async def test_a_file_is_free_while_a_preview_of_its_undo_is_decided(services: Services, base: Path) -> None:
+    (base / "w" / PATH).write_bytes(b"one\n")
+    taken = False
+
+    async def take() -> None:
+        nonlocal taken
+        with anyio.fail_after(10):
+            async with services.locks.alone([PATH]):
+                taken = True
+
+    undo = Deciding(
+        histories=await services.journal.histories({PATH}),
+        modes={},
+        chosen=frozenset(),
+        others_work=frozenset(),
+        touched=(PATH,),
+        meanwhile=take,
+    )
+    caller = Caller(agent=AgentName("alice"), agent_class="cloud", session=SessionId("s-1"), door="rpc")
+    call = Call(operation=operation_named("rollback"), params=Rollback(agent="alice", preview=True))
+    changer = Changer(services, Observer(services), Effects(services), Answers(services))
+    with pytest.raises(NothingToChange, match="decided"):
+        await changer.change(undo, Wanted(caller=caller, call=call, preview=True))
+    assert taken
 
 
 async def test_an_undo_of_many_versions_is_decided_off_the_event_loop(services: Services) -> None:
