@@ -48,7 +48,7 @@ demo: $(STAMP) ## two agents share a copy of REPO (default: this project), told 
 bench: $(STAMP) ## ratios beside the peers, in one run
 	$(BIN)/python -m tests.benchmarks
 
-soak: $(STAMP) ## SIGKILL at random moments, for minutes
+soak: $(STAMP) ## kills at random moments, and heavy loads beside a second client, for minutes
 	$(BIN)/python -m pytest -m soak tests/crash tests/daemon tests/core
 
 e2e: $(STAMP) ## real agents against a scripted model; needs npm

@@ -52,6 +52,7 @@ from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
 from orchestrator.workspace.holding import Held, hold_root, hold_state
 from orchestrator.workspace.local import LocalWorkspace
 from orchestrator.workspace.parsing import LocalParser
+from orchestrator.workspace.workers import WorkerPool
 
 POLICY_FILE = "policy.toml"
 
@@ -175,8 +176,8 @@ class Daemon:
             stack.callback(self._watcher.close)
         text, source = read_policy(config)
         policy = parse_policy(text, source=source).guarding(self._own_paths())
-        parser = LocalParser()
-        stack.push_async_callback(parser.aclose)
+        workers = WorkerPool()
+        stack.push_async_callback(workers.aclose)
         services = Services(
             journal=journal,
             workspace=workspace,
@@ -186,7 +187,8 @@ class Daemon:
             entropy=entropy,
             state=state,
             step=self._step,
-            parser=parser,
+            parser=LocalParser(workers),
+            effort=workers,
         )
         await _note_policy(services, policy)
         return services

@@ -42,6 +42,17 @@ class OrchestratorError(Exception):
         self.shown_lines: tuple[tuple[int, int], ...] = ()
         self.notices: tuple[Any, ...] = ()  # what the answer tells besides: results' Notice
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """So that a copy can be made of it in another process, whatever its class is made from."""
+        return _copied, (type(self), self.args, self.__dict__)
+
+
+def _copied(kind: type[OrchestratorError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> OrchestratorError:
+    copy = kind.__new__(kind)
+    copy.args = arguments
+    copy.__dict__.update(attributes)
+    return copy
+
 
 class CallerError(OrchestratorError):
     """The caller can mend it with another call."""
@@ -385,6 +396,23 @@ class VersionUnknown(CallerError):
 
     code = "version_unknown"
     hint = "file_history names a file's versions, session_status what waits."
+
+
+class TextTooCostly(CallerError):
+    """Working on a text took longer, or more memory, than one call may have. Nothing was changed."""
+
+    code = "text_too_costly"
+    hint = (
+        "Quote exact lines, change fewer of them at once, read the file again so that nothing has to be merged, or "
+        "ask for a smaller part."
+    )
+
+    def __init__(self, limit_s: float) -> None:
+        super().__init__(
+            f"comparing or searching the text took over {limit_s:g} s, or more memory than one call may have; "
+            "nothing was changed",
+            details={"limit_s": limit_s},
+        )
 
 
 class StaleBase(CallerError):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import partial
+
+from anyio import to_thread
 
 from orchestrator.core.errors import VersionNotKept
 from orchestrator.core.events.catalog import tag_of
@@ -20,6 +23,9 @@ MOST_OF_ONE = 16 * 1024 * 1024
 
 LINE_BYTES = 66
 """What a line of a decoded text takes besides its characters: a string's head, and its places in two tuples."""
+
+LARGE_BYTES = 256 * 1024
+"""Larger contents are decoded in a thread."""
 
 _UNSEEN = object()
 
@@ -85,6 +91,16 @@ class Contents:
         known = self._encodings.of(digest)
         document = decode(data, written=known.written, like=known.like)
         if digest in self._bytes:
+            self._keep(digest, document)
+        return document
+
+    async def text(self, digest: Digest, data: bytes) -> Document | None:
+        """As `document`; a large content is decoded beside the event loop."""
+        if len(data) <= LARGE_BYTES or digest in self._documents:
+            return self.document(digest, data)
+        known = self._encodings.of(digest)
+        document = await to_thread.run_sync(partial(decode, data, written=known.written, like=known.like))
+        if digest in self._bytes and digest not in self._documents:
             self._keep(digest, document)
         return document
 

@@ -22,6 +22,7 @@ from orchestrator.engine.locks import PathLocks
 from orchestrator.engine.reads.comparing import Comparisons
 from orchestrator.engine.reads.recent_versions import RecentVersions
 from orchestrator.logs import logger
+from orchestrator.ports.effort import Effort, InThreads
 from orchestrator.ports.journal import ANY_VERSION, Journal, NewEvent, Unit
 from orchestrator.ports.machine import Clock, Entropy, Step
 from orchestrator.ports.parsing import Parser, PlainParser
@@ -49,9 +50,11 @@ class Services:
         state: State,
         step: Step = lambda name: None,
         parser: Parser | None = None,
+        effort: Effort | None = None,
     ) -> None:
         self.journal, self.workspace, self.ignore = journal, workspace, ignore
         self.parser: Parser = parser or PlainParser()
+        self.effort: Effort = effort or InThreads()
         self.clock, self.entropy, self.state, self.step = clock, entropy, state, step
         self.policy = policy
         self.contents = Contents(journal, state.encodings)

@@ -17,6 +17,7 @@ from orchestrator.core.system_errors import refusal_in
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
+from orchestrator.ports.effort import OWNER
 from orchestrator.servers.open_calls import UNREAD_BYTES
 from orchestrator.servers.scheduling import CallScheduler, Turn
 
@@ -99,6 +100,7 @@ class Dispatcher:
         lines: LineStream | None = None,
     ) -> Answered:
         """As `run`, when it is the agent's turn, with what the session is to be told besides."""
+        OWNER.set(caller.agent)
         if name in WAITING:
             return await self._respond(caller, name, params, call_id)
         turn = await self._turn(caller, name, lines)

@@ -15,6 +15,7 @@ import anyio
 
 from tests.benchmarks import (
     appends,
+    beside,
     blame,
     calls,
     concurrency,
@@ -51,6 +52,7 @@ GROUPS: dict[str, Callable[[Setting], Awaitable[Rows]]] = {
     "watching": watching.rows,
     "replay": replay.rows,
     "startup": startup.rows,
+    "beside": beside.rows,
 }
 
 LEGEND = """\

@@ -211,7 +211,7 @@ def parse_workers(daemon: RunningDaemon) -> list[int]:
     assert daemon.process is not None
     children = Path(f"/proc/{daemon.process.pid}/task/{daemon.process.pid}/children").read_text().split()
     return [
-        int(pid) for pid in children if b"orchestrator.workspace.outlining" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        int(pid) for pid in children if b"orchestrator.workspace.working" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
 
 

@@ -15,6 +15,7 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.symbols import Outline
 from orchestrator.workspace import parsing
 from orchestrator.workspace.parsing import LocalParser
+from orchestrator.workspace.workers import WorkerPool
 
 pytestmark = pytest.mark.anyio
 
@@ -25,20 +26,34 @@ CRASHES = b"- " * 128_000
 """YAML that ends the process that parses it (tree-sitter-yaml 0.7)."""
 
 
+class Parser(LocalParser):
+    """A parser with a pool of its own."""
+
+    def __init__(self, *, limit_s: float = 20.0, cache_bytes: int = parsing.CACHE_BYTES) -> None:
+        self._pool = WorkerPool()
+        super().__init__(self._pool, limit_s=limit_s, cache_bytes=cache_bytes)
+        self.aclose = self._pool.aclose
+
+    @property
+    def worker_pid(self) -> int | None:
+        """The process that waits for work, if there is one."""
+        return next(iter(self._pool.free_pids), None)
+
+
 @pytest.fixture
-async def parser() -> AsyncIterator[LocalParser]:
-    made = LocalParser(limit_s=20.0)
+async def parser() -> AsyncIterator[Parser]:
+    made = Parser()
     yield made
     await made.aclose()
 
 
-async def outline(parser: LocalParser, name: str, data: bytes) -> Outline:
+async def outline(parser: Parser, name: str, data: bytes) -> Outline:
     found = await parser.outline(WorkspacePath(name), digest_of(data), data)
     assert found is not None
     return found
 
 
-async def test_a_text_is_parsed_by_a_process_of_its_own(parser: LocalParser) -> None:
+async def test_a_text_is_parsed_by_a_process_of_its_own(parser: Parser) -> None:
     assert parser.worker_pid is None
     found = await outline(parser, "a.py", b"def f():\n    pass\n")
     assert [name for name, _ in found.walk()] == ["f"]
@@ -47,7 +62,7 @@ async def test_a_text_is_parsed_by_a_process_of_its_own(parser: LocalParser) -> 
 
 
 async def test_the_time_limit_holds_inside_c_code() -> None:
-    parser = LocalParser(limit_s=0.5)
+    parser = Parser(limit_s=0.5)
     try:
         with anyio.fail_after(30):
             found = await outline(parser, "a.json", STUCK)
@@ -56,7 +71,7 @@ async def test_the_time_limit_holds_inside_c_code() -> None:
         await parser.aclose()
 
 
-async def test_a_text_that_crashes_its_grammar_costs_one_worker(parser: LocalParser) -> None:
+async def test_a_text_that_crashes_its_grammar_costs_one_worker(parser: Parser) -> None:
     await outline(parser, "a.py", b"x = 1\n")
     first = parser.worker_pid
     assert not (await outline(parser, "a.yaml", CRASHES)).parsed
@@ -64,7 +79,7 @@ async def test_a_text_that_crashes_its_grammar_costs_one_worker(parser: LocalPar
     assert parser.worker_pid not in (None, first)
 
 
-async def test_a_worker_killed_while_idle_costs_nothing(parser: LocalParser) -> None:
+async def test_a_worker_killed_while_idle_costs_nothing(parser: Parser) -> None:
     await outline(parser, "a.py", b"x = 1\n")
     first = parser.worker_pid
     assert first is not None
@@ -74,14 +89,14 @@ async def test_a_worker_killed_while_idle_costs_nothing(parser: LocalParser) -> 
 
 
 async def test_a_worker_killed_in_the_middle_is_replaced() -> None:
-    parser = LocalParser(limit_s=2.0)  # of the second try, if the first had not begun
+    parser = Parser(limit_s=2.0)  # of the second try, if the first had not begun
     try:
         await _killed_in_the_middle(parser)
     finally:
         await parser.aclose()
 
 
-async def _killed_in_the_middle(parser: LocalParser) -> None:
+async def _killed_in_the_middle(parser: Parser) -> None:
     await outline(parser, "a.py", b"x = 1\n")
     first = parser.worker_pid
     assert first is not None
@@ -102,7 +117,7 @@ async def _killed_in_the_middle(parser: LocalParser) -> None:
 async def test_a_missing_wheel_degrades_in_the_worker_too(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (base / "tree_sitter_python.py").write_text("print('hello')\nraise ImportError('it is not here')\n")
     monkeypatch.setenv("PYTHONPATH", str(base))
-    parser = LocalParser(limit_s=20.0)
+    parser = Parser(limit_s=20.0)
     try:
         assert not (await outline(parser, "a.py", b"def f():\n    pass\n")).parsed
         worker = parser.worker_pid
@@ -113,7 +128,7 @@ async def test_a_missing_wheel_degrades_in_the_worker_too(base: Path, monkeypatc
         await parser.aclose()
 
 
-async def test_a_caller_who_goes_away_leaves_no_answer_for_the_next(parser: LocalParser) -> None:
+async def test_a_caller_who_goes_away_leaves_no_answer_for_the_next(parser: Parser) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(outline, parser, "a.json", STUCK)
         await anyio.wait_all_tasks_blocked()
@@ -121,7 +136,7 @@ async def test_a_caller_who_goes_away_leaves_no_answer_for_the_next(parser: Loca
     assert [name for name, _ in (await outline(parser, "b.py", b"def g(): ...\n")).walk()] == ["g"]
 
 
-async def test_outlines_are_remembered_by_language_and_content(parser: LocalParser) -> None:
+async def test_outlines_are_remembered_by_language_and_content(parser: Parser) -> None:
     text = b"def f():\n    pass\n"
     first = await outline(parser, "a.py", text)
     worker = parser.worker_pid
@@ -132,7 +147,7 @@ async def test_outlines_are_remembered_by_language_and_content(parser: LocalPars
 
 
 async def test_what_is_remembered_is_bounded() -> None:
-    parser = LocalParser(limit_s=20.0, cache_bytes=200)
+    parser = Parser(limit_s=20.0, cache_bytes=200)
     try:
         texts = [f"def f{n}():\n    pass\n".encode() for n in range(20)]
         first = await outline(parser, "a.py", texts[0])
@@ -145,14 +160,14 @@ async def test_what_is_remembered_is_bounded() -> None:
         await parser.aclose()
 
 
-async def test_too_large_a_text_is_not_parsed(parser: LocalParser, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_large_a_text_is_not_parsed(parser: Parser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "MOST_PARSED_BYTES", 10)
     found = await outline(parser, "a.py", b"def f():\n    pass\n")
     assert (found.parsed, found.symbols[0].name) == (False, "f")
     assert parser.worker_pid is None
 
 
-async def test_without_a_grammar_no_process_is_started(parser: LocalParser) -> None:
+async def test_without_a_grammar_no_process_is_started(parser: Parser) -> None:
     found = await outline(parser, "notes.txt", b"# One\n\ntext\n\n# Two\n")
     assert [(s.name, s.line, s.end_line) for s in found.symbols] == [("One", 1, 3), ("Two", 5, 5)]
     assert await parser.outline(WorkspacePath("a.py"), digest_of(b"\0"), b"\0") is None

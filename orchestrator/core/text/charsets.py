@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Mapping
 from itertools import islice
@@ -44,6 +45,8 @@ SAMPLE_BYTES = 16_384
 SAMPLE_RUNS = 1_000
 """Of neighbouring characters that are not ASCII, the same."""
 
+LONG_BYTES = 256 * 1024
+
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _C1 = re.compile(rb"[\x80-\x9f]")
 _RUN = re.compile(r"[^\x00-\x7f]+")
@@ -76,8 +79,13 @@ def runs_of(line: str) -> list[str]:
 
 def holds(data: bytes, encoding: Encoding) -> str | None:
     """The text of the bytes after the mark, if every one of them is part of a character."""
+    codec = CODECS[encoding]
     try:
-        return data.decode(CODECS[encoding])
+        if len(data) > LONG_BYTES:  # the codecs for two bytes take memory for all of it before they fail at the first
+            found = _NOT_ASCII.search(data)
+            start = found.start() if found else 0
+            codecs.getincrementaldecoder(codec)().decode(data[start : start + SAMPLE_BYTES])
+        return data.decode(codec)
     except UnicodeDecodeError:
         return None
 
@@ -89,11 +97,19 @@ def named(character: str) -> str:
 
 
 def slightly_damaged(body: bytes, *, most: int) -> bool:
-    """Whether these bytes are UTF-8 but for a few pieces: it has four longer characters for each of them."""
-    text = body.decode("utf-8", "replace")
-    damages = text.count("\ufffd")
-    longer = len(text) - len(text.encode("ascii", "ignore")) - damages
-    return damages <= most and longer >= 4 * damages
+    """Whether these bytes are UTF-8 but for a few pieces: it has four longer characters for each of them.
+
+    Looks no further than the first `most` pieces: bytes that are something else cost no more than a little text.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    damages = longer = 0
+    for start in range(0, len(body), SAMPLE_BYTES):
+        text = decoder.decode(body[start : start + SAMPLE_BYTES], start + SAMPLE_BYTES >= len(body))
+        damages += text.count("\ufffd")
+        if damages > most:
+            return False
+        longer += len(text) - len(text.encode("ascii", "ignore"))
+    return longer - damages >= 4 * damages
 
 
 def guess(data: bytes) -> Legacy:

@@ -39,7 +39,10 @@ Eol = Literal["lf", "crlf", "cr", "mixed", "none"]
 SNIFFED_BYTES = 8_000
 """A NUL within these makes a file binary, as in git, unless it begins as UTF-16 does."""
 MOST_DAMAGES = 1_000
-"""Pieces that are no character, in a file that counts as text."""
+"""Pieces that are no character, in a file that counts as text; of a large one, one in 10,000 bytes."""
+MOST_DOUBTED_BYTES = 4 * 1024 * 1024
+"""A larger file of which nobody can say in which encoding it is counts as binary: to read one as text takes a second
+for each 8 MiB, and gives what nobody wrote."""
 _EOLS: dict[str, Eol] = {"\n": "lf", "\r\n": "crlf", "\r": "cr"}
 
 
@@ -126,7 +129,8 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
     encoding in which we wrote these very bytes; strict UTF-8; `like`, that of an earlier version (if
     it is one that must be remembered), also where all is ASCII; UTF-8 with a few damages; a guess,
     which ends with latin-1.
-    A guess for which little speaks leaves the document in doubt, and so does an encoding that is told with one.
+    A guess for which little speaks leaves the document in doubt, and so does an encoding that is told with one;
+    bytes of over `MOST_DOUBTED_BYTES` that would be in doubt are binary.
     Line ends are at the same bytes in every one of these. Cost: O(len(data)); of UTF-8 one strict decoding.
     """
     mark = marked(data)
@@ -143,10 +147,13 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
     except UnicodeDecodeError:
         if (told := legacy(like)) is not None and holds(data, told) is not None:
             return _document(data, told, in_doubt=doubted(like))
-        if encoding == written or slightly_damaged(body, most=MOST_DAMAGES):
+        if encoding == written or slightly_damaged(body, most=max(MOST_DAMAGES, len(body) // 10_000)):
             return _with_kept(body, encoding)
         guessed = guess(data)
-        return _document(data, guessed, in_doubt=not certain(data, guessed))
+        in_doubt = not certain(data, guessed)
+        if in_doubt and len(data) > MOST_DOUBTED_BYTES:
+            return None
+        return _document(data, guessed, in_doubt=in_doubt)
     if mark is None and (told := legacy(like)) is not None and data.isascii():
         return _document(data, told, in_doubt=doubted(like))
     lines, ends = split(text)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+PIECE = 256 * 1024
+"""Characters that are cut in one go."""
+
 _END = re.compile(r"(\r\n|\n|\r)")
 
 
@@ -18,6 +21,26 @@ def split(text: str) -> tuple[list[str], list[str]]:
     """
     if not text:
         return [], []
+    if len(text) > PIECE:
+        return _split_long(text)
+    return _split(text)
+
+
+def _split_long(text: str) -> tuple[list[str], list[str]]:
+    """Piece by piece: one call for all of it would hold the interpreter lock for as long as it takes."""
+    lines: list[str] = []
+    ends: list[str] = []
+    at = 0
+    while at < len(text):
+        stop = text.find("\n", at + PIECE) + 1 or len(text)
+        more, ended = _split(text[at:stop])
+        lines += more
+        ends += ended
+        at = stop
+    return lines, ends
+
+
+def _split(text: str) -> tuple[list[str], list[str]]:
     if "\r" not in text:
         lines = text.split("\n")
         ends = ["\n"] * len(lines)

@@ -82,8 +82,9 @@ def search(
     context_lines: int = 2,
     invert: bool = False,
     max_hits: int = 20,
+    beyond: int = 0,
 ) -> Found:
-    """The lines with the pattern in them, or without it if `invert`; the first `max_hits` in full.
+    """The lines with the pattern in them, or without it if `invert`; the first `max_hits` beyond line `beyond` in full.
 
     Cost: one pass of the expression over the text, then O(hits).
     """
@@ -92,7 +93,7 @@ def search(
     total = 0
     for at, submatches in spans:
         total += 1
-        if total <= max_hits:
+        if at >= beyond and len(hits) < max_hits:
             before = tuple(lines[max(at - context_lines, 0) : at])
             after = tuple(lines[at + 1 : at + 1 + context_lines])
             hits.append(Match(at + 1, lines[at], submatches, before, after))

@@ -229,7 +229,7 @@ class Answers:
     async def document(self, digest: Digest | None) -> Document | None:
         """A kept content as text; None if it is absent, not kept, or no text."""
         data = await self._s.contents.get(digest) if digest is not None else None
-        return self._s.contents.document(digest, data) if digest is not None and data is not None else None
+        return await self._s.contents.text(digest, data) if digest is not None and data is not None else None
 
     async def _of_change(self, seq: Seq, *, shows: Shows) -> r.ChangeAnswer:
         recorded = await self._s.journal.event(seq)

@@ -13,8 +13,8 @@ from anyio import to_thread
 from orchestrator.api import results as r
 from orchestrator.core.content import RUNGS, IntendedPath
 from orchestrator.core.decisions.commands import Command, Wish
+from orchestrator.core.decisions.costs import costly, decided, portable, size_of
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need, Outcome
-from orchestrator.core.decisions.several import effort
 from orchestrator.core.errors import (
     CallerError,
     Denied,
@@ -170,9 +170,10 @@ class Changer:
 
     async def _decide(self, command: Command, facts: dict[WorkspacePath, Facts]) -> Apply | Clash:
         while True:
-            size = max((len(f.held.data) for f in facts.values() if f.held), default=0)
-            if size > OFF_LOOP_BYTES or effort(command) > OFF_LOOP_BYTES // 32:
-                outcome: Outcome = await to_thread.run_sync(partial(command.decide, facts))
+            if costly(command, facts):
+                outcome: Outcome = await self._s.effort.run(partial(decided, command, portable(facts)))
+            elif size_of(facts) > OFF_LOOP_BYTES:
+                outcome = await to_thread.run_sync(partial(command.decide, facts))
             else:
                 outcome = command.decide(facts)
             if not isinstance(outcome, Need):

@@ -110,7 +110,7 @@ class Diffs:
 
     async def _body(self, item: Difference, before: Digest) -> Shown:
         old_data = await self._contents.get(before)
-        old = self._contents.document(before, old_data) if old_data is not None else None
+        old = await self._contents.text(before, old_data) if old_data is not None else None
         new = item.document if item.document is not None else await self._new(item.after)
         if old is None or new is None:
             return None, False
@@ -120,7 +120,7 @@ class Diffs:
         if after is None:
             return EMPTY
         data = await self._contents.get(after)
-        return self._contents.document(after, data) if data is not None else None
+        return await self._contents.text(after, data) if data is not None else None
 
 
 def _difference(part: Part) -> Difference:

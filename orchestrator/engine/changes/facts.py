@@ -38,7 +38,7 @@ class FactFinder:
         for path in command.paths:
             try:
                 present = await self._observer.look(path, content=True)
-                held = self._held(present)
+                held = await self._held(present)
             except PathError as error:
                 if not command.lenient or isinstance(error, IoFailed | ChangedWhileRead):
                     raise  # these say nothing of what stands there
@@ -51,11 +51,11 @@ class FactFinder:
             facts[path] = Facts(path, held, version, base, blind=blind, alone=alone, edits=self._s.policy.edits)
         return facts
 
-    def _held(self, present: Present) -> Held | None:
+    async def _held(self, present: Present) -> Held | None:
         if present.stat is None:
             return None
         _, digest, data = required(present)
-        return Held(data, digest, present.stat.mode, self._s.contents.document(digest, data))
+        return Held(data, digest, present.stat.mode, await self._s.contents.text(digest, data))
 
     async def _alone(self, wanted: Wanted, path: WorkspacePath, base: Base, held: Held) -> bool:
         """Whether the caller made all of the last changes, since the base."""

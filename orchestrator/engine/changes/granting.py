@@ -189,8 +189,8 @@ class Granter:
             if item.after is not None and item.moved_from is None:
                 data = await self._s.contents.need(item.after, f"what {show(approval.seq)} proposes for {item.path}")
             source = facts[item.renamed_from].held if item.renamed_from is not None else held
-            old = self._s.contents.document(source.digest, source.data) if source else EMPTY
-            new = self._s.contents.document(item.after, data) if item.after and data is not None else EMPTY
+            old = await self._s.contents.text(source.digest, source.data) if source else EMPTY
+            new = await self._s.contents.text(item.after, data) if item.after and data is not None else EMPTY
             parts.append(
                 Part(
                     path=item.path,
@@ -225,8 +225,8 @@ class Granter:
         outcome: Apply | Clash | None = None
         proposed = await self._s.contents.get(item.after) if item.after is not None else None
         before = await self._s.contents.get(item.before) if item.before is not None else None
-        old = self._s.contents.document(item.before, before) if item.before and before is not None else None
-        new = self._s.contents.document(item.after, proposed) if item.after and proposed is not None else None
+        old = await self._s.contents.text(item.before, before) if item.before and before is not None else None
+        new = await self._s.contents.text(item.after, proposed) if item.after and proposed is not None else None
         if old and new and item.before and here.held and len(approval.request.paths) == 1:
             base = Base(approval.request.base or Seq(0), item.before)
             try:
@@ -327,7 +327,7 @@ class Granter:
         if item.before is not None or item.after is None:
             return None
         data = await self._s.contents.get(item.after)
-        document = self._s.contents.document(item.after, data) if data is not None else None
+        document = await self._s.contents.text(item.after, data) if data is not None else None
         if document is None:
             return None
         rows = "".join(f"+{line}\n" for line in document.lines)

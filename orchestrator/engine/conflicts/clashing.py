@@ -60,7 +60,7 @@ class Clashing:
         if known is not None:
             return await self._answers.of(known.seq, shows=shows)
         events: list[NewEvent] = [self._found(command, wanted, clash, here, unseen)]
-        shown = self._current_lines(clash, here) if shows(clash.path) else None
+        shown = await self._current_lines(clash, here) if shows(clash.path) else None
         if shown is not None:
             events.append(
                 NewEvent(f"session:{wanted.caller.session}", SessionNoted(session=wanted.caller.session, seen=shown[1]))
@@ -125,11 +125,11 @@ class Clashing:
                 return conflict
         return None
 
-    def _current_lines(self, clash: Clash, here: Facts) -> tuple[str, SeenLines] | None:
+    async def _current_lines(self, clash: Clash, here: Facts) -> tuple[str, SeenLines] | None:
         """The lines that the file holds where the change wanted to go."""
         if here.held is None or here.version is None or not clash.regions:
             return None
-        document = self._s.contents.document(here.held.digest, here.held.data)
+        document = await self._s.contents.text(here.held.digest, here.held.data)
         if document is None:
             return None
         first = max(1, clash.regions[0].current_start - 2)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 import msgspec
-from anyio import to_thread
 
 from orchestrator.core.conflicts.rebase import Rebased, changed_regions, rebased, same_clash, spanned
 from orchestrator.core.content import digest_of
-from orchestrator.core.errors import PathError
+from orchestrator.core.errors import PathError, TextTooCostly
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ClashRegion, ConflictFound
 from orchestrator.core.events.reviews import ConflictLapsed, ConflictRebased, ReviewFailed
@@ -84,7 +83,7 @@ class Rebaser:
             return
         work = partial(rebased, sides.base.lines, sides.current.lines, sides.proposed.lines)
         size = len(sides.current.lines) + len(sides.proposed.lines)
-        now: Rebased = await to_thread.run_sync(work) if size > OFF_LOOP_BYTES // 32 else work()
+        now = await self._rebased(sides) if size > OFF_LOOP_BYTES // 32 else work()
         if now.regions:
             kept = await self._only_moved(conflict, sides, now.regions)
             await self._note(conflict, _event(conflict, moved, now.regions, went, fits=False), kept=kept)
@@ -98,6 +97,14 @@ class Rebaser:
             await self._note(conflict, _event(conflict, moved, regions, went, fits=False), kept=kept)
         else:
             await self._note(conflict, _event(conflict, moved, (), went, fits=True), kept=False)
+
+    async def _rebased(self, sides: Sides) -> Rebased:
+        """Where comparing them would take too long, they conflict as a whole."""
+        texts = (sides.base.lines, sides.current.lines, sides.proposed.lines)
+        try:
+            return await self._s.effort.run(partial(rebased, *texts))
+        except TextTooCostly:
+            return Rebased((ClashRegion(*(number for lines in texts for number in (0, len(lines)))),))
 
     async def _only_moved(self, conflict: Conflict, now: Sides, regions: tuple[ClashRegion, ...]) -> bool:
         """Whether what clashes is the same as before, so that an answer to it still is one."""

@@ -80,4 +80,4 @@ async def text(contents: Contents, digest: Digest | None) -> Document | None:
     if digest is None:
         return EMPTY
     data = await contents.get(digest)
-    return contents.document(digest, data) if data is not None else None
+    return await contents.text(digest, data) if data is not None else None

@@ -160,7 +160,7 @@ class Attributions:
                 lineage.attribution.refill(_unfounded(lineage, known), new.line_count)
                 lineage.went_on(known)
                 return
-            hunks = await _compared(old, new)
+            hunks = await self._compared(old, new)
         step = _step(lineage, row, hunks)
         lineage.attribution.take(msgspec.structs.replace(step, texts=await self._texts(lineage, step)))
         lineage.went_on(known)
@@ -192,17 +192,12 @@ class Attributions:
         data = await self._s.contents.get(digest) if digest is not None else None
         if digest is None or data is None:
             return None
-        if len(data) > OFF_LOOP_BYTES:
-            document = await to_thread.run_sync(self._s.contents.document, digest, data)
-        else:
-            document = self._s.contents.document(digest, data)
-        return document or _NO_LINES
+        return await self._s.contents.text(digest, data) or _NO_LINES
 
-
-async def _compared(old: Document, new: Document) -> tuple[LineHunk, ...]:
-    if old.line_count + new.line_count > OFF_LOOP_BYTES // 32:
-        return await to_thread.run_sync(partial(line_hunks, old, new))
-    return line_hunks(old, new)
+    async def _compared(self, old: Document, new: Document) -> tuple[LineHunk, ...]:
+        if old.line_count + new.line_count > OFF_LOOP_BYTES // 32:
+            return await self._s.effort.run(partial(line_hunks, old, new))
+        return line_hunks(old, new)
 
 
 def _told(lineage: Lineage, known: KnownVersion) -> Step | None:

@@ -94,7 +94,7 @@ class Blamer:
     async def _refuse_unreadable(self, row: VersionRow) -> None:
         """A binary file has no lines. A content that is not kept may still be told by its events."""
         data = await self._s.contents.get(row.digest) if row.digest is not None else None
-        if row.digest is not None and data is not None and self._s.contents.document(row.digest, data) is None:
+        if row.digest is not None and data is not None and await self._s.contents.text(row.digest, data) is None:
             raise BinaryFile(
                 row.path, f"its content at {show(row.seq)} is not text", hint="file_history names authors."
             )

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Literal
 
 import msgspec
-from anyio import to_thread
 
 from orchestrator.api import tracing as t
 from orchestrator.core.content import LineHunk, PathChange
@@ -116,14 +115,14 @@ class Chronicler:
         if old is None or new is None:
             return None
         if old.line_count + new.line_count > OFF_LOOP_BYTES // 32:
-            return await to_thread.run_sync(partial(line_hunks, old, new))
+            return await self._s.effort.run(partial(line_hunks, old, new))
         return line_hunks(old, new)
 
     async def _document(self, digest: Digest | None) -> Document | None:
         if digest is None:
             return EMPTY
         data = await self._s.contents.get(digest)
-        return self._s.contents.document(digest, data) if data is not None else None
+        return await self._s.contents.text(digest, data) if data is not None else None
 
 
 class Act(msgspec.Struct, frozen=True):

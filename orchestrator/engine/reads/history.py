@@ -189,7 +189,7 @@ class Historian:
         if side.digest is None:
             return EMPTY
         data = await self._s.contents.need(side.digest, f"{path} at {show(side.version)}")
-        document = self._s.contents.document(side.digest, data)
+        document = await self._s.contents.text(side.digest, data)
         if document is None:
             raise BinaryFile(path, f"its content at {show(side.version)} is not text")
         return document

@@ -77,12 +77,12 @@ class Reader:
             stat = self._s.workspace.stat(path)
             small = stat is not None and stat.kind == "file" and stat.signature.size <= MAX_FILE_BYTES
             present = await self._observer.show(path, content=readable and small)
-            facts = self._facts(caller, present, readable=readable)
+            facts = await self._facts(caller, present, readable=readable)
             event = FileInspected(operation=call.operation.name, path=escaped(path))
             await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return facts
 
-    def _facts(self, caller: Caller, present: Present, *, readable: bool) -> r.FileFacts:
+    async def _facts(self, caller: Caller, present: Present, *, readable: bool) -> r.FileFacts:
         path, stat, entry = present.path, present.stat, present.entry
         if stat is None:
             return r.FileFacts(path=path, exists=False)
@@ -90,7 +90,7 @@ class Reader:
         document: Document | None = None
         known = readable and present.data is not None
         if known and present.data is not None and digest is not None:
-            document = self._s.contents.document(digest, present.data)
+            document = await self._s.contents.text(digest, present.data)
         return r.FileFacts(
             path=path,
             exists=True,
@@ -144,7 +144,7 @@ class Reader:
             approval = None
             if isinstance(verdict, NeedApproval):
                 approval = await self._granted(caller, call, path, version, digest, verdict)
-            document = self._s.contents.document(digest, data)
+            document = await self._s.contents.text(digest, data)
             if document is None:
                 raise BinaryFile(path, "it is not text", hint="file_info tells its size and kind.")
             return await self._show(

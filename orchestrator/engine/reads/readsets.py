@@ -195,7 +195,7 @@ class ReadSets:
             if row.seq == at.version:
                 _keep(self._digests, at, digest)
         data = await self._s.contents.get(digest)
-        document = self._s.contents.document(digest, data) if data is not None else None
+        document = await self._s.contents.text(digest, data) if data is not None else None
         return (digest, document) if document is not None else None
 
     # --- whose hand ---------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import msgspec
@@ -11,22 +11,25 @@ from anyio import to_thread
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.content import LineRange
-from orchestrator.core.errors import BinaryFile, FileNotFound, ParameterInvalid, PathError
+from orchestrator.core.errors import BinaryFile, FileNotFound, ParameterInvalid, PathError, TextTooCostly
 from orchestrator.core.events.files import ContentSearched, SeenLines
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Allow
-from orchestrator.core.projections.encodings import NOTHING
+from orchestrator.core.projections.encodings import NOTHING, Known
 from orchestrator.core.projections.seen import merged
 from orchestrator.core.text import tokens
-from orchestrator.core.text.encoding import decode
+from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.excerpt import MAX_LINE
-from orchestrator.core.text.search import Match, Pattern, search
+from orchestrator.core.text.search import Found, Match, Pattern, search
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.outside.observing import UNNOTED, Observer, required, warnings
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.reads.walking import Walker
-from orchestrator.engine.services import MAX_FILE_BYTES, OFF_LOOP_BYTES, Services
+from orchestrator.engine.services import MAX_FILE_BYTES, Services
+
+LARGE_BYTES = 512 * 1024
+"""Larger texts are searched in a worker."""
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -40,6 +43,7 @@ class Swept(msgspec.Struct):
     """What a pass over a tree gave."""
 
     counts: list[Counted] = []
+    large: list[WorkspacePath] = []
     searched: int = 0
     left_out: int = 0
     unsearched: int = 0
@@ -67,6 +71,7 @@ class Searcher:
             files = await to_thread.run_sync(lambda: self._files(caller, start, params.globs))
             swept = await to_thread.run_sync(lambda: self._sweep(files[0], pattern, params.invert))
             swept.left_out = files[1]
+            await self._sweep_large(swept, pattern, params.invert)
         return await self._page(caller, call, params, pattern, start, swept, alone=alone)
 
     def _files(self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]) -> tuple[list[WorkspacePath], int]:
@@ -96,17 +101,38 @@ class Searcher:
                 swept.unsearched += 1
                 continue
             swept.searched += 1
-            entry = self._s.state.registry.get(path)
-            known = self._s.state.encodings.of(entry.digest if entry is not None else None)
+            known = self._known(path)
             if not invert and known is NOTHING and not pattern.maybe(read.data):
                 continue
-            document = decode(read.data, like=known.written or known.like)
-            if document is None:
+            if len(read.data) > LARGE_BYTES:
+                swept.large.append(path)
                 continue
-            total = search(document.lines, pattern, context_lines=0, invert=invert, max_hits=0).total
-            if total:
-                swept.counts.append(Counted(path, total))
+            found = found_in(read.data, known, pattern=pattern, context_lines=0, invert=invert, max_hits=0)
+            if found is not None and found[0].total:
+                swept.counts.append(Counted(path, found[0].total))
         return swept
+
+    async def _sweep_large(self, swept: Swept, pattern: Pattern, invert: bool) -> None:
+        """Count the same of the large files, each in a worker; one for which that takes too long is not searched."""
+        for path in swept.large:
+            try:
+                read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=MAX_FILE_BYTES))
+                known = self._known(path)
+                work = partial(found_in, read.data, known, pattern=pattern, context_lines=0, invert=invert, max_hits=0)
+                found = await self._s.effort.run(work)
+            except (PathError, TextTooCostly):
+                swept.searched -= 1
+                swept.unsearched += 1
+                continue
+            if found is not None and found[0].total:
+                swept.counts.append(Counted(path, found[0].total))
+        if swept.large:
+            swept.counts.sort(key=lambda counted: counted.path)
+
+    def _known(self, path: WorkspacePath) -> Known:
+        """What is known of the encoding of a file."""
+        entry = self._s.state.registry.get(path)
+        return self._s.state.encodings.of(entry.digest if entry is not None else None)
 
     async def _page(
         self,
@@ -132,16 +158,17 @@ class Searcher:
                 break
             if skip_path is not None and path < skip_path:
                 continue
-            found = await self._matches(path, pattern, params, refuse=alone)
+            room = params.max_results - len(hits)
+            after = skip_line if path == skip_path else 0
+            found = await self._matches(path, pattern, params, after=after, most=room + 1, refuse=alone)
             if found is None:
                 continue
             version, lines, matches, notes = found
             if alone:
-                total = len(matches)
+                total = matches.total
                 if params.count_only:
                     break
-            left = [m for m in matches if path != skip_path or m.line > skip_line]
-            room = params.max_results - len(hits)
+            left = matches.hits
             shown = left[:room]
             if shown:
                 hits += [_hit(path, match) for match in shown]
@@ -180,9 +207,9 @@ class Searcher:
         )
 
     async def _matches(
-        self, path: WorkspacePath, pattern: Pattern, params: p.SearchContent, *, refuse: bool
-    ) -> tuple[Seq, int, list[Match], tuple[str, ...]] | None:
-        """All matching lines of one file as it is now; None if it went away or is no text."""
+        self, path: WorkspacePath, pattern: Pattern, params: p.SearchContent, *, after: int, most: int, refuse: bool
+    ) -> tuple[Seq, int, Found, tuple[str, ...]] | None:
+        """The first matching lines of one file as it is now, beyond a line; None if it went away or is no text."""
         async with self._s.locks.shared(path):
             try:
                 present = await self._observer.show(path, content=True)
@@ -196,21 +223,42 @@ class Searcher:
                 if refuse:
                     raise
                 return None
-            document = self._s.contents.document(digest, data)
-            if document is None:
+            wanted = partial(
+                found_in,
+                pattern=pattern,
+                context_lines=params.context_lines,
+                invert=params.invert,
+                max_hits=most,
+                after=after,
+            )
+            if len(data) > LARGE_BYTES:
+                found = await self._s.effort.run(partial(wanted, data, self._s.state.encodings.of(digest)))
+            else:
+                document = self._s.contents.document(digest, data)
+                found = wanted(document) if document is not None else None
+            if found is None:
                 if refuse:
                     raise BinaryFile(path, "it is not text")
                 return None
-            look = partial(
-                search,
-                document.lines,
-                pattern,
-                context_lines=params.context_lines,
-                invert=params.invert,
-                max_hits=document.line_count,
-            )
-            found = await to_thread.run_sync(look) if len(data) > OFF_LOOP_BYTES else look()
-            return entry.version, document.line_count, list(found.hits), warnings(present)
+            return entry.version, found[1], found[0], warnings(present)
+
+
+def found_in(
+    text: bytes | Document,
+    known: Known = NOTHING,
+    *,
+    pattern: Pattern,
+    context_lines: int,
+    invert: bool,
+    max_hits: int,
+    after: int = 0,
+) -> tuple[Found, int] | None:
+    """Search a text: what was found, and how many lines it has; None if the bytes are none."""
+    document = decode(text, like=known.written or known.like) if isinstance(text, bytes) else text
+    if document is None:
+        return None
+    found = search(document.lines, pattern, context_lines=context_lines, invert=invert, max_hits=max_hits, beyond=after)
+    return found, document.line_count
 
 
 def _hit(path: WorkspacePath, match: Match) -> r.Hit:
@@ -229,7 +277,7 @@ def _hit(path: WorkspacePath, match: Match) -> r.Hit:
     )
 
 
-def _seen(path: WorkspacePath, version: Seq, shown: list[Match], context: int, total: int) -> SeenLines:
+def _seen(path: WorkspacePath, version: Seq, shown: Sequence[Match], context: int, total: int) -> SeenLines:
     cut = any(len(line) > MAX_LINE for match in shown for line in (match.text, *match.before, *match.after))
     ranges = merged(tuple(LineRange(max(1, match.line - context), min(total, match.line + context)) for match in shown))
     return SeenLines(path=path, version=version, ranges=ranges, total_lines=total, cut=cut)

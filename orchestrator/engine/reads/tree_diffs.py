@@ -180,7 +180,7 @@ class TreeDiffs:
             return _named(item, "not_kept")
         if sum(len(state.data) for state in (old, new) if state is not None) <= OFF_LOOP_BYTES:
             return file_patch(old, new, context=context)
-        return await to_thread.run_sync(partial(file_patch, old, new, context=context))
+        return await self._s.effort.run(partial(file_patch, old, new, context=context))
 
     async def _state(self, row: VersionRow | None) -> FileState | None:
         if row is None:

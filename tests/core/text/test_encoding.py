@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core.text.charsets import CODECS
 from orchestrator.core.text.encoding import (
+    MOST_DOUBTED_BYTES,
     Document,
     Edit,
     NotEncodable,
@@ -165,3 +166,22 @@ def test_not_encodable(doc: Document, character: str, line: int) -> None:
     with pytest.raises(NotEncodable) as caught:
         encode(doc)
     assert (caught.value.character, caught.value.line) == (character, line)
+
+
+CYRILLIC = "Привет, мир\n".encode("cp1251")  # which nobody can tell from other letters
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        pytest.param(CYRILLIC * (MOST_DOUBTED_BYTES // len(CYRILLIC)), "latin-1?", id="as large as may be"),
+        pytest.param(CYRILLIC * (MOST_DOUBTED_BYTES // len(CYRILLIC) + 1), None, id="larger, and in doubt"),
+        pytest.param("Größe\n".encode("latin-1") * 1_000_000, "latin-1", id="larger, and certain"),
+        pytest.param("Größe\n".encode() * 1_000_000 + b"\xff\n" * 800, "utf-8", id="UTF-8 with a few damages"),
+        pytest.param(bytes(range(1, 256)) * 20_000, None, id="every byte"),
+    ],
+)
+def test_a_large_file_in_no_known_encoding_is_binary(data: bytes, told: str | None) -> None:
+    """Its runs of letters alone took 5 s of processor time for 40 MB, at each look."""
+    document = decode(data)
+    assert (document.told if document is not None else None) == told

@@ -1,0 +1,80 @@
+"""How much work a decision is, before it is made; and the decision for a worker that is handed bytes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from orchestrator.core.decisions.commands import AllFacts, Command, Delete, Edit, Move, Write
+from orchestrator.core.decisions.decision import Apply, Facts, Held, Outcome
+from orchestrator.core.decisions.several import MoveTree, effort
+from orchestrator.core.decisions.structure import Change
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.locate import Replacement
+
+LARGE_BYTES = 64 * 1024
+"""Texts up to this size are compared at once."""
+
+LARGE_LINES = LARGE_BYTES // 32
+
+
+def costly(command: Command, facts: AllFacts) -> bool:
+    """Whether deciding may take long: large texts to compare, or to search by likeness. Cost: a search in C."""
+    if effort(command) > LARGE_LINES:
+        return True
+    if size_of(facts) <= LARGE_BYTES:
+        return False
+    match command:
+        case Edit(path=path, changes=changes):
+            return _rebases(facts[path]) or not _quoted(changes, facts[path].held)
+        case Write(mode="append" | "create") | Delete() | Move() | MoveTree():
+            return False
+        case _:
+            return True
+
+
+def size_of(facts: AllFacts) -> int:
+    """Of the largest text."""
+    return max((len(here.held.data) for here in facts.values() if here.held is not None), default=0)
+
+
+def decided(command: Command, facts: AllFacts) -> Outcome:
+    """The decision, without the texts that its bytes give again."""
+    outcome = command.decide(facts)
+    if not isinstance(outcome, Apply):
+        return outcome
+    parts = (msgspec.structs.replace(part, document=_needed(part.document)) for part in outcome.parts)
+    return msgspec.structs.replace(outcome, parts=tuple(parts))
+
+
+def portable(facts: AllFacts) -> Mapping[WorkspacePath, Facts]:
+    """The facts without the texts that their bytes give again."""
+    return {path: msgspec.structs.replace(here, held=_lean(here.held)) for path, here in facts.items()}
+
+
+def _rebases(here: Facts) -> bool:
+    return here.base is not None and here.held is not None and here.base.digest != here.held.digest
+
+
+def _quoted(changes: Sequence[Change], held: Held | None) -> bool:
+    """Whether all that is searched stands there as it was quoted."""
+    if held is None:
+        return True
+    searched = [change.search for change in changes if isinstance(change, Replacement)]
+    forms = (
+        (text.encode("utf-8", "replace"), text.replace("\n", "\r\n").encode("utf-8", "replace")) for text in searched
+    )
+    return all(any(form in held.data for form in both) for both in forms)
+
+
+def _lean(held: Held | None) -> Held | None:
+    return msgspec.structs.replace(held, document=_needed(held.document)) if held is not None else None
+
+
+def _needed(document: Document | None) -> Document | None:
+    """A text whose encoding its bytes do not tell."""
+    if document is None or (document.encoding == "utf-8" and not document.kept and document.runs is None):
+        return None
+    return document
