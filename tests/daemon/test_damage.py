@@ -18,6 +18,7 @@ from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin
 from tests.daemon.cli import command
 from tests.daemon.running import RunningDaemon
+from tests.journal.test_decoding import mistype
 
 pytestmark = pytest.mark.anyio
 
@@ -78,7 +79,19 @@ def of_another_program(state_dir: Path) -> None:
         other.commit()
 
 
+def spoil_the_mark(state_dir: Path) -> None:
+    (mark,) = (state_dir.parent / "home" / ".local" / "state" / "orchestrator").glob("*.mark")
+    mark.write_bytes(b"\xff\xfe no UTF-8\n")
+
+
 DAMAGES = [
+    pytest.param(
+        lambda state_dir: mistype(state_dir / "journal.db", "events", "payload", "TEXT"),
+        "journal_corrupt",
+        "event @1 cannot be read: its payload is str",
+        id="bytes that became a text",
+    ),
+    pytest.param(spoil_the_mark, "journal_behind", ".mark", id="mark"),
     pytest.param(
         alter("UPDATE events SET payload = x'7b7d' WHERE seq = 3"),
         "journal_corrupt",

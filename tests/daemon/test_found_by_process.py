@@ -127,7 +127,10 @@ def test_what_was_lost_comes_back_and_every_command_waits_for_it(
     assert daemon.wait() == 0
 
 
-def test_one_that_can_not_listen_is_ended_by_its_process(daemon: RunningDaemon) -> None:
+def test_one_that_can_not_listen_is_ended_by_its_process(
+    daemon: RunningDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(daemon.home))
     assert daemon.start()["ok"]
     shutil.rmtree(daemon.runtime)
     daemon.runtime.write_text("in the way")
@@ -140,6 +143,9 @@ def test_one_that_can_not_listen_is_ended_by_its_process(daemon: RunningDaemon) 
         str(daemon.socket),
     )
     assert "ended by a signal" in command_line._ended(found).message
+    known = locations.read_location(daemon.id)
+    assert known is not None
+    assert known.state == "stopped", "no agent starts it again"
     assert daemon.process.wait(READY_S) == 0
     assert processes.serving(str(daemon.workspace)) is None
     assert processes.holder_of(str(daemon.state_dir)) is None

@@ -115,6 +115,10 @@ def _ended(found: processes.Serving) -> r.Done:
     except OSError as error:
         raise DaemonUnreachable(f"process {found.pid} can't be ended: {error.strerror}") from error
     starting.let_end(found.state_dir)
+    # A person said so: no agent starts it again, as after a `stop` that it heard of itself.
+    locations.write_location(
+        locations.Location(found.workspace, found.state_dir, found.socket, found.pid, state="stopped")
+    )
     return r.Done(message=f"process {found.pid} did not listen on {found.socket}; it was ended by a signal")
 
 
