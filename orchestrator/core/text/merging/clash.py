@@ -42,6 +42,7 @@ class Sides(msgspec.Struct, frozen=True, dict=True):
     clusters: Sequence[Cluster]
     outlines: Outlines = Outlines()
     language: str | None = None  # a grammar's name
+    path: str = ""
 
     @cached_property
     def imports(self) -> tuple[Imports, Imports, Imports]:

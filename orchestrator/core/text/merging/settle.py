@@ -10,7 +10,7 @@ import msgspec
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.settling import SETTLE_RULES, MergeRule, SettledRegion, SettleRule
 from orchestrator.core.text.merge import Clashed, Cluster, agreed_lines, clusters
-from orchestrator.core.text.merging import additions, disjoint_symbols, imports, moved, same_change
+from orchestrator.core.text.merging import additions, disjoint_symbols, imports, list_items, moved, same_change
 from orchestrator.core.text.merging.clash import Outlines, Resolution, Sides, Transplant
 from orchestrator.core.text.merging.doubts import doubts
 from orchestrator.core.text.merging.import_lines import language_of
@@ -20,6 +20,7 @@ Settling = Callable[[Cluster, Sides], Resolution | None]
 RULES: Final[Mapping[SettleRule, Settling]] = {
     "same_change": same_change.settle,
     "imports": imports.settle,
+    "list_items": list_items.settle,
     "additions": additions.settle,
     "disjoint_symbols": disjoint_symbols.settle,
     "moved": moved.settle,
@@ -75,7 +76,7 @@ def settle(
     if len(clashing) * (len(base) + len(current) + len(proposed)) > MOST_LINES:
         return Unsettled(clashed)
     outlines = outlines or Outlines()
-    sides = Sides(base, current, proposed, found, outlines, _language(outlines, path))
+    sides = Sides(base, current, proposed, found, outlines, _language(outlines, path), path)
     outputs = [lines or () for lines in agreed]
     reasons = [_plain(cluster) for cluster in found]
     transplants: list[Transplant] = []

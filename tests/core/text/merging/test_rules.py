@@ -490,3 +490,71 @@ REST = "".join(f"rest {n}\n" for n in range(8))
 )
 def test_moved(base: str, current: str, proposed: str, merged: str | None) -> None:
     check("moved", base, current, proposed, merged, "a.txt")
+
+
+LIST = "# News\n\n- one\n- two\n{}\nMore.\n"
+ROWS = "| a | b |\n|---|---|\n| 1 | 2 |\n{}\nMore.\n"
+WORDS = "alpha\nbeta\n{}omega\n"
+NAMES = '__all__ = [\n    "alpha",\n    "beta",\n{}    "omega",\n]\n'
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "current", "proposed", "merged"),
+    [
+        pytest.param("a.md", LIST, "- c\n", "- d\n", "- c\n- d\n", id="items"),
+        pytest.param("a.rst", LIST, "- c\n  c2\n  - c3\n", "- d\n", "- c\n  c2\n  - c3\n- d\n", id="of several lines"),
+        pytest.param("a.md", LIST, "- c\n- x\n", "- d\n- c\n", "- c\n- x\n- d\n", id="one item by both"),
+        pytest.param("a.md", LIST, "- [ ] c\n", "- [x] d\n", "- [ ] c\n- [x] d\n", id="tasks"),
+        pytest.param("a.md", "# News\n\n{}- one\n", "- c\n", "- d\n", "- c\n- d\n", id="at the top of a list"),
+        pytest.param("a.md", "# News\n\n{}\nMore.\n", "- c\n", "- d\n", "- c\n- d\n", id="the first items"),
+        pytest.param("a.md", ROWS, "| 3 | 4 |\n", "| 5 | 6 |\n", "| 3 | 4 |\n| 5 | 6 |\n", id="rows"),
+        pytest.param("a.txt", WORDS, "gamma\n", "delta\nmu\n", "delta\ngamma\nmu\n", id="sorted words"),
+        pytest.param("a.py", NAMES, '    "c",\n', '    "bz",\n', '    "bz",\n    "c",\n', id="sorted names"),
+        pytest.param(
+            "a.json", '{{\n  "a": 1,\n  "b": "x",\n{}  "z": 3,\n  "z2": 4\n}}\n',
+            '  "d": 2,\n', '  "c": "y",\n', '  "c": "y",\n  "d": 2,\n', id="sorted keys",
+        ),
+        pytest.param("a.py", LIST, "- c\n", "- d\n", None, id="no prose"),
+        pytest.param("a.yaml", "steps:\n- one\n- two\n{}end: 1\n", "- c\n", "- d\n", None, id="steps"),
+        pytest.param("a.md", LIST, "- c\n", "* d\n", None, id="other markers"),
+        pytest.param("a.md", LIST, "- c\n", "  - d\n", None, id="other depths"),
+        pytest.param("a.md", LIST, "3. c\n", "3. d\n", None, id="numbers say an order"),
+        pytest.param("a.md", LIST, "- [ ] c\n", "- [x] c\n", None, id="one task, done and not"),
+        pytest.param("a.md", LIST, "- c\n\n- e\n", "- d\n", None, id="a blank line inside"),
+        pytest.param("a.md", LIST, "- c\n## E\n", "- d\n", None, id="a heading inside"),
+        pytest.param("a.rst", LIST, "- c\n---\n", "- d\n", None, id="a rule inside"),
+        pytest.param("a.md", LIST, "- c\n", "Text.\n", None, id="an item and a paragraph"),
+        pytest.param("a.md", "- one\n{}  goes on\n", "- c\n", "- d\n", None, id="inside an item"),
+        pytest.param("a.md", "```\n- one\n{}```\n", "- c\n", "- d\n", None, id="in a fence"),
+        pytest.param("a.md", ROWS, "| 3 | 4 |\n", "| 5 |\n", None, id="other cells"),
+        pytest.param("a.md", "Text.\n{}End.\n", "| 3 | 4 |\n|---|---|\n", "| 5 | 6 |\n|---|---|\n", None, id="tables"),
+        pytest.param("a.txt", WORDS, "zz\n", "delta\n", None, id="not sorted any more"),
+        pytest.param("a.txt", "beta\nalpha\n{}omega\n", "gamma\n", "delta\n", None, id="not sorted before"),
+        pytest.param("a.txt", "a\n{}z\n", "c\n", "d\n", None, id="too short to be sure"),
+        pytest.param("a.txt", WORDS, "gamma one\n", "delta\n", None, id="more than a word"),
+        pytest.param("a.py", "a = 1\nb = 2\n{}z = 3\nz2 = 4\n", "c = 1\n", "d = 2\n", None, id="statements"),
+        pytest.param("a.py", "f(\n    a,\n    b,\n{}    z,\n    y,\n)\n", "    c,\n", "    d,\n", None, id="arguments"),
+        pytest.param("a.py", NAMES, '    "gamma",\n', '    "GAMMA",\n', None, id="one key but for its case"),
+        pytest.param(
+            "a.json", '{{\n  "a": 1,\n  "b": "x",\n{}  "z": 3,\n  "z2": 4\n}}\n',
+            '  "c": 2,\n', '  "c": 3,\n', None, id="one key, two values",
+        ),
+        pytest.param("a.py", NAMES, '    "gamma",\n', '  "delta",\n', None, id="depths of a block"),
+    ],
+)  # fmt: skip
+def test_list_items(path: str, text: str, current: str, proposed: str, merged: str | None) -> None:
+    whole = text.format(merged) if merged is not None else None
+    check("list_items", text.format(""), text.format(current), text.format(proposed), whole, path)
+
+
+THREE = "- one\n- two\n- three\n"
+MORE = THREE.replace("- three", "- new\n- three")
+
+
+@pytest.mark.parametrize(("current", "proposed"), [
+    pytest.param(THREE.replace("two", "two!"), MORE, id="one edited"),
+    pytest.param(THREE.replace("one", "ONE"), THREE.replace("two", "TWO"), id="both edited"),
+    pytest.param(THREE.replace("- two\n", ""), MORE, id="one removed"),
+])  # fmt: skip
+def test_edits_of_items_that_touch_are_never_joined(current: str, proposed: str) -> None:
+    check("list_items", THREE, current, proposed, None, "a.md")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.settling import SETTLE_RULES
 from orchestrator.core.text.diff import Hunk, diff
 from orchestrator.core.text.merge import Merged, merge3
@@ -176,6 +177,7 @@ CASES = {
     ),
     "additions": ("x", "x\ndef f():\n    a", "x\ndef g():\n    b", PYTHON),
     "imports": ("import a\nx", "import a\nimport b\nx", "import a\nimport c\nx", PYTHON),
+    "list_items": ("- a\n- b", "- a\n- b\n- c", "- a\n- b\n- d", WorkspacePath("a.md")),
     "moved": (f"h\na\nb\nc\n\n{REST}", f"h\n{REST}\na\nb\nc\n", f"h\na\nB\nc\n\n{REST}", PYTHON),
 }
 
