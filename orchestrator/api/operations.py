@@ -234,7 +234,13 @@ OPERATIONS: tuple[Operation, ...] = (
         Operation(name=name, params=params, result=result, summary=summary, people=True, writes=writes)
         for name, params, result, summary, writes in (
             ("status", p.Status, r.StatusInfo, "What the daemon is doing.", False),
-            ("approvals_list", p.ApprovalsList, r.Approvals, "Changes that wait for a yes.", False),
+            (
+                "approvals_list",
+                p.ApprovalsList,
+                r.Approvals,
+                "Changes that wait for a yes, without diffs.",
+                False,
+            ),
             ("approvals_show", p.ApprovalsShow, r.ApprovalInfo, "One of them, with its diff.", False),
             ("approve", p.Approve, r.ChangeAnswer, "Say yes: the daemon applies the change.", True),
             ("deny", p.Deny, r.Done, "Say no.", True),

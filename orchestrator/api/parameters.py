@@ -349,7 +349,8 @@ class Approving(Params, frozen=True, kw_only=True):
 
 
 class ApprovalsList(Params, frozen=True, kw_only=True):
-    pass
+    limit: Annotated[int, Meta(description="Most approvals in one answer.", ge=1, le=200)] = 50
+    cursor: Cursor = None
 
 
 class ApprovalsShow(Params, frozen=True, kw_only=True):

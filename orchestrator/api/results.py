@@ -451,8 +451,25 @@ class ApprovalInfo(Result, frozen=True, kw_only=True):
     diff: str | None = None
 
 
+class ApprovalLine(Result, frozen=True, kw_only=True):
+    """A change that waits, without its diff: `approvals_show` has the whole."""
+
+    approval: str
+    operation: str
+    paths: tuple[str, ...]  # the first of them
+    path_count: int
+    agent: str | None
+    session: str | None
+    since: int
+    expires_at: int
+    rule: str
+    reason: str
+
+
 class Approvals(Result, frozen=True, kw_only=True):
-    approvals: tuple[ApprovalInfo, ...]
+    approvals: tuple[ApprovalLine, ...]  # oldest first
+    total: int = 0
+    cursor: str | None = None
 
 
 class SessionLine(Result, frozen=True, kw_only=True):

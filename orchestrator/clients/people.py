@@ -24,9 +24,9 @@ class PeopleCalls:
         """What the daemon is doing."""
         return await self._call(r.StatusInfo, p.Status())
 
-    async def approvals_list(self) -> r.Approvals:
-        """Changes that wait for a yes."""
-        return await self._call(r.Approvals, p.ApprovalsList())
+    async def approvals_list(self, *, limit: int = 50, cursor: str | None = None) -> r.Approvals:
+        """Changes that wait for a yes, oldest first, without their diffs."""
+        return await self._call(r.Approvals, p.ApprovalsList(limit=limit, cursor=cursor))
 
     async def approvals_show(self, approval: str | int) -> r.ApprovalInfo:
         """One of them, with its diff."""

@@ -56,9 +56,10 @@ def rendered(result: r.Result) -> Iterator[str]:
             yield from _session(result)
         case r.Approvals():
             yield from table(
-                (a.approval, when(a.since), a.agent or "", a.operation, some(a.paths), a.reason)
+                (a.approval, when(a.since), a.agent or "", a.operation, some(a.paths, a.path_count), a.reason)
                 for a in result.approvals
             )
+            yield from _more(len(result.approvals), result.total, result.cursor)
         case r.ApprovalInfo():
             yield from facts(
                 ("approval", result.approval),
@@ -122,9 +123,9 @@ def diff_lines(diff: str) -> Iterator[str]:
             yield line
 
 
-def some(names: Sequence[str]) -> str:
-    """Names in one cell; of many the first, and how many more there are."""
-    more = len(names) - MOST_NAMES
+def some(names: Sequence[str], count: int | None = None) -> str:
+    """Names in one cell; of many the first, and how many more there are. `count`: with those that are not given."""
+    more = (count or len(names)) - min(len(names), MOST_NAMES)
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 

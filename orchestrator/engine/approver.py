@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections import OrderedDict
 from functools import partial
 from typing import Literal
 
@@ -15,7 +16,8 @@ from orchestrator.core.events.base import Origin
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.conflicts import ApprovalGranted
 from orchestrator.core.events.sessions import ApproverSet
-from orchestrator.core.ids import Seq
+from orchestrator.core.ids import Seq, SessionId
+from orchestrator.engine.caller import Caller
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Entropy
@@ -29,12 +31,38 @@ _FAIR = 256 - 256 % len(_ALPHABET)
 By = Literal["first_up", "old_code", "owner_uid"]
 
 
+FIRST_DELAY_S = 0.25
+LONGEST_DELAY_S = 30.0
+MOST_GUESSERS = 1000
+"""Connections whose wrong codes are counted; the one that was longest quiet is forgotten first."""
+
+
+class _Guesses:
+    """The checks of one connection: one at a time, each wrong one delays the next."""
+
+    def __init__(self) -> None:
+        self.turn = anyio.Lock()
+        self.wrong = 0
+
+    @property
+    def delay_s(self) -> float:
+        return min(FIRST_DELAY_S * 2 ** min(self.wrong - 1, 16), LONGEST_DELAY_S) if self.wrong else 0.0
+
+
 class ApproverGate:
-    """Makes and checks the code. Checks are taken one at a time, so that guessing is slow."""
+    """Makes and checks the code. The slow check runs one at a time, so that guessing is slow.
+
+    A connection has one check in that queue, and after a wrong code waits longer each time, so
+    that who guesses does not keep others waiting. A code that was right before is known again at
+    once: this process keeps a digest of it under a key of its own, in memory only.
+    """
 
     def __init__(self, services: Services) -> None:
         self._s = services
         self._one_at_a_time = anyio.Lock()
+        self._guesses: OrderedDict[SessionId, _Guesses] = OrderedDict()
+        self._key = services.entropy.bytes(32)
+        self._right: tuple[str, bytes] | None = None  # the salt of the code that it is for, and the digest
 
     @property
     def is_set(self) -> bool:
@@ -45,26 +73,58 @@ class ApproverGate:
         async with self._one_at_a_time:
             return None if self.is_set else await self._make("first_up")
 
-    async def replace(self, old_code: str | None) -> str:
+    async def replace(self, caller: Caller, old_code: str | None) -> str:
         """A new code in place of the old. Raises ApproverCodeNeeded."""
-        await self.check(old_code)
+        await self.check(caller, old_code)
         return await self._make("old_code")
 
-    async def check(self, code: str | None) -> None:
+    async def check(self, caller: Caller, code: str | None) -> None:
         """Raises ApproverCodeNeeded unless this is the code."""
-        approver = self._s.state.identities.approver
-        if approver is None:
+        if self._s.state.identities.approver is None:
             raise ApproverCodeNeeded("there is no approver code yet", hint="Run `orchestrator up` to make it.")
         if not code:
             raise ApproverCodeNeeded("this needs the approver code")
-        async with self._one_at_a_time:
-            given = await to_thread.run_sync(partial(_scrypt, _plain(code), bytes.fromhex(approver.salt)))
-        if not hmac.compare_digest(given, bytes.fromhex(approver.scrypt)):
+        if self._known(code):
+            return
+        guesses = self._guesses_of(caller.session)
+        async with guesses.turn:
+            await anyio.sleep(guesses.delay_s)
+            async with self._one_at_a_time:
+                right = await self._is_right(code)
+            guesses.wrong = 0 if right else guesses.wrong + 1
+        if not right:
             raise ApproverCodeNeeded("that is not the approver code")
+
+    def _known(self, code: str) -> bool:
+        approver = self._s.state.identities.approver
+        if approver is None or self._right is None or self._right[0] != approver.salt:
+            return False
+        return hmac.compare_digest(self._right[1], self._digest(code))
+
+    async def _is_right(self, code: str) -> bool:
+        approver = self._s.state.identities.approver
+        if approver is None:
+            return False
+        given = await to_thread.run_sync(partial(_scrypt, _plain(code), bytes.fromhex(approver.salt)))
+        right = hmac.compare_digest(given, bytes.fromhex(approver.scrypt))
+        if right:
+            self._right = approver.salt, self._digest(code)
+        return right
+
+    def _digest(self, code: str) -> bytes:
+        return hmac.digest(self._key, _plain(code).encode("utf-8", "surrogatepass"), "sha256")
+
+    def _guesses_of(self, session: SessionId) -> _Guesses:
+        guesses = self._guesses.setdefault(session, _Guesses())
+        self._guesses.move_to_end(session)
+        if len(self._guesses) > MOST_GUESSERS:
+            self._guesses.popitem(last=False)
+        return guesses
 
     async def _make(self, by: By) -> str:
         code, event = await to_thread.run_sync(new_code, self._s.entropy, by)
         await self._s.append(Origin(), (STREAM, event))
+        self._right = event.salt, self._digest(code)
         return code
 
 

@@ -133,7 +133,7 @@ class People:
     # --- who may call -----------------------------------------------------------------
 
     async def agent_add(self, caller: Caller, call: Call, params: p.AgentAdd) -> r.AgentToken:
-        await self._gate.check(params.approver)
+        await self._gate.check(caller, params.approver)
         if is_reserved(params.name):
             raise ParameterInvalid("name", f"{params.name} is reserved")
         known = self._s.state.identities.get(params.name)
@@ -149,7 +149,7 @@ class People:
         return r.AgentToken(name=params.name, agent_class=params.agent_class, token=token)
 
     async def agent_revoke(self, caller: Caller, call: Call, params: p.AgentRevoke) -> r.Done:
-        await self._gate.check(params.approver)
+        await self._gate.check(caller, params.approver)
         if self._s.state.identities.get(params.name) is None:
             raise VersionUnknown(f"there is no agent {params.name}")
         event = AgentRevoked(name=AgentName(params.name))
@@ -172,7 +172,7 @@ class People:
         return r.ApproverCode(approver_code=await self._gate.create())
 
     async def approver_reset(self, caller: Caller, call: Call, params: p.ApproverReset) -> r.ApproverCode:
-        return r.ApproverCode(approver_code=await self._gate.replace(params.approver))
+        return r.ApproverCode(approver_code=await self._gate.replace(caller, params.approver))
 
     # --- policy -----------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class People:
         )
 
     async def policy_reload(self, caller: Caller, call: Call, params: p.PolicyReload) -> r.PolicyReport:
-        await self._gate.check(params.approver)
+        await self._gate.check(caller, params.approver)
         text, source = await to_thread.run_sync(self._read_policy)
         policy = parse_policy(text, source=source)
         policy = policy.guarding(self._s.policy.own_state)

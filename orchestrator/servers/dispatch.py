@@ -115,7 +115,10 @@ class Dispatcher:
         What people do about the daemon itself (status, approvals) never waits for calls that come under their name.
         """
         known = BY_NAME.get(name)
-        owner = f"{caller.agent} people" if known is not None and known.people and caller.is_person else caller.agent
+        owner: str = caller.agent
+        if known is not None and known.people and caller.is_person:
+            checked = "approver" in known.params.__struct_fields__  # wrong codes wait, other connections do not
+            owner = f"{caller.agent} people {caller.session if checked else ''}"
         while True:
             if lines is not None:
                 await lines.taken(UNREAD_BYTES)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
+from orchestrator.api.framing import PROTOCOL
 from orchestrator.clients.python import RemoteError
-from tests.daemon.running import RunningDaemon
+from tests.daemon.running import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
 
@@ -55,3 +59,41 @@ async def test_a_lost_code_is_replaced_by_the_owner_while_nothing_runs(daemon: R
         last = (await person.journal_query(kind="approver_set")).entries
         assert [entry.event["by"] for entry in last] == ["old_code", "owner_uid", "first_up"]
         assert all("scrypt" not in entry.event for entry in last)
+
+
+async def test_who_guesses_does_not_keep_the_right_code_waiting(base: Path) -> None:
+    """At first the code is in the daemon's memory; after a restart it has to be checked slowly once."""
+    with running(base) as daemon:
+        approver = await daemon.make_approver()
+        assert await answered_before(daemon, approver, connections=20) < 20
+    with running(base) as daemon:
+        assert await answered_before(daemon, approver, connections=1) < 10
+        assert await answered_before(daemon, approver, connections=20) < 20
+
+
+GUESS = {"jsonrpc": "2.0", "id": 1, "method": "policy_reload", "params": {"approver": "wrong"}}
+
+
+async def answered_before(daemon: RunningDaemon, approver: str, *, connections: int) -> int:
+    """How many of 40 wrong codes, sent before the right one over some connections, were answered before it was."""
+    preamble = {"orchestrator": PROTOCOL, "door": "rpc", "person": True}
+    with ExitStack() as opened:
+        attackers = [opened.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(connections)]
+        for attacker in attackers:
+            attacker.connect(str(daemon.socket))
+            attacker.sendall(json.dumps(preamble).encode() + b"\n")
+            assert b'"ok":true' in attacker.recv(65_536)
+        async with daemon.client() as person:
+            for at in range(40):
+                attackers[at % connections].sendall(json.dumps(GUESS).encode() + b"\n")
+            await person.policy_reload(approver=approver)
+        return sum(replies(attacker) for attacker in attackers)
+
+
+def replies(attacker: socket.socket) -> int:
+    """The lines that have come by now."""
+    attacker.setblocking(False)
+    try:
+        return attacker.recv(1_000_000).count(b"\n")
+    except BlockingIOError:
+        return 0

@@ -75,11 +75,13 @@ def approvals() -> None:
 
 
 @approvals.command("list")
+@click.option("--limit", type=int, default=50, help="Most approvals to show.")
+@click.option("--cursor", help="The cursor that the last call ended with.")
 @shared
 @click.pass_obj
-def approvals_list(settings: Settings) -> int:
-    """What waits."""
-    return settings.run("approvals_list", p.ApprovalsList(), r.Approvals)
+def approvals_list(settings: Settings, limit: int, cursor: str | None) -> int:
+    """What waits, oldest first; `approvals show` has the diff of one."""
+    return settings.run("approvals_list", p.ApprovalsList(limit=limit, cursor=cursor), r.Approvals)
 
 
 @approvals.command("show")

@@ -36,6 +36,9 @@ from orchestrator.ports.workspace import Displaced
 
 TRIES = 3
 
+LISTED_PATHS = 10
+"""Of one approval in a list."""
+
 
 class Granter:
     """The inbox of changes that wait."""
@@ -48,13 +51,21 @@ class Granter:
         self._reservations = Reservations(services)
 
     async def approvals_list(self, caller: Caller, call: Call, params: p.ApprovalsList) -> r.Approvals:
-        return r.Approvals(approvals=tuple([await self._info(item) for item in self._s.state.pending.waiting()]))
+        after = parse_seq(params.cursor, parameter="cursor") if params.cursor is not None else 0
+        waiting = self._s.state.pending.waiting()
+        left = [item for item in waiting if item.seq > after]
+        page = left[: params.limit]
+        return r.Approvals(
+            approvals=tuple([await self._line(item) for item in page]),
+            total=len(waiting),
+            cursor=show(page[-1].seq) if len(left) > len(page) else None,
+        )
 
     async def approvals_show(self, caller: Caller, call: Call, params: p.ApprovalsShow) -> r.ApprovalInfo:
         return await self._info(self._find(params.approval, waiting=False))
 
     async def approve(self, caller: Caller, call: Call, params: p.Approve) -> r.ChangeAnswer:
-        await self._gate.check(params.approver)
+        await self._gate.check(caller, params.approver)
         approval = self._find(params.approval, waiting=True)
         granted = ApprovalGranted(approval=approval.seq, by=caller.agent)
         if approval.request.read_version is not None:
@@ -70,7 +81,7 @@ class Granter:
         return await self._answers.of(approval.seq)
 
     async def deny(self, caller: Caller, call: Call, params: p.Deny) -> r.Done:
-        await self._gate.check(params.approver)
+        await self._gate.check(caller, params.approver)
         approval = self._find(params.approval, waiting=True)
         event = ApprovalDenied(approval=approval.seq, by=caller.agent, reason=params.reason)
         await self._s.append(caller.origin(call), (self._stream(approval), event))
@@ -303,6 +314,21 @@ class Granter:
                 details={"approval": show(number), "state": approval.state},
             )
         return approval
+
+    async def _line(self, approval: Approval) -> r.ApprovalLine:
+        paths = approval.request.paths
+        return r.ApprovalLine(
+            approval=show(approval.seq),
+            operation=approval.request.operation,
+            paths=tuple(item.path for item in paths[:LISTED_PATHS]),
+            path_count=len(paths),
+            agent=approval.agent,
+            session=approval.session,
+            since=approval.at,
+            expires_at=approval.request.expires_at,
+            rule=approval.request.rule,
+            reason=await self._reason(approval.seq),
+        )
 
     async def _info(self, approval: Approval) -> r.ApprovalInfo:
         diff, _ = await self._answers.approval_diff(approval)

@@ -72,7 +72,7 @@ class Settler:
                 "conflicts are settled by reviewers and people", hint="Send your change again, or await_change."
             )
         if not agent:
-            await self._gate.check(params.approver)
+            await self._gate.check(caller, params.approver)
         number = parse_seq(params.conflict, parameter="conflict")
         conflict = self._s.state.pending.conflict(number)
         if conflict is None:

@@ -43,7 +43,7 @@ class Keeping:
     # --- archiving ----------------------------------------------------------------------
 
     async def journal_archive(self, caller: Caller, call: Call, params: k.JournalArchive) -> k.ArchiveAnswer:
-        await self._gate.check(params.approver)
+        await self._gate.check(caller, params.approver)
         last = Seq(parse_seq(params.before, parameter="before") - 1)
         if not 0 < last < self._s.journal.head:
             raise ParameterInvalid("before", f"must lie after @1 and up to the head, {show(self._s.journal.head)}")
@@ -82,7 +82,7 @@ class Keeping:
             yield lease.seq, "the lease"
 
     async def journal_unarchive(self, caller: Caller, call: Call, params: k.JournalUnarchive) -> k.ArchiveAnswer:
-        await self._gate.check(params.approver)
+        await self._gate.check(caller, params.approver)
         moved = await self._keeper.unarchive(params.file, caller.origin(call))
         message = f"events {show(moved.first)} to {show(moved.last)} are in the database again; {moved.file} may go"
         return self._answer(message, (moved,))
@@ -98,7 +98,7 @@ class Keeping:
 
     async def journal_collect(self, caller: Caller, call: Call, params: k.JournalCollect) -> k.CollectAnswer:
         if not params.dry_run:
-            await self._gate.check(params.approver)
+            await self._gate.check(caller, params.approver)
         as_of = self._s.journal.head
         found = await self._keeper.collect(
             needed=await self._needed(),

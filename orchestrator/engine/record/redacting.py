@@ -46,7 +46,7 @@ class Redactor:
         self._one_at_a_time = anyio.Lock()
 
     async def journal_redact(self, caller: Caller, call: Call, params: JournalRedact) -> Redacted:
-        await self._gate.check(params.approver)
+        await self._gate.check(caller, params.approver)
         if (params.event is None) == (params.blob is None):
             raise ParameterInvalid("event", "name either an event or a blob")
         if params.blob is not None and params.fields:
