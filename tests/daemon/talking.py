@@ -55,6 +55,13 @@ class Talk:
         told: dict[str, Any] = json.loads(self._line())
         return told
 
+    def answers(self) -> list[dict[str, Any]]:
+        """The next answer, and those that are here already."""
+        told = [self.answer()]
+        while b"\n" in self._buffer:
+            told.append(self.answer())
+        return told
+
     def close(self) -> None:
         self.socket.close()
 
