@@ -270,7 +270,9 @@ def _in_indentation(text: str, span: _Span, line: int) -> _Span:
     kept = {row.strip() for row in search.split("\n")[:1]}
     deep = all(row.startswith(indent) for row in more)
     moved = any(row.strip() in kept and indent_of(row) != indent for row in more)
-    one = "\n" not in search.removesuffix("\n")
+    quoted = [row for row in search.split("\n") if row.strip()]
+    one = len(quoted) == 1
+    moved = moved or any(row.strip() == first.strip() and indent_of(row) != indent for row in quoted[1:])
     if "\n" in span.new.removesuffix("\n") + search.removesuffix("\n") and (
         indent_of(first) or moved or (one and not deep) or any(opens_flat(indent + first, row) for row in more[:1])
     ):

@@ -167,9 +167,10 @@ def _shown(passage: Sequence[str], present: Sequence[str], new: Sequence[str]) -
     """Whether the replacement shows that it is indented as the search is, and not as the file is."""
     quoted, held = set(indents(passage)), set(indents(present))
     kept = {line for line, there in zip(passage, present, strict=True) if indent_of(line) != indent_of(there)}
-    if len(passage) == 1 and not indent_of(passage[0]) and len(new) > 1:
-        kept = {passage[0].strip()} & {line.strip() for line in new[1:]}
-        return bool(kept) and _steps_well(new)
+    if len(indents(passage)) == 1 and "" in quoted and len(indents(new)) > 1:
+        kept = {line.strip() for line in passage if line.strip()}
+        first = next(at for at, line in enumerate(new) if line.strip())
+        return any(line.strip() in kept for line in new[first + 1 :]) and _steps_well(new)
     as_search = any(line in kept or indent_of(line) in quoted - held for line in new if line.strip())
     as_file = any(indent in held - quoted for indent in indents(new))
     return as_search and (not as_file or _steps_well(new))
@@ -186,7 +187,8 @@ def _first_line_completed(
     first = f"{missing}{passage[0]}"
     if not new or not new[0].strip():
         return [first, *passage[1:]], new
-    if indent_of(new[0]) not in ("", missing) or passage[0] in new[1:]:
+    other = any(line.strip() == new[0].strip() and indent_of(line) != missing for line in passage[1:])
+    if other or indent_of(new[0]) not in ("", missing) or passage[0] in new[1:]:
         raise Uncertain("its first line is quoted without indentation, so where new lines belong is not sure")
     return [first, *passage[1:]], [missing + new[0].lstrip(" \t"), *new[1:]]
 
