@@ -122,7 +122,7 @@ class Entry(Result, frozen=True, kw_only=True, omit_defaults=True):
     type: Literal["FileEntry", "DirectoryEntry", "SymbolicLinkEntry", "OtherEntry"] = msgspec.field(name="@type")
     name: str
     path: str
-    size: int
+    size: int | None = None  # left out where the content may not be shown
     last_modified: int = msgspec.field(name="lastModified")
     target: str | None = None
     version_id: str | None = None

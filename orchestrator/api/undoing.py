@@ -34,8 +34,8 @@ class UndoneFile(r.Result, frozen=True, kw_only=True):
 
     path: str
     status: Literal["changed", "created", "deleted", "moved", "conflict"]
-    added: int = 0
-    removed: int = 0
+    added: int | None = 0  # null where its content may not be shown
+    removed: int | None = 0
     diff: str | None = None  # null where it may not be shown, is not text, or where the answer's room was used up
     moved_from: str | None = None
     conflict: str | None = None  # '@N', once it waits

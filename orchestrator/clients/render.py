@@ -30,7 +30,11 @@ def rendered(result: r.Result) -> Iterator[str]:
             yield from _change(result)
         case r.Listing():
             yield from table(
-                (escaped(entry.path) + _SIGNS[entry.type], str(entry.size), when(entry.last_modified))
+                (
+                    escaped(entry.path) + _SIGNS[entry.type],
+                    "" if entry.size is None else str(entry.size),
+                    when(entry.last_modified),
+                )
                 for entry in result.entries
             )
             yield from _more(len(result.entries), result.total, result.cursor)

@@ -135,7 +135,9 @@ class Engine:
         self._checking = Checking(services, effects)
         self.snapshots = Snapshotter(services)
         reader = Reader(services, observer, paths)
-        self._follower = Follower(services, lambda caller, event: Entries(services, caller).plain(event))
+        self._follower = Follower(
+            services, lambda caller, item: Entries(services, caller).plain(item.event, item.stream)
+        )
         self.people = People(
             services,
             observer,

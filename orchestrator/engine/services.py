@@ -177,6 +177,16 @@ class Services:
         """Whether the caller may be shown content of a path without asking anybody."""
         return isinstance(self.verdict(caller, "read", path), Allow)
 
+    def readable_to(self, agent: AgentName | None, *paths: WorkspacePath) -> bool:
+        """The same of an agent that is not calling now; of nobody's work everything."""
+        if agent is None:
+            return True
+        known = self.state.identities.get(agent)
+        agent_class = known.agent_class if known else "cloud"
+        return all(
+            isinstance(evaluate(self.policy, Request(agent, agent_class, "read", path)), Allow) for path in paths
+        )
+
     def holder_of(self, path: WorkspacePath) -> tuple[AgentName, Seq] | None:
         """Who alone has reserved a path, and the lease; None unless that is certain."""
         return self.state.leases.holder_of(path, self.clock.now_ms())

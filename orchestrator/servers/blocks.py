@@ -126,7 +126,8 @@ def listing(result: r.Listing) -> str:
             case "OtherEntry":
                 rows.append(f"{escaped(entry.path)} (not a regular file)")
             case _:
-                notes = [f"{entry.size} bytes", *entry.tags]
+                notes = [] if entry.size is None else [f"{entry.size} bytes"]
+                notes += entry.tags
                 if entry.version_id:
                     notes.append(entry.version_id)
                 if entry.sensitivity in ("secret", "guarded"):

@@ -23,9 +23,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     rung: Rung = "current"
     clash: Clash | None = None
     names: frozenset[WorkspacePath] = frozenset()  # all that the file ever had
+    unseen: bool = False  # undone for one who may not know whether that changes the content
 
     @property
     def changed(self) -> bool:
+        if self.unseen:
+            return True
         before = self.held and (self.held.digest, self.held.mode)
         after = self.now and (self.now.digest, self.now.mode)
         return self.path != self.present or before != after

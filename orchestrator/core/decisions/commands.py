@@ -330,8 +330,8 @@ class Settle(_One, frozen=True, kw_only=True):
 
 def _check_base(here: Facts) -> None:
     """Taking a file away needs the present version, if any is known to the caller."""
-    base, held = here.base, here.held
-    if base is not None and held is not None and base.digest != held.digest:
+    base = here.base
+    if base is not None and here.held is not None and not here.base_is_current:
         raise StaleBase(
             f"{here.path} has changed since {show(base.version)}; it is at {show(here.version or 0)} now",
             details={"path": here.path, "base": show(base.version), "current": show(here.version or 0)},

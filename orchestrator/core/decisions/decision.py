@@ -51,6 +51,13 @@ class Facts(msgspec.Struct, frozen=True):
     edits: EditRules | None = None  # what policy lets a merge settle; None: nothing, it merges as git does
     trouble: OrchestratorError | None = None  # why nothing can be said of it: no regular file, or too large a one
 
+    @property
+    def base_is_current(self) -> bool:
+        """Whether the base stands there now. A caller who may not know the content learns no more than versions."""
+        if self.base is None or self.held is None:
+            return False
+        return self.base.version == self.version if self.blind else self.base.digest == self.held.digest
+
 
 class Source(msgspec.Struct, frozen=True):
     """A content to be outlined; the path says in which language."""

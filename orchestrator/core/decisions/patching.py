@@ -126,6 +126,8 @@ def append(content: str, facts: Facts) -> Apply:
     """More text at the end of what is there now, whatever that is."""
     if facts.held is None:
         return create(content, facts)
+    if facts.blind:
+        return _unseen(content, facts, facts.held, at_end=True)
     document = text_of(facts.held, facts.path)
     whole = replace_text(document, document.text + content)
     return _applied(facts, facts.held, document, whole, "current", seen_whole=False)
@@ -142,6 +144,12 @@ def truncate(content: str, facts: Facts) -> Outcome:
             "the file exists, and this session has not seen all of it",
             unreadable=facts.blind or decode(held.data) is None,
         )
+    if facts.blind and not facts.base_is_current:
+        raise StaleBase(
+            f"{facts.path} has changed since {show(base.version)}",
+            hint="file_info tells the version that stands there now.",
+            details={"path": facts.path, "base": show(base.version)},
+        )
     if held is None:
         return Clash(
             path=facts.path,
@@ -149,16 +157,12 @@ def truncate(content: str, facts: Facts) -> Outcome:
             base_version=base.version,
             proposed=_encoded(new_document(content), facts.path),
         )
+    if facts.blind:
+        return _unseen(content, facts, held, at_end=False)
     if base.digest == held.digest:
         before = held.document or decode(held.data)
         after = replace_text(before, content) if before else new_document(content)
         return _applied(facts, held, before, after, "current", seen_whole=True)
-    if facts.blind:
-        raise StaleBase(
-            f"{facts.path} has changed since {show(base.version)}",
-            hint="file_info tells the version that stands there now.",
-            details={"path": facts.path, "base": show(base.version)},
-        )
     if base.digest not in facts.contents:
         return Need((base.digest,))
     old = decode(facts.contents[base.digest], like=_encoding_of(held))
@@ -170,6 +174,36 @@ def truncate(content: str, facts: Facts) -> Outcome:
             proposed=_encoded(new_document(content), facts.path),
         )
     return rebase(old, replace_text(old, content), facts, anchors=())
+
+
+def _unseen(content: str, facts: Facts, held: Held, *, at_end: bool) -> Apply:
+    """A text for a file that its author may not read. It fits whatever the file holds, so that nothing tells what.
+
+    It takes the file's encoding where that can hold it, else UTF-8; to a binary file its bytes are added.
+    """
+    before = held.document or decode(held.data)
+    whole = before.text + content if before is not None and at_end else content
+    after = new_document(whole) if before is None else replace_text(before, whole)
+    try:
+        data = encode(after)
+    except NotEncodable:
+        after = new_document(whole)
+        data = encode(after)
+    known = reads_back(after, data)
+    if before is None and at_end:
+        data, known = held.data + data, False
+    part = Part(
+        path=facts.path,
+        before=held.digest,
+        after=digest_of(data),
+        data=data,
+        document=after if known else None,
+        encoding=remembered(after) if known else None,
+        hunks=line_hunks(before, after) if before is not None else (),
+        binary=before is None,
+    )
+    base = facts.base.version if facts.base else facts.version
+    return Apply(parts=(part,), base=base, on_seen_whole=not at_end)
 
 
 def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tuple[int, int]]) -> Outcome:

@@ -75,6 +75,7 @@ class _Course:
         self._outlines = next(iter(facts.values())).outlines
         held = facts[line.path].held if line.path is not None else None
         self._held = held
+        self._blind = any(facts[name].blind for name in line.names if name in facts)
         self.result = self._unmoved = Result(present=line.path, held=held, path=line.path, now=held, names=line.names)
         self.trouble: OrchestratorError | None = None
         self.missing: list[Digest] = []
@@ -134,7 +135,9 @@ class _Course:
             )
             return
         digest = now.digest if now is not None else None
-        if digest == after:
+        if self._blind:
+            self._undo_unseen(newest, oldest, run)
+        elif digest == after:
             self._straight_back(newest, oldest)
         elif digest == before:
             return
@@ -142,6 +145,14 @@ class _Course:
             self._clash(newest, before, run)
         else:
             self._merge(now, newest, oldest, run)
+
+    def _undo_unseen(self, newest: Step, oldest: Step, run: Sequence[Step]) -> None:
+        """For one who may not know the content: versions alone say whether later work stands in the way."""
+        if self.later:
+            self._clash(newest, oldest.before, run)
+        else:
+            self._straight_back(newest, oldest)
+            self.result = msgspec.structs.replace(self.result, unseen=True)
 
     def _straight_back(self, newest: Step, oldest: Step) -> None:
         """Nothing came after it."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from orchestrator.api import results as r
 from orchestrator.core.conflicts.rebase import GapClashes, Side, assembled
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange
@@ -21,7 +23,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
-from orchestrator.core.settling import SettledRegion, SettleRule
+from orchestrator.core.settling import SettleRule
 from orchestrator.core.text.encoding import Document, edits_between, splice, with_runs_of
 from orchestrator.core.text.merge import merge_favouring_proposed
 from orchestrator.engine.changes.diffs import Diffs, diff_text
@@ -111,7 +113,7 @@ class Answers:
                 status, message = "expired", f"{number} expired before anybody said yes; send the change again"
             case "lapsed":
                 status, message = "dropped", f"{number} lapsed: {approval.cause}; send the change again"
-        return r.ChangeAnswer(
+        answer = r.ChangeAnswer(
             status=status,
             success=False,
             message=message,
@@ -123,10 +125,11 @@ class Answers:
             rung=approval.request.rung,
             score=approval.request.score,
             same_symbol=approval.request.same_symbol,
-            merge=told(approval.request.settled) if shown else (),
+            merge=told(approval.request.settled),
             merge_truncated=len(approval.request.settled) > MOST_TOLD,
             unseen=unseen_texts(approval.request.unseen, shows),
         )
+        return answer if shown else without_content(answer)
 
     def _waiting_path(self, item: IntendedPath) -> r.ChangedPath:
         entry = self._s.state.registry.get(item.path)
@@ -151,6 +154,7 @@ class Answers:
     async def of_conflict(self, conflict: Conflict, *, shows: Shows = everything) -> r.ChangeAnswer:
         """An open conflict with the lines that the next try needs, or what became of it."""
         found, number = conflict.found, show(conflict.seq)
+        shown = all(map(shows, (found.path, *found.names)))
         if conflict.state == "superseded":
             done = show(conflict.change or 0)
             return r.ChangeAnswer(
@@ -158,27 +162,28 @@ class Answers:
             )
         if conflict.state == "lapsed":
             why = "the file holds what it proposed" if conflict.cause == "moot" else "nobody settled it in time"
-            return r.ChangeAnswer(status="dropped", success=False, message=f"{number} lapsed: {why}", conflict=number)
+            message = f"{number} lapsed: {why}" if shown else f"{number} lapsed"
+            return r.ChangeAnswer(status="dropped", success=False, message=message, conflict=number)
         if conflict.state == "settled":
+            said = await self._settlement(conflict) if shown else ""
             return r.ChangeAnswer(
                 status="dropped",
                 success=False,
-                message=f"{number} was settled: the {conflict.choice} content stands{await self._settlement(conflict)}",
+                message=f"{number} was settled: the {conflict.choice} content stands{said}",
                 conflict=number,
             )
-        diff, truncated = (None, False)
-        if all(map(shows, (found.path, *found.names))):
-            diff, truncated = await self.conflict_diff(conflict)
-        return r.ChangeAnswer(
+        diff, truncated = await self.conflict_diff(conflict) if shown else (None, False)
+        if found.reverts:
+            advice = f"Revert the later change first, or await_change('{number}')."
+        elif shown:
+            advice = f"{_settleable(found.settleable)}Read the current lines and send the change again "
+            advice += f"(supersedes='{number}'), or await_change('{number}')."
+        else:
+            advice = f"Its content is not shown; await_change('{number}')."
+        answer = r.ChangeAnswer(
             status="conflict",
             success=False,
-            message=_waits(conflict)
-            + (
-                f"Revert the later change first, or await_change('{number}')."
-                if found.reverts
-                else f"{_settleable(found.settleable)}Read the current lines and send the change again "
-                f"(supersedes='{number}'), or await_change('{number}')."
-            ),
+            message=(_waits(conflict) if shown else f"{found.path} was changed since; it waits as {number}. ") + advice,
             conflict=number,
             diff=diff,
             diff_truncated=truncated,
@@ -190,6 +195,7 @@ class Answers:
             same_symbol=found.same_symbol,
             unseen=unseen_texts(found.unseen, shows),
         )
+        return answer if shown else without_content(answer)
 
     async def _settlement(self, conflict: Conflict) -> str:
         """Who said so, and why."""
@@ -294,10 +300,11 @@ class Answers:
             if recorded_intent is not None and isinstance(recorded_intent.event, ChangeIntended):
                 intended = recorded_intent.event
         base = intended.base if intended else None
-        return r.ChangeAnswer(
+        how = _how(event) if shown else ""
+        answer = r.ChangeAnswer(
             status="applied",
             success=True,
-            message=_applied_message(event.operation, event.paths, recorded.seq, event.rung, event.settled),
+            message=_applied_message(event.operation, event.paths, recorded.seq) + how,
             diff=diff,
             diff_truncated=truncated,
             version_id=show(recorded.seq),
@@ -308,11 +315,12 @@ class Answers:
             same_symbol=event.same_symbol,
             base=show(base) if base else None,
             approval=show(event.approval) if event.approval else None,
-            merge=told(event.settled) if shown else (),
+            merge=told(event.settled),
             merge_truncated=len(event.settled) > MOST_TOLD,
-            warnings=warnings or (intended.warnings if intended else ()),
+            warnings=warnings or (intended.warnings if intended and shown else ()),
             unseen=unseen_texts(event.unseen, shows),
         )
+        return answer if shown else without_content(answer)
 
     # --- from a decision ------------------------------------------------------------
 
@@ -320,7 +328,7 @@ class Answers:
         """A preview."""
         shown = all(shows(name) for part in plan.parts for name in (part.path, *part.names))
         diff, truncated = await self._diffs.of_parts(plan.parts) if shown else (None, False)
-        return r.ChangeAnswer(
+        answer = r.ChangeAnswer(
             status="preview",
             success=True,
             would_be=would_be,
@@ -332,10 +340,28 @@ class Answers:
             score=plan.score,
             same_symbol=plan.same_symbol,
             base=show(plan.base) if plan.base else None,
-            merge=told(plan.settled) if shown else (),
+            merge=told(plan.settled),
             merge_truncated=len(plan.settled) > MOST_TOLD,
             warnings=plan.warnings,
         )
+        return answer if shown else without_content(answer)
+
+
+def without_content(answer: r.ChangeAnswer) -> r.ChangeAnswer:
+    """The answer for who may not read one of its paths: nothing in it depends on what a file holds."""
+    return msgspec.structs.replace(
+        answer,
+        diff=None,
+        diff_truncated=False,
+        paths=tuple(msgspec.structs.replace(item, landed=()) for item in answer.paths),
+        rung=None,
+        score=None,
+        same_symbol=(),
+        regions=(),
+        merge=(),
+        merge_truncated=False,
+        shown=None,
+    )
 
 
 def _waits(conflict: Conflict) -> str:
@@ -383,18 +409,21 @@ def landed(hunks: Sequence[LineHunk]) -> tuple[r.Lines, ...]:
     return tuple(r.Lines(start=hunk.new_start + 1, end=hunk.new_start + hunk.new_len) for hunk in hunks)
 
 
-def _applied_message(
-    operation: str, paths: Sequence[PathChange], version: Seq, rung: str, settled: Sequence[SettledRegion]
-) -> str:
+def _applied_message(operation: str, paths: Sequence[PathChange], version: Seq) -> str:
     names = ", ".join(changed.path for changed in paths[:NAMED_PATHS])
     if len(paths) > NAMED_PATHS:
         names += f" and {len(paths) - NAMED_PATHS} more paths"
+    return f"{operation}: {names} is at {show(version)}"
+
+
+def _how(event: ChangeApplied) -> str:
+    """How a change came to fit; empty where it fitted as it was."""
     how = {
         "shifted": ", moved along with others' lines",
         "anchored": ", found again where others moved it",
         "fuzzy": ", quoted with other typography or indentation: look at the diff",
         "merged": ", merged with others' changes",
-    }.get(rung, "")
-    if by := rules(settled):
+    }.get(event.rung, "")
+    if by := rules(event.settled):
         how += f" (settled by rule: {by}; see merge)"
-    return f"{operation}: {names} is at {show(version)}{how}"
+    return how

@@ -153,7 +153,8 @@ class Changer:
         """What the author read and has not seen since; one who undoes or settles did not work from reading."""
         if plan.reverts or wanted.settles is not None:
             return ()
-        return await self._sets.unseen(wanted.caller.session, command.paths)
+        shown = tuple(path for path in command.paths if self._s.readable(wanted.caller, path))
+        return await self._sets.unseen(wanted.caller.session, shown)
 
     def _stale(self, unseen: tuple[UnseenChange, ...], wanted: Wanted) -> tuple[NeedApproval, ...]:
         """What a person must say yes to because the author has not seen what others did."""

@@ -233,6 +233,10 @@ class Granter:
         """The base moved: a new request if the change still fits, else a conflict."""
         item = approval.request.paths[0]
         here = facts[item.path]
+        if not self._s.readable_to(approval.agent, *facts):
+            # whether it still fits would tell its author what the file holds
+            await self._lapse(approval, "base_changed", "the file changed while the request waited")
+            return
         outcome: Apply | Clash | None = None
         proposed = await self._s.contents.get(item.after) if item.after is not None else None
         before = await self._s.contents.get(item.before) if item.before is not None else None

@@ -144,14 +144,15 @@ class Undoer:
         for part in plan.parts:
             if part.path in left and part.after is None:
                 continue
-            shown = await self._diff(caller, part, held.get(_source(part) or part.path), room)
+            readable = all(self._s.readable(caller, name) for name in (part.path, *part.names))
+            shown = await self._diff(part, held.get(_source(part) or part.path), room) if readable else None
             room -= shown.count("\n") if shown else 0
             files.append(
                 u.UndoneFile(
                     path=part.path,
                     status=_status(part),
-                    added=sum(hunk.new_len for hunk in part.hunks),
-                    removed=sum(hunk.old_len for hunk in part.hunks),
+                    added=sum(hunk.new_len for hunk in part.hunks) if readable else None,
+                    removed=sum(hunk.old_len for hunk in part.hunks) if readable else None,
                     diff=shown,
                     moved_from=_source(part),
                 )
@@ -161,9 +162,8 @@ class Undoer:
             files.append(u.UndoneFile(path=clash.path, status="conflict", conflict=conflict))
         return tuple(sorted(files, key=lambda item: item.path))
 
-    async def _diff(self, caller: Caller, part: Part, before: Digest | None, room: int) -> str | None:
-        shown = all(self._s.readable(caller, name) for name in (part.path, *part.names))
-        if room <= 0 or part.binary or not shown:
+    async def _diff(self, part: Part, before: Digest | None, room: int) -> str | None:
+        if room <= 0 or part.binary:
             return None
         return (await self._diffs.of_part(part, before))[0]
 

@@ -121,6 +121,7 @@ class Clashing:
         for conflict in self._s.state.pending.open_conflicts(clash.path):
             found = conflict.found
             same = (found.base, found.current, found.proposed) == (clash.base, current, proposed)
+            same = same and (not here.blind or found.current_version == here.version)
             if same and conflict.agent == wanted.caller.agent:
                 return conflict
         return None

@@ -72,6 +72,11 @@ class Rebaser:
             return  # it is no file now; what the registry says of it has not changed
         entry = self._s.state.registry.get(found.path)
         current, version = (entry.digest, entry.version) if entry is not None else (None, None)
+        if not self._s.readable_to(conflict.agent, found.path, *found.names):
+            # whether the file holds what was proposed, or takes it, is not for its author to know
+            moved = msgspec.structs.replace(found, current=current, current_version=version)
+            await self._note(conflict, _event(conflict, moved, (), went, fits=False), kept=False)
+            return
         if current == found.proposed:
             await self._lapse(conflict, "the file holds what was proposed")
             return

@@ -74,7 +74,8 @@ class Historian:
             intent = await self._s.journal.event(row.change)
             if intent is not None and isinstance(intent.event, ChangeIntended):
                 reason = intent.event.reason
-        kept = row.digest is None or await self._s.journal.has_blob(row.digest)
+        # contents are kept by their hash, under whatever name they came: that must not show
+        kept = row.digest is None or not readable or await self._s.journal.has_blob(row.digest)
         return r.FileVersion(
             version_id=show(row.seq),
             at=row.at,
@@ -83,7 +84,7 @@ class Historian:
             agent=row.agent or ("outside" if row.kind == "outside" else None),
             session=row.session,
             task=show(row.task) if row.task else None,
-            size=row.size,
+            size=row.size if readable else None,
             hash=row.digest if readable else None,
             approver=await approver_of(self._s, row.approval),
             reverts=tuple(map(show, row.reverts)),

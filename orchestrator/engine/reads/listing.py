@@ -95,7 +95,7 @@ class Lister:
             type=TYPES[stat.kind if item.valid else "other"],  # type: ignore[arg-type]  # a table of the literals
             name=item.name,
             path=item.path,
-            size=stat.signature.size,
+            size=stat.signature.size if not is_file or self._s.readable(caller, item.path) else None,
             last_modified=stat.signature.mtime_ns // 1_000_000,
             target=stat.target,
             version_id=show(known.version) if known and current else None,

@@ -96,7 +96,7 @@ class Reader:
             exists=True,
             type=TYPES[stat.kind],
             name=path.rpartition("/")[2],
-            size=stat.signature.size,
+            size=stat.signature.size if readable or stat.kind != "file" else None,
             last_modified=stat.signature.mtime_ns // 1_000_000,
             target=stat.target,
             mode=f"{stat.mode:04o}",

@@ -84,7 +84,7 @@ class Traveller:
             version_id=show(row.seq),
             digest=row.digest if readable else None,
             mode=None if row.mode is None else f"{row.mode:04o}",
-            size=row.size,
+            size=row.size if readable else None,
             left_out=left_out,
         )
 

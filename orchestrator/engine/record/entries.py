@@ -24,8 +24,30 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.services import Services
 
-_HASHES = frozenset(("before", "after", "base", "current", "proposed", "found", "temp_found", "digest", "why"))
-"""A hash lets a content be guessed at leisure; why a merge was safe names symbols of it."""
+OF_CONTENT = frozenset(
+    (
+        *("before", "after", "current", "proposed", "proposal", "found", "temp_found", "digest"),
+        *("hunks", "regions", "ranges", "total_lines", "signature", "size", "binary", "encoding", "kept"),
+        *(
+            "rung",
+            "score",
+            "settled",
+            "settleable",
+            "same_symbol",
+            "fits",
+            "why",
+            "unseen",
+            "warnings",
+            "on_seen_whole",
+        ),
+    )
+)
+"""Members of events that tell of a content: a hash lets it be guessed at leisure, places say if a guess fits."""
+
+_HASHED = (*OF_CONTENT, "base")
+"""A conflict's base is a hash; a change's is a version."""
+
+_OF_FILE = ("file:", "conflict:", "approval:")
 
 
 class Entries:
@@ -48,7 +70,7 @@ class Entries:
             stream=item.stream,
             agent=item.agent,
             session=item.session,
-            event=self.plain(event),
+            event=self.plain(event, item.stream),
             owner=item.origin.owner,
             outcome=outcome_of(event),
             operation=(call.operation if call is not None else getattr(event, "operation", None)) or None,
@@ -106,22 +128,31 @@ class Entries:
             after_hash=after if shown else None,
         )
 
-    def plain(self, event: Event) -> dict[str, Any]:
-        """An event without what only the daemon may know, nor hashes of what the caller may not read."""
+    def plain(self, event: Event, stream: str) -> dict[str, Any]:
+        """An event without what only the daemon may know, nor anything of contents that the caller may not read."""
         plain: dict[str, Any] = msgspec.to_builtins(event)
         plain.pop("event", None)
         if isinstance(event, AgentAdded | ApproverSet):
             for secret in ("token_hash", "salt", "scrypt"):
                 plain.pop(secret, None)
-        return {name: self._without_hashes(value) for name, value in self._bare(plain).items()}
+        about = stream.partition(":")[2] if stream.startswith(_OF_FILE) else None
+        return self._bare({name: self._within(value) for name, value in plain.items()}, about)
 
-    def _without_hashes(self, value: Any) -> Any:
+    def _within(self, value: Any) -> Any:
         if isinstance(value, list | tuple):
-            return [self._without_hashes(item) for item in value]
-        return self._bare(value) if isinstance(value, dict) else value
+            return [self._within(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        return self._bare({name: self._within(item) for name, item in value.items()}, None)
 
-    def _bare(self, plain: dict[str, Any]) -> dict[str, Any]:
-        path = plain.get("path")
-        if not isinstance(path, str) or self.readable(path):
+    def _bare(self, plain: dict[str, Any], about: str | None) -> dict[str, Any]:
+        """A struct without what tells of contents, if one of the paths that it is about is hidden."""
+        parts = plain.get("paths")
+        named = [part.get("path") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        others = (plain.get(name) for name in ("moved_from", "renamed_from", "moved_to"))
+        about_all = (plain.get("path", about), *named, *others, *plain.get("names", ()))
+        paths = {path for path in about_all if isinstance(path, str)}
+        if all(map(self.readable, paths)):
             return plain
-        return {name: value for name, value in plain.items() if name not in _HASHES}
+        hidden = OF_CONTENT if named else _HASHED
+        return {name: value for name, value in plain.items() if name not in hidden}

@@ -14,7 +14,7 @@ import anyio
 
 from orchestrator.api.feed import FeedEvent, Subscribe
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, escaped
-from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import EVENTS, tag_of
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.globs import Globs
@@ -30,10 +30,9 @@ BATCH = 200
 """Events that a follower reads at once; no more of them are in memory for it."""
 
 _TAGS = frozenset(map(tag_of, EVENTS))
-_OF_CONTENT = ("before", "after", "hunks", "signature", "binary")
 
-Plain = Callable[[Caller, Event], dict[str, Any]]
-"""An event as plain data, without what only the daemon may know."""
+Plain = Callable[[Caller, Recorded], dict[str, Any]]
+"""An event as plain data, without what only the daemon may know, nor anything of contents that the caller may not."""
 
 
 class Follower:
@@ -88,7 +87,9 @@ class Follower:
                 batch = await self._batch(wanted)
                 for recorded in batch:
                     shown = self._shown(caller, recorded, globs)
-                    if shown is not None and (reader is None or await self._makes_stale(recorded, shown, reader)):
+                    if shown is not None and (
+                        reader is None or await self._makes_stale(caller, recorded, shown, reader)
+                    ):
                         yield shown
                 position = batch[-1].seq if len(batch) == BATCH else head
             if self._s.journal.head == head:
@@ -103,12 +104,14 @@ class Follower:
                 break
         return found
 
-    async def _makes_stale(self, recorded: Recorded, shown: FeedEvent, session: SessionId) -> bool:
+    async def _makes_stale(self, caller: Caller, recorded: Recorded, shown: FeedEvent, session: SessionId) -> bool:
         """Whether it is a change by others after which what the session read of a file is otherwise now."""
         reader = self._s.state.readers.get(session)
         if reader is None or recorded.session == session or shown.kind not in CHANGE_TAGS:
             return False
         for path in map(WorkspacePath, shown.paths):
+            if not self._s.readable(caller, path):
+                continue
             view = reader.views.get(path)
             if view is not None and view.touched >= recorded.seq and await self._sets.stale(path, view) is not None:
                 return True
@@ -119,7 +122,7 @@ class Follower:
     def _shown(self, caller: Caller, recorded: Recorded, globs: Globs | None) -> FeedEvent | None:
         """The event for this caller; None if it is not for it."""
         tag = tag_of(recorded.event)
-        plain = self._plain(caller, recorded.event)
+        plain = self._plain(caller, recorded)
         own = caller.is_person or recorded.session == caller.session
         if not own:
             if tag not in CHANGE_TAGS:
@@ -157,8 +160,6 @@ class Follower:
         hidden = {
             name for name in ("moved_from", "moved_to") if part.get(name) and not self._may_list(caller, part[name])
         }
-        if not self._s.readable(caller, path):
-            hidden.update(_OF_CONTENT)
         return {name: value for name, value in part.items() if name not in hidden}
 
     def _may_list(self, caller: Caller, path: WorkspacePath) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from orchestrator.core.conflicts.rebase import rebased
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions import patching
-from orchestrator.core.decisions.decision import Apply, Clash, Need
+from orchestrator.core.decisions.decision import Apply, Base, Clash, Held, Need
 from orchestrator.core.errors import (
     BaseRequired,
     BinaryFile,
@@ -23,6 +23,7 @@ from orchestrator.core.errors import (
     SearchNotFound,
     StaleBase,
 )
+from orchestrator.core.ids import Seq
 from orchestrator.core.text.locate import Replacement
 from orchestrator.core.text.unified import parse_unified
 from tests.core.decisions.facts import PATH, facts
@@ -235,10 +236,23 @@ def test_nothing_is_lost_whatever_meets(base: str, now: str, proposed: str) -> N
 
 def test_a_blind_caller_learns_nothing_from_the_outcome() -> None:
     """A secret's content can't be guessed by proposing it: the guess waits for a person like any other."""
-    here = msgspec.structs.replace(facts(TEN, base=TEN, implied=False), blind=True)
+    here = msgspec.structs.replace(facts(TEN, base=TEN, base_version=9, implied=False), blind=True)
     for guess in (TEN, "something else\n"):
         assert isinstance(patching.truncate(guess, here), Apply)
-    stale = msgspec.structs.replace(facts("x\n" + TEN, base=TEN, implied=False), blind=True)
-    for guess in (TEN, "x\n" + TEN, "something else\n"):
-        with pytest.raises(StaleBase):
-            patching.truncate(guess, stale)
+        assert isinstance(patching.append(guess, here), Apply)
+    for now in ("x\n" + TEN, TEN):  # also where the old content came back: the version alone tells
+        stale = msgspec.structs.replace(facts(now, base=TEN, implied=False), blind=True)
+        for guess in (TEN, "x\n" + TEN, "something else\n"):
+            with pytest.raises(StaleBase):
+                patching.truncate(guess, stale)
+
+
+@pytest.mark.parametrize("data", [b"\x00\x01\x02" * 9, "\u00e9".encode("latin-1"), "a".encode("utf-16"), b""])
+def test_a_blind_caller_learns_no_encoding(data: bytes) -> None:
+    here = msgspec.structs.replace(facts(TEN, base=TEN, base_version=9), blind=True)
+    here = msgspec.structs.replace(here, held=Held(data, digest_of(data), 0o644), base=Base(Seq(9), digest_of(data)))
+    for decide in (patching.truncate, patching.append):
+        applied = decide("\u00e9\U0001f511\n", here)
+        assert isinstance(applied, Apply)
+        written = applied.parts[0].data or b""
+        assert any("\u00e9\U0001f511\n" in written.decode(as_, "replace") for as_ in ("utf-8", "utf-16"))
