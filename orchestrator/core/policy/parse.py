@@ -38,7 +38,7 @@ APPROVAL_TTL_S = range(1, 30 * 86_400 + 1)
 LEASE_TTL_S = range(1, 30 * 86_400 + 1)
 LEASE_WAIT_S = range(51)  # MCP clients give up on a call after a minute
 _TOML_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
-_RULE_KEYS = ("name", "agents", "actions", "paths", "verdict", "reason", "work")
+_RULE_KEYS = ("name", "agents", "actions", "paths", "lists", "verdict", "reason", "work")
 _KEYS = (
     "name",
     "default",
@@ -52,6 +52,7 @@ _KEYS = (
     "checks",
     "reviewer",
     "plugins",
+    "lists",
 )
 
 
@@ -78,6 +79,7 @@ class _Reader(ReviewTables):
     def __init__(self, text: str, source: str) -> None:
         super().__init__(text)
         self._text, self._source = text, source
+        self._lists: dict[str, tuple[str, ...]] = {}
 
     def read(self) -> tuple[Policy | None, list[Problem]]:
         try:
@@ -95,6 +97,7 @@ class _Reader(ReviewTables):
 
     def _policy(self, table: Mapping[str, Any]) -> Policy:
         self._only(table, _KEYS)
+        self._lists = self._named_lists(table.get("lists", {}))
         rules = table.get("rule", [])
         if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
             self._wrong("rules are written as [[rule]] tables", "rule")
@@ -130,9 +133,7 @@ class _Reader(ReviewTables):
         work = self._one_of(table, "work", WORKS, *place) or "any"
         if work != "any" and set(actions) != {"revert"}:
             self._wrong('goes with actions = ["revert"] alone', *place, "work")
-        paths = self._list(table, "paths", *place, check=glob_problem)
-        if paths and paths[0].startswith("!"):
-            self._wrong("an exception comes after the glob that it is an exception from", *place, "paths", 1)
+        paths = self._paths(table, *place)
         return Rule(
             name=name,
             agents=self._list(table, "agents", *place, check=agent_problem),
@@ -142,6 +143,34 @@ class _Reader(ReviewTables):
             reason=self._text_of(table, "reason", *place),
             work=work,
         )
+
+    def _paths(self, table: Mapping[str, Any], *place: str | int) -> tuple[str, ...]:
+        """A rule's own globs, behind those of the lists that it names."""
+        named: tuple[str, ...] = ()
+        if "lists" in table:
+            known = tuple(self._lists)
+            lists = self._list(table, "lists", *place, check=lambda text: known_one(text, known))
+            named = tuple(glob for name in lists for glob in self._lists[name])
+        own = self._globs(table, "paths", *place, behind=named) if "paths" in table or "lists" not in table else ()
+        return (*named, *own)
+
+    def _globs(
+        self, table: Mapping[str, Any], key: str, *place: str | int, behind: tuple[str, ...] = ()
+    ) -> tuple[str, ...]:
+        globs = self._list(table, key, *place, check=glob_problem)
+        if globs and globs[0].startswith("!") and not behind:
+            self._wrong("an exception comes after the glob that it is an exception from", *place, key, 1)
+        return globs
+
+    def _named_lists(self, table: object) -> dict[str, tuple[str, ...]]:
+        """Globs that several rules share."""
+        if not isinstance(table, dict):
+            self._wrong("is a table: [lists]", "lists")
+            return {}
+        for name in table:
+            if not NAME.match(name):
+                self._wrong("letters, digits, spaces, '_', '-' and '.', at most 64", "lists", name)
+        return {name: self._globs(table, name, "lists") for name in table}
 
     def _limits(self, table: object) -> Limits:
         if not isinstance(table, dict):

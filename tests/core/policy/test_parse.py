@@ -81,6 +81,44 @@ def test_how_much_of_outside_changes_is_kept(most: str, kept: int | None) -> Non
         assert parse_policy(text, source="p.toml").outside.keep_max_bytes == kept
 
 
+LISTED = """
+[lists]
+keys = ["*.key", "!*.example"]
+more = ["vault"]
+
+[[rule]]
+name = "listed"
+agents = ["*"]
+actions = ["read"]
+lists = ["keys", "more"]
+paths = ["!a.key"]
+verdict = "deny"
+"""
+
+
+def test_rules_share_named_lists() -> None:
+    policy = parse_policy(GOOD + LISTED, source="p.toml")
+    assert policy.rules[1].paths == ("*.key", "!*.example", "vault", "!a.key")
+    without = parse_policy(GOOD + LISTED.replace('paths = ["!a.key"]\n', ""), source="p.toml")
+    assert without.rules[1].paths == ("*.key", "!*.example", "vault")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "says"),
+    [
+        pytest.param('lists = ["keys", "more"]', 'lists = ["kesy"]', "rule[2].lists[1]", "'keys'", id="unknown"),
+        pytest.param('"*.key", "!*.example"', '"!*.example"', "lists.keys[1]", "exception", id="exception first"),
+        pytest.param('["vault"]', '["../x"]', "lists.more[1]", "'..'", id="a wrong glob"),
+        pytest.param('["vault"]', '"vault"', "lists.more", "list", id="no list"),
+        pytest.param("[lists]\n", "lists = 1\n[outside]\n", "leases.lists", "unknown", id="no table"),
+        pytest.param("keys =", '"" =', "lists.", "letters", id="no name"),
+    ],
+)
+def test_what_is_wrong_with_lists(old: str, new: str, key: str, says: str) -> None:
+    problems = check_policy(GOOD.replace(GOOD[GOOD.index("[edits]") :], "") + LISTED.replace(old, new), "p.toml")
+    assert any(problem.key == key and says in problem.message for problem in problems), problems
+
+
 def test_a_policy_survives_the_journal() -> None:
     assert msgspec.json.decode(msgspec.json.encode(DEFAULT), type=Policy) == DEFAULT
     with pytest.raises(msgspec.ValidationError):
