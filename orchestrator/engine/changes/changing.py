@@ -30,6 +30,7 @@ from orchestrator.engine.changes.answers import Answers, Shows
 from orchestrator.engine.changes.effects import Effects, Intent
 from orchestrator.engine.changes.facts import FactFinder
 from orchestrator.engine.changes.landings import Apart
+from orchestrator.engine.changes.repositories import RepositoryGuard
 from orchestrator.engine.changes.wanted import Wanted
 from orchestrator.engine.conflicts.clashing import Clashing
 from orchestrator.engine.conflicts.routing import routed
@@ -60,6 +61,7 @@ class Changer:
         self._s, self._effects, self._answers = services, effects, answers
         self._finder, self._clashing = FactFinder(services, observer), Clashing(services, answers)
         self.reservations, self._sets = Reservations(services), ReadSets(services)
+        self.repositories = RepositoryGuard(services.workspace)
 
     async def change(self, command: Command, wanted: Wanted) -> r.ChangeAnswer:
         """Decide and carry out. Raises CallerError; a conflict and a wait are answers, not errors."""
@@ -93,6 +95,8 @@ class Changer:
                     return Carried(_warned(answer, crossing))
                 outcome = _warned(outcome, crossing)
                 asks = (*asks, *self._unsure(outcome, wanted), *self._stale(unseen, wanted))
+                if not wanted.vouched:
+                    asks = (*asks, *self.repositories.asks(outcome.parts, facts))
                 if wanted.preview:
                     would_be = "waiting" if asks else "applied" if outcome.parts else "conflict"
                     preview = await self._answers.of_plan(outcome, would_be=would_be, shows=shows)

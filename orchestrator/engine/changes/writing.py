@@ -189,28 +189,24 @@ class Writer:
         reservations = self._changer.reservations
         await reservations.wait(caller, (path,), preview=params.preview)
         crossing = await reservations.crossing(caller, (path,), preview=params.preview)
-        if isinstance(verdict, NeedApproval) and not params.preview:
-            return await self._ask_directory(caller, call, params, path, verdict)
+        part = Part(path=path, before=None, after=None, directory=True)
+        asks = (verdict,) if isinstance(verdict, NeedApproval) else ()
+        asks = (*asks, *self._changer.repositories.asks((part,), {}))
+        if asks and not params.preview:
+            intent = self._directory_intent(caller, call, params)
+            return await self._changer.request(Apply(parts=(part,)), intent, asks, shows=everything)
         async with self._s.locks.alone((path,)):
             if self._s.workspace.stat(path) is not None:
                 raise FileExists(path, "it exists already")
-            part = Part(path=path, before=None, after=None, directory=True)
             plan = Apply(parts=(part,), warnings=crossing.warnings)
             if params.preview:
-                would_be = "waiting" if isinstance(verdict, NeedApproval) else "applied"
+                would_be = "waiting" if asks else "applied"
                 return await self._answers.of_plan(plan, would_be=would_be, shows=everything)
             intent = msgspec.structs.replace(self._directory_intent(caller, call, params), leases=crossing.leases)
             applied = await self._effects.carry_out(plan, intent)
         return await self._answers.of_applied(
             applied.recorded, applied.event, shows=everything, warnings=applied.warnings
         )
-
-    async def _ask_directory(
-        self, caller: Caller, call: Call, params: p.CreateDirectory, path: WorkspacePath, verdict: NeedApproval
-    ) -> r.ChangeAnswer:
-        plan = Apply(parts=(Part(path=path, before=None, after=None, directory=True),))
-        intent = self._directory_intent(caller, call, params)
-        return await self._changer.request(plan, intent, (verdict,), shows=everything)
 
     def _directory_intent(self, caller: Caller, call: Call, params: p.CreateDirectory) -> Intent:
         session = self._s.state.sessions.get(caller.session)

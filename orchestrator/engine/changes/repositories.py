@@ -1,0 +1,56 @@
+"""Changes that would make, or alter, a git repository outside `.git`: a person decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from orchestrator.core.decisions.decision import Facts, Part
+from orchestrator.core.errors import PathError
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.paths import fold, join
+from orchestrator.core.policy.repositories import MARKS, is_git_config, is_repository, read_by_git
+from orchestrator.core.policy.rules import NeedApproval
+from orchestrator.ports.workspace import Workspace
+
+RULE = "builtin.repository"
+"""No policy file switches it off."""
+
+
+class RepositoryGuard:
+    """Knows what git would take for a repository once a change is made."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def asks(self, parts: Sequence[Part], facts: Mapping[WorkspacePath, Facts]) -> tuple[NeedApproval, ...]:
+        """What a person must say yes to. Looks at the disk only where a name is one that git reads."""
+        coming = [part.path for part in parts if part.after is not None or part.directory]
+        asks = [
+            NeedApproval(RULE, f"with it git takes {directory} for a repository, and runs what its files name")
+            for directory, names in read_by_git(coming).items()
+            if is_repository(names | self._there(directory))
+        ]
+        asks += [
+            NeedApproval(RULE, f"{part.path} is a git configuration, which makes git run programs")
+            for part in parts
+            if part.after is not None and is_git_config(part.path, _content(part, facts))
+        ]
+        return tuple(asks)
+
+    def _there(self, directory: WorkspacePath) -> frozenset[str]:
+        """Which marks of a repository are on the disk."""
+        return frozenset(fold(name) for name in MARKS if self._exists(join(directory, name)))
+
+    def _exists(self, path: WorkspacePath) -> bool:
+        try:
+            return self._workspace.stat(path) is not None
+        except PathError:
+            return False
+
+
+def _content(part: Part, facts: Mapping[WorkspacePath, Facts]) -> bytes:
+    """What will stand there; a move brings what stands at its source."""
+    if part.data is not None or part.moved_from is None:
+        return part.data or b""
+    source = facts.get(part.moved_from)
+    return source.held.data if source is not None and source.held is not None else b""

@@ -1,0 +1,99 @@
+"""A directory that git takes for a repository, made name by name: the last name asks, in whatever order."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.security.fort import Fort
+
+HEAD, CONFIG = "ref: refs/heads/main\n", "[core]\n\tfsmonitor = touch ran; false\n"
+
+
+def written(fort: Fort, directory: str, name: str) -> dict[str, Any]:
+    path = f"{directory}/{name}" if name in ("HEAD", "commondir") else f"{directory}/{name}/keep"
+    return fort.agent.done("write_file", path=path, content=HEAD, mode="create")
+
+
+def appended(fort: Fort, directory: str, name: str) -> dict[str, Any]:
+    path = f"{directory}/{name}" if name in ("HEAD", "commondir") else f"{directory}/{name}/keep"
+    return fort.agent.done("write_file", path=path, content=HEAD, mode="append")
+
+
+def patched(fort: Fort, directory: str, name: str) -> dict[str, Any]:
+    path = f"{directory}/{name}" if name in ("HEAD", "commondir") else f"{directory}/{name}/keep"
+    return fort.agent.done("apply_patch", patch=f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+{HEAD}")
+
+
+def directory_made(fort: Fort, directory: str, name: str) -> dict[str, Any]:
+    if name in ("HEAD", "commondir"):
+        return written(fort, directory, name)
+    return fort.agent.done("create_directory", path=f"{directory}/{name}")
+
+
+@pytest.mark.parametrize("make", [written, appended, patched, directory_made])
+@pytest.mark.parametrize(
+    "names",
+    [*itertools.permutations(("HEAD", "objects", "refs")), ("commondir", "HEAD"), ("HEAD", "commondir")],
+    ids="-".join,
+)
+def test_the_last_name_asks(
+    fort: Fort, make: Callable[[Fort, str, str], dict[str, Any]], names: tuple[str, ...]
+) -> None:
+    directory = f"planted-{make.__name__}-{'-'.join(names)}"
+    *first, last = names
+    for name in first:
+        assert make(fort, directory, name)["status"] == "applied", name
+    answer = make(fort, directory, last)
+    assert answer["status"] == "waiting", answer
+    assert "repository" in answer["message"]
+    fort.person.done("deny", approval=answer["approval"], approver=fort.approver)
+    config = fort.agent.done("write_file", path=f"{directory}/config", content=CONFIG, mode="create", preview=True)
+    assert config["would_be"] == "waiting", "a git configuration, also before the rest is there"
+    ran = subprocess.run(["git", "status"], cwd=fort.work / directory, capture_output=True, check=False)
+    assert ran.returncode, "git sees no repository there"
+
+
+def test_one_patch_that_brings_all_of_it(fort: Fort) -> None:
+    names = ("all/HEAD", "all/objects/a", "all/refs/b", "all/x.txt")
+    patch = "".join(f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+x\n" for name in names)
+    with fort.untouched(refusals=0):
+        assert fort.agent.done("apply_patch", patch=patch)["status"] == "waiting"
+
+
+def test_what_is_moved_there(fort: Fort) -> None:
+    """Policy may let an agent move things; what the move would complete is told beside its own rule."""
+    (fort.work / "moved" / "objects").mkdir(parents=True)
+    (fort.work / "moved" / "refs").mkdir()
+    (fort.work / "head.txt").write_text(HEAD)
+    (fort.work / "c.txt").write_text(CONFIG)
+    for source, destination, says in (
+        ("head.txt", "moved/HEAD", "takes moved for a repository"),
+        ("c.txt", "elsewhere/config", "is a git configuration"),
+    ):
+        waiting = fort.agent.done("move_file", source=source, destination=destination)
+        assert says in waiting["message"], waiting
+        fort.person.done("deny", approval=waiting["approval"], approver=fort.approver)
+
+
+@pytest.mark.parametrize(
+    "name", ["config", "hooks/post-checkout", "info/attributes", "CONFIG", "Hooks/x", "packed-refs"]
+)
+def test_what_git_reads_in_a_repository_asks(fort: Fort, name: str) -> None:
+    bare = fort.work / "there.git"
+    for part in ("objects", "refs"):
+        (bare / part).mkdir(parents=True, exist_ok=True)
+    (bare / "HEAD").write_text(HEAD)
+    answer = fort.agent.done("write_file", path=f"there.git/{name}", content="x\n", mode="create", preview=True)
+    assert answer["would_be"] == "waiting"
+
+
+@pytest.mark.parametrize(
+    "path", ["app/objects/a.py", "app/refs/b.py", "app/HEAD.md", "app/hooks/use.ts", "app/config", "app/info/x.md"]
+)
+def test_ordinary_names_are_written(fort: Fort, path: str) -> None:
+    assert fort.agent.done("write_file", path=path, content="[default]\n", mode="create")["status"] == "applied"
