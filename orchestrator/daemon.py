@@ -51,6 +51,7 @@ from orchestrator.workspace.checking import ScratchChecker
 from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
 from orchestrator.workspace.holding import Held, hold_root, hold_state
 from orchestrator.workspace.local import LocalWorkspace
+from orchestrator.workspace.own_files import OwnFiles
 from orchestrator.workspace.parsing import LocalParser
 from orchestrator.workspace.workers import WorkerPool
 
@@ -77,6 +78,8 @@ class Daemon:
         self._notes: tuple[str, ...] = ()
         self._watcher: Watcher | None = None
         self.starter = Starter(config.ready_fd)
+        self._places = locations.own_places(config.state_dir, config.socket)
+        self._own = OwnFiles(self._places)
 
     async def run(self) -> None:
         """Serve. Raises OrchestratorError when the workspace can't be served."""
@@ -130,6 +133,8 @@ class Daemon:
                 hint="Stop that one, or use it.",
             )
         locations.socket_path(self._config.workspace_id, self._config.socket)
+        locations.refuse_own(self._config.workspace, self._places)
+        locations.make_state_root()
         state_dir = Path(self._config.state_dir)
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         state_dir.chmod(0o700)
@@ -165,8 +170,8 @@ class Daemon:
         workspace = LocalWorkspace(
             config.workspace,
             disk=disk,
-            hidden=_identities(config.state_dir) if self._own_paths() else frozenset(),
-            is_own=self._is_own,
+            hidden=self._own.directories() if self._own_paths() else frozenset(),
+            is_own=self._own.holds,
             step=self._step,
         )
         self._notes = (*workspace.features, *doubts)
@@ -197,18 +202,9 @@ class Daemon:
         self._lock.say(f"reading events: @{at} of @{head}")
 
     def _own_paths(self) -> tuple[WorkspacePath, ...]:
-        """The daemon's own files, where the workspace holds them."""
-        root = Path(self._config.workspace)
-        own = (Path(self._config.state_dir).resolve(), Path(self._config.socket).resolve())
-        return tuple(WorkspacePath(str(path.relative_to(root))) for path in own if path.is_relative_to(root))
-
-    def _is_own(self, identity: tuple[int, int]) -> bool:
-        """Whether a file with several names is one of the state directory's."""
-        for folder, _, names in os.walk(self._config.state_dir):
-            for name in names:
-                if identity in _identities(os.path.join(folder, name)):  # noqa: PTH118  # os.walk gives strings
-                    return True
-        return False
+        """The daemon's own files, and those of others of its user, where the workspace holds them."""
+        root = self._config.workspace.rstrip("/") + "/"
+        return tuple(WorkspacePath(place.removeprefix(root)) for place in self._places if place.startswith(root))
 
     def _engine(self, services: Services, watcher: Watcher | None) -> Engine:
         config = self._config
@@ -321,15 +317,6 @@ def _scratch(config: Config) -> Path:
     with suppress(OSError):  # on a full disk reads are served all the same
         folder.mkdir(mode=0o700, exist_ok=True)
     return folder
-
-
-def _identities(path: str) -> frozenset[tuple[int, int]]:
-    """(device, inode) of a path; empty if it is not there."""
-    try:
-        found = os.stat(path, follow_symlinks=False)  # noqa: PTH116  # as in os.walk above
-    except FileNotFoundError:
-        return frozenset()
-    return frozenset(((found.st_dev, found.st_ino),))
 
 
 def read_policy(config: Config) -> tuple[str, str]:

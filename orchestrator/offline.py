@@ -36,6 +36,7 @@ from orchestrator.ports.journal import EventFilter, NewEvent, Unit
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.holding import hold_root, hold_state
 from orchestrator.workspace.local import LocalWorkspace
+from orchestrator.workspace.own_files import OwnFiles
 
 OWNER = "owner_uid"
 """By whom: whoever can do these things can read the journal anyway."""
@@ -222,22 +223,12 @@ async def _scan(
 
 
 def _files(workspace: str, state_dir: Path) -> tuple[LocalWorkspace, tuple[WorkspacePath, ...]]:
-    """The workspace, and the state directory's path where it lies in it."""
-    own, root = state_dir.resolve(), Path(workspace).resolve()
-    inside = own.is_relative_to(root)
-    files = LocalWorkspace(
-        workspace,
-        disk=KernelDisk(),
-        hidden=frozenset((_identity(state_dir),)) if inside else frozenset(),
-        is_own=lambda identity: any(identity == _identity(item) for item in own.rglob("*") if not item.is_dir()),
-        step=lambda name: None,
-    )
-    return files, (WorkspacePath(str(own.relative_to(root))),) if inside else ()
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    found = path.lstat()
-    return found.st_dev, found.st_ino
+    """The workspace, and the paths of what daemons keep in it."""
+    places = locations.own_places(str(state_dir))
+    own, root = OwnFiles(places), f"{Path(workspace).resolve()}/"
+    inside = tuple(WorkspacePath(place.removeprefix(root)) for place in places if place.startswith(root))
+    hidden = own.directories() if inside else frozenset()
+    return LocalWorkspace(workspace, disk=KernelDisk(), hidden=hidden, is_own=own.holds), inside
 
 
 def _mark(workspace: str) -> Path:

@@ -181,8 +181,7 @@ def state_directory(identity: str, given: str | None = None) -> str:
     known = read_location(identity)
     if known is not None:
         return known.state_dir
-    xdg = os.environ.get("XDG_STATE_HOME", "")
-    return f"{xdg.rstrip('/')}/orchestrator/{identity}" if os.path.isabs(xdg) else f"{_home_state()}/{identity}"
+    return f"{_xdg_state() or _home_state()}/{identity}"
 
 
 def read_location(identity: str) -> Location | None:
@@ -207,18 +206,50 @@ def write_location(location: Location) -> None:
     os.replace(draft, path)
 
 
+def own_places(state_dir: str, socket: str | None = None) -> tuple[str, ...]:
+    """All that daemons keep on this machine, by real paths: the state root with every workspace's state, sockets.
+
+    Also what is not there yet, and the state directories and sockets elsewhere that location files name.
+    """
+    places = {state_dir, _home_state(), _xdg_state() or _home_state(), runtime_directory(), socket or state_dir}
+    for found in _locations():
+        if os.path.exists(f"{found.state_dir}/journal.db"):
+            places |= {found.state_dir, found.socket}
+    return tuple(sorted({os.path.realpath(place) for place in places}))
+
+
+def refuse_own(root: str, places: tuple[str, ...]) -> None:
+    """Raises WorkspaceUnknown for a workspace that is, or lies in, what daemons keep."""
+    for place in places:
+        if root == place or _around(place, root):
+            raise WorkspaceUnknown(f"{escaped(root)} lies in {escaped(place)}, where daemons keep their own files")
+
+
+def make_state_root() -> None:
+    """Make the directory of location files, if that is possible: what is there is closed to agents by its inode too."""
+    try:
+        os.makedirs(_home_state(), mode=0o700, exist_ok=True)
+    except OSError:
+        return
+
+
+def _locations() -> Iterator[Location]:
+    """What the location files say, by workspace id."""
+    try:
+        names = os.listdir(_home_state())
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for name in sorted(names):
+        found = read_location(name.removesuffix(".location")) if name.endswith(".location") else None
+        if found is not None:
+            yield found
+
+
 def nested(root: str) -> Location | None:
     """A daemon that answers for a workspace inside or around `root`, if there is one."""
     root = os.path.realpath(root)
-    try:
-        names = os.listdir(_home_state())
-    except FileNotFoundError:
-        return None
-    for name in sorted(names):
-        if not name.endswith(".location"):
-            continue
-        found = read_location(name.removesuffix(".location"))
-        if found is None or found.state != "running" or found.workspace == root:
+    for found in _locations():
+        if found.state != "running" or found.workspace == root:
             continue
         if (_around(found.workspace, root) or _around(root, found.workspace)) and answers(found.socket):
             return found
@@ -231,6 +262,12 @@ def _around(outer: str, inner: str) -> bool:
 
 def _home_state() -> str:
     return f"{home_directory().rstrip('/')}/.local/state/orchestrator"
+
+
+def _xdg_state() -> str | None:
+    """Where state directories lie if the environment says so."""
+    xdg = os.environ.get("XDG_STATE_HOME", "")
+    return f"{xdg.rstrip('/')}/orchestrator" if os.path.isabs(xdg) else None
 
 
 def _location(data: object) -> Location | None:

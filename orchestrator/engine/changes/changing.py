@@ -173,6 +173,13 @@ class Changer:
             if isinstance(verdict, Deny):
                 raise denied(wish.action, wish.path, verdict)
 
+    def refuse_unseen(self, caller: Caller, *wishes: Wish) -> None:
+        """Refuse what policy denies whichever of these it turns out to be, before looking. Raises Denied."""
+        verdicts = [self._s.verdict(caller, wish.action, wish.path) for wish in wishes]
+        denials = [verdict for verdict in verdicts if isinstance(verdict, Deny)]
+        if len(denials) == len(wishes):
+            raise denied(wishes[0].action, wishes[0].path, denials[0])
+
     async def _decide(self, command: Command, facts: dict[WorkspacePath, Facts]) -> Apply | Clash:
         while True:
             if costly(command, facts):

@@ -126,6 +126,7 @@ class Writer:
         fenced: bool = False,
     ) -> r.ChangeAnswer:
         path = self._paths.file(raw, may_create=True)
+        self._changer.refuse_unseen(caller, Wish("create", path), Wish("write", path))
         if self._s.state.registry.get(path) is None and self._s.workspace.stat(path) is None:
             path = self._paths.new(raw)
             self._changer.refuse_early(caller, Wish("create", path))
