@@ -29,9 +29,9 @@ class SealingCalls:
         approver: str | None = None,
         fields: tuple[str, ...] = (),
         blob: str | int | None = None,
+        path: str | None = None,
         reason: str = "",
     ) -> r.Redacted:
         """Take the texts of one event, or one content, out of the journal for good."""
-        return await self._call(
-            r.Redacted, r.JournalRedact(event=event, approver=approver, fields=fields, blob=blob, reason=reason)
-        )
+        params = r.JournalRedact(event=event, approver=approver, fields=fields, blob=blob, path=path, reason=reason)
+        return await self._call(r.Redacted, params)

@@ -170,7 +170,7 @@ class Engine:
             self.people,
             Auditor(services, paths),
             self._sealer,
-            Redactor(services, gate),
+            Redactor(services, gate, paths),
             Keeping(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self.snapshots.keep),
             Rebuilder(services, self.baseline),
             self.noticer,

@@ -12,7 +12,7 @@ from orchestrator.core.decisions.decision import Source
 from orchestrator.core.errors import Denied, DiskFull, OrchestratorError, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
-from orchestrator.core.policy.evaluate import evaluate
+from orchestrator.core.policy.evaluate import evaluate, hidden_from_all
 from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
 from orchestrator.core.projections.state import State
 from orchestrator.core.text.symbols import Outline
@@ -176,6 +176,10 @@ class Services:
     def readable(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether the caller may be shown content of a path without asking anybody."""
         return isinstance(self.verdict(caller, "read", path), Allow)
+
+    def hidden_from_all(self, path: WorkspacePath) -> bool:
+        """Whether nobody may read a path: its content is kept when it is to be changed, and not before."""
+        return hidden_from_all(self.policy, path)
 
     def readable_to(self, agent: AgentName | None, *paths: WorkspacePath) -> bool:
         """The same of an agent that is not calling now; of nobody's work everything."""

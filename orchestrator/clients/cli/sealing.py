@@ -64,17 +64,22 @@ def journal_checkpoint(settings: Settings, out: str | None, git_note: bool) -> i
 @click.command("redact")
 @click.argument("event", metavar="@N", required=False)
 @click.option("--blob", metavar="sha256:…|@N", help="Remove a content instead, or that of a version.")
+@click.option("--path", metavar="P", help="With --blob @N: which file's content, as of that version.")
 @click.option("--field", "fields", multiple=True, metavar="NAME", help="Only this field, e.g. reason.")
 @click.option("--reason", default="", help="Why; it stands in the journal.")
 @shared
 @click.pass_obj
 def journal_redact(
-    settings: Settings, event: str | None, blob: str | None, fields: tuple[str, ...], reason: str
+    settings: Settings, event: str | None, blob: str | None, path: str | None, fields: tuple[str, ...], reason: str
 ) -> int:
     """Take the texts of an event, or a content, out of the journal for good. It can't be undone."""
     if (event is None) == (blob is None):
         usage("name an event, or give --blob")
-    params = s.JournalRedact(event=event, blob=blob, fields=fields, reason=reason, approver=settings.approver())
+    if path is not None and blob is None:
+        usage("--path goes with --blob")
+    where = settings.path(path) if path is not None else None
+    code = settings.approver()
+    params = s.JournalRedact(event=event, blob=blob, path=where, fields=fields, reason=reason, approver=code)
     done = settings.call("journal_redact", params, s.Redacted)
     what = f"{', '.join(done.fields)} of {done.event}" if done.event else f"{done.digest}, {done.size} bytes"
     lines = [f"Redacted {what} ({done.redaction})."]

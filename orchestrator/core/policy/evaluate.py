@@ -45,6 +45,11 @@ def evaluate(policy: Policy, request: Request) -> Verdict:
     return _judge(policy).verdict(request)
 
 
+def hidden_from_all(policy: Policy, path: WorkspacePath) -> bool:
+    """Whether nobody may read or search a path, not even with a person's yes."""
+    return _judge(policy).hidden_from_all(path)
+
+
 def explain(policy: Policy, request: Request) -> tuple[Rule, ...]:
     """Every rule that matches, the one that decides first; empty where the default decides.
 
@@ -68,6 +73,8 @@ class _Judge:
         self._default = _answer(policy.default, DEFAULT_RULE, f"no rule of {policy.name} matches")
         self._applying: dict[tuple[str, str, str, bool], int] = {}
         self._matching: dict[tuple[WorkspacePath, bool], int] = {}
+        self._shown = {action: self._bits(action) for action in ("read", "search")}
+        self._shown_by_default = policy.default != "deny"
         self._verdicts = [_answer(rule.verdict, rule.name, rule.reason) for rule in self._rules]
 
     def verdict(self, request: Request) -> Verdict:
@@ -83,6 +90,23 @@ class _Judge:
     def matching(self, request: Request) -> tuple[Rule, ...]:
         found = self._found(request)
         return tuple(rule for at, rule in enumerate(self._rules) if found >> at & 1)
+
+    def hidden_from_all(self, path: WorkspacePath) -> bool:
+        matched = self._matched(path, False)
+        return not any(
+            not matched & closed and (matched & opened or self._shown_by_default)
+            for closed, opened in self._shown.values()
+        )
+
+    def _bits(self, action: str) -> tuple[int, int]:
+        """The rules that deny an act to everybody, and those that let somebody do it."""
+        closed = opened = 0
+        for at, rule in enumerate(self._rules):
+            if action in rule.actions and rule.verdict != "deny":
+                opened |= 1 << at
+            elif action in rule.actions and "*" in rule.agents:
+                closed |= 1 << at
+        return closed, opened
 
     def _found(self, request: Request) -> int:
         who = (request.agent, request.agent_class, request.action, request.others_work)

@@ -58,7 +58,7 @@ class Changer:
     """Carries commands through."""
 
     def __init__(self, services: Services, observer: Observer, effects: Effects, answers: Answers) -> None:
-        self._s, self._effects, self._answers = services, effects, answers
+        self._s, self._effects, self._answers, self._observer = services, effects, answers, observer
         self._finder, self._clashing = FactFinder(services, observer), Clashing(services, answers)
         self.reservations, self._sets = Reservations(services), ReadSets(services)
         self.repositories = RepositoryGuard(services.workspace)
@@ -74,10 +74,6 @@ class Changer:
         async with AsyncExitStack() as locks:
             await locks.enter_async_context(self._s.locks.alone(command.paths))
             for _ in range(TRIES):
-                facts = await self._finder.find(command, wanted)
-                if wanted.preview:
-                    await locks.aclose()  # nothing is changed, and to decide may take long
-                asks = self._judge(command, wanted, facts)
                 shows = partial(self._s.readable, wanted.caller)
                 if command.reads and not all(map(shows, command.paths)):
                     hidden = next(path for path in command.paths if not shows(path))
@@ -86,10 +82,16 @@ class Changer:
                         hint="write_file can propose a whole new content, which a person then sees and decides on.",
                         details={"path": hidden},
                     )
+                facts = await self._finder.find(command, wanted)
+                if wanted.preview:
+                    await locks.aclose()  # nothing is changed, and to decide may take long
+                asks = self._judge(command, wanted, facts)
                 crossing = await self.reservations.crossing(wanted.caller, command.paths, preview=wanted.preview)
                 outcome = await self._decide(command, facts)
                 unseen = await self._unseen(command, wanted, outcome)
                 outcome = routed(self._s, wanted, facts, outcome, unseen)
+                if not wanted.preview and not await self._keep_hidden(facts):
+                    continue
                 if isinstance(outcome, Clash):
                     answer = await self._clashing.instead(command, wanted, outcome, facts, shows=shows, unseen=unseen)
                     return Carried(_warned(answer, crossing))
@@ -152,6 +154,16 @@ class Changer:
             return ()
         reason = f"it fits as {plan.rung} (score {plan.score:g}), and below {lowest} a person decides"
         return (NeedApproval("edits.lowest_rung", reason),)
+
+    async def _keep_hidden(self, facts: Mapping[WorkspacePath, Facts]) -> bool:
+        """Keep what nobody may read, now that it is to be changed: undo needs it. False if it is otherwise by now."""
+        for path, here in facts.items():
+            if here.held is None or not self._s.hidden_from_all(path):
+                continue
+            present = await self._observer.look(path, content=True, changing=True)
+            if present.entry is None or present.entry.digest != here.held.digest:
+                return False
+        return True
 
     async def _unseen(self, command: Command, wanted: Wanted, plan: Apply | Clash) -> tuple[UnseenChange, ...]:
         """What the author read and has not seen since; one who undoes or settles did not work from reading."""

@@ -15,7 +15,7 @@ from orchestrator.core.errors import (
     StaleBase,
     VersionNotKept,
 )
-from orchestrator.core.ids import WorkspacePath, parse_digest, parse_seq, show
+from orchestrator.core.ids import Digest, WorkspacePath, parse_digest, parse_seq, show
 from orchestrator.engine.changes.wanted import Wanted
 from orchestrator.engine.outside.observing import Observer, Present, required
 from orchestrator.engine.reads.ancestry import Ancestry
@@ -23,6 +23,10 @@ from orchestrator.engine.services import Services
 
 LOOKED_BACK = 50
 """Versions that are looked at for others' work; beyond, there is some."""
+
+
+UNHASHED = Digest("unhashed")
+"""Of a base that only its version tells from what stands there now."""
 
 
 class FactFinder:
@@ -74,7 +78,7 @@ class FactFinder:
             raise ParameterInvalid("base", "must be '@N' for a change of several files")
         if wanted.base is not None:
             readable = self._s.readable(wanted.caller, path)  # else no outcome tells of the content anyway
-            base = await self._named_base(wanted.base, path, readable=readable)
+            base = await self._named_base(wanted.base, present, readable=readable)
             if readable and (present.entry is None or present.entry.version != base.version):
                 row = await self._s.journal.version_at(path, base.version)
                 if row is not None:
@@ -93,7 +97,8 @@ class FactFinder:
             return None
         return Base(version, row.digest, True, whole)
 
-    async def _named_base(self, raw: p.Version, path: WorkspacePath, *, readable: bool) -> Base:
+    async def _named_base(self, raw: p.Version, present: Present, *, readable: bool) -> Base:
+        path, entry = present.path, present.entry
         digest = parse_digest(raw) if isinstance(raw, str) else None
         if digest is not None and not readable:
             raise Denied(  # a guessed content could be tried by its hash
@@ -112,6 +117,10 @@ class FactFinder:
         row = await self._s.journal.version_at(path, at)
         if row is None or not row.present:
             raise StaleBase(f"{path} was not there at {show(at)}", details={"path": path, "base": show(at)})
+        if entry is not None and entry.version == row.seq and entry.digest is not None:
+            return Base(row.seq, entry.digest)  # the journal has no hash of it where nobody may read it
+        if row.digest is None and not readable:
+            return Base(row.seq, UNHASHED)
         if row.digest is None:
             raise VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
         return Base(row.seq, row.digest)

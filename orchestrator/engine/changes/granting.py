@@ -178,7 +178,7 @@ class Granter:
     async def _facts(self, approval: Approval) -> dict[WorkspacePath, Facts]:
         facts = {}
         for item in approval.request.paths:
-            present = await self._observer.look(item.path, content=True)
+            present = await self._observer.look(item.path, content=True, changing=True)
             entry, stat = present.entry, present.stat
             held = None
             if stat is not None and not item.directory:

@@ -298,7 +298,7 @@ class Recovery:
     async def _look(self, path: WorkspacePath) -> None:
         """Let the journal say what stands there. What can't be read is looked at again when it is asked for."""
         try:
-            await self._observer.look(path, content=True)
+            await self._observer.look(path, content=True, changing=True)
         except PathError:
             return
 

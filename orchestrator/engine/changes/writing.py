@@ -10,7 +10,7 @@ from orchestrator.api import results as r
 from orchestrator.core.decisions.commands import Command, Delete, Edit, Move, Patch, Wish, Write
 from orchestrator.core.decisions.decision import Apply, Part
 from orchestrator.core.decisions.several import DeleteTree, FilePart, MoveTree, PatchSeveral
-from orchestrator.core.errors import FileExists, FileNotFound, ParameterInvalid
+from orchestrator.core.errors import FileExists, FileNotFound, ParameterInvalid, PathError
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.text.forms.parsed import ParsedPatch
@@ -126,8 +126,7 @@ class Writer:
         fenced: bool = False,
     ) -> r.ChangeAnswer:
         path = self._paths.file(raw, may_create=True)
-        self._changer.refuse_unseen(caller, Wish("create", path), Wish("write", path))
-        if self._s.state.registry.get(path) is None and self._s.workspace.stat(path) is None:
+        if not self._stands(caller, path):
             path = self._paths.new(raw)
             self._changer.refuse_early(caller, Wish("create", path))
             await self._refuse_departed(caller, params, path, mode)
@@ -135,6 +134,14 @@ class Writer:
             self._changer.refuse_early(caller, Wish("write", path))
         command = Write(path=path, content=content, mode=mode, fenced=fenced)
         return await self._change(caller, call, command, params, params.base, params.supersedes)
+
+    def _stands(self, caller: Caller, path: WorkspacePath) -> bool:
+        """Whether something is there. Where that can't be seen, what policy denies either way is just denied."""
+        try:
+            return self._s.state.registry.get(path) is not None or self._s.workspace.stat(path) is not None
+        except PathError:
+            self._changer.refuse_unseen(caller, Wish("create", path), Wish("write", path))
+            raise
 
     async def _refuse_departed(
         self, caller: Caller, params: p.WriteFile | p.ApplyPatch, path: WorkspacePath, mode: str

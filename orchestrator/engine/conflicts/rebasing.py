@@ -67,7 +67,7 @@ class Rebaser:
         if went is not None:
             found = msgspec.structs.replace(found, path=went.path)
         try:
-            await self._observer.look(found.path, content=True)
+            await self._observer.look(found.path, content=True, changing=True)
         except PathError:
             return  # it is no file now; what the registry says of it has not changed
         entry = self._s.state.registry.get(found.path)

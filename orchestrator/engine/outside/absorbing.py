@@ -37,7 +37,7 @@ class Met(msgspec.Struct, frozen=True):
 
     path: WorkspacePath
     stat: FileStat | None  # of a regular file
-    digest: Digest | None = None  # None: nothing there, or too large to hash
+    digest: Digest | None = None  # None: nothing there, too large to hash, or hidden from all
     data: bytes | None = None  # None: not kept
 
 
@@ -121,10 +121,14 @@ class Absorber:
         suspect = path in self._s.suspect
         if entry is not None and (entry.signature, entry.mode) == (stat.signature, stat.mode) and not suspect:
             return None
-        if stat.signature.size > MAX_FILE_BYTES:
+        hidden = self._s.hidden_from_all(path)
+        if stat.signature.size > MAX_FILE_BYTES or (hidden and (entry is None or entry.digest is None)):
             return Met(path, stat)
         read = self._s.workspace.read(path, most=MAX_FILE_BYTES)
         self._s.suspect.discard(path)
+        if hidden:
+            same = entry is not None and entry.digest == read.digest
+            return Met(path, read.stat, read.digest if same else None)
         keep = len(read.data) <= self._s.policy.outside.keep_max_bytes
         return Met(path, read.stat, read.digest, read.data if keep else None)
 

@@ -63,7 +63,10 @@ class Baseline:
             await self._s.append(Origin(), (FOUND_STREAM, FilesFound(entries=entries)))
 
     async def keep(self) -> None:
-        """In the background: hash what is not hashed, and keep contents up to the policy's `keep_max_bytes`."""
+        """In the background: hash what is not hashed, and keep contents up to the policy's `keep_max_bytes`.
+
+        Not of what everybody is denied to read: that is kept where it is to be changed.
+        """
         try:
             await self._keep()
         finally:
@@ -74,7 +77,10 @@ class Baseline:
         wanted = [
             entry.path
             for entry in self._s.state.registry.files()
-            if (entry.digest is None or not entry.kept) and entry.signature is not None and entry.signature.size <= most
+            if (entry.digest is None or not entry.kept)
+            and entry.signature is not None
+            and entry.signature.size <= most
+            and not self._s.hidden_from_all(entry.path)
         ]
         batch: list[tuple[FoundFile, FileBytes]] = []
         size = 0

@@ -90,6 +90,10 @@ def required(present: Present) -> tuple[FileEntry, Digest, bytes]:
     return entry, entry.digest, present.data
 
 
+def _hashed(entry: FileEntry | None) -> bool:
+    return entry is not None and entry.digest is not None
+
+
 class Observer:
     """Brings the registry up to date with the disk, path by path. Callers hold the path's lock."""
 
@@ -101,17 +105,18 @@ class Observer:
         self.scanned = False
         """Whether the start scan is through: what it did not meet, and is not ignored, came later."""
 
-    async def look(self, path: WorkspacePath, *, content: bool, keep: bool = True) -> Present:
+    async def look(self, path: WorkspacePath, *, content: bool, changing: bool = False) -> Present:
         """See what stands at a path; with `content`, read it and keep it as a blob.
 
+        What everybody is denied to read is kept, and its hash noted, only where it is to be changed.
         Raises FileTooLarge, ChangedWhileRead and the PathError family.
         """
         for _ in range(TRIES):
             try:
-                return await self._look(path, content=content, keep=keep)
+                return await self._look(path, content=content, changing=changing)
             except StreamMoved:
                 continue
-        return await self._look(path, content=content, keep=keep)
+        return await self._look(path, content=content, changing=changing)
 
     async def show(self, path: WorkspacePath, *, content: bool) -> Present:
         """As `look`, for answers that only show: they go on while the journal can take nothing.
@@ -132,7 +137,8 @@ class Observer:
         entry = FileEntry(path, UNNOTED, read.digest, read.stat.signature, read.stat.mode, kept=False)
         return Present(path, read.stat, entry, read.data, why)
 
-    async def _look(self, path: WorkspacePath, *, content: bool, keep: bool) -> Present:
+    async def _look(self, path: WorkspacePath, *, content: bool, changing: bool) -> Present:
+        hidden = not changing and self._s.hidden_from_all(path)
         entry = self._s.state.registry.get(path)
         stat = self._s.workspace.stat(path)
         if stat is None or stat.kind != "file":
@@ -143,26 +149,39 @@ class Observer:
         unmoved = entry is not None and entry.signature == stat.signature and entry.mode == stat.mode and not suspect
         if entry is not None and unmoved and entry.digest is not None:
             data = self._s.contents.cached(entry.digest)
-            if data is not None and (entry.kept or not keep):
+            if data is not None and (entry.kept or hidden):
                 return Present(path, stat, entry, data)
             if not content:
                 return Present(path, stat, entry, None)
-        elif not content and (unmoved or stat.signature.size > MAX_FILE_BYTES):
+        elif not content and (unmoved or stat.signature.size > MAX_FILE_BYTES or (hidden and not _hashed(entry))):
             return Present(path, stat, entry if unmoved else await self._unread(path, entry, stat), None)
         read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=MAX_FILE_BYTES))
-        self._s.contents.put(read.digest, read.data)
         self._s.suspect.discard(path)
-        entry = await self._agree(path, entry, read, keep=keep)
+        if hidden:
+            return await self._unkept(path, entry, read)
+        self._s.contents.put(read.digest, read.data)
+        entry = await self._agree(path, entry, read)
         return Present(path, read.stat, entry, read.data)
 
-    async def _agree(self, path: WorkspacePath, entry: FileEntry | None, read: FileBytes, *, keep: bool) -> FileEntry:
+    async def _unkept(self, path: WorkspacePath, entry: FileEntry | None, read: FileBytes) -> Present:
+        """What was read of a file that nobody may read: the journal learns at most that it changed."""
+        known = entry is not None and entry.digest == read.digest
+        event = self.judged(path, entry, read.stat, read.digest if known else None, keep=False)
+        if event is not None:
+            await self._note(path, event)
+        found = self._s.state.registry.get(path)
+        if found is None:
+            raise StreamMoved(f"file:{path}", 0, 0)
+        return Present(path, read.stat, msgspec.structs.replace(found, digest=read.digest), read.data)
+
+    async def _agree(self, path: WorkspacePath, entry: FileEntry | None, read: FileBytes) -> FileEntry:
         """Make the journal say what was read, if it does not yet."""
-        event = self.judged(path, entry, read.stat, read.digest, keep=keep)
+        event = self.judged(path, entry, read.stat, read.digest, keep=True)
         if event is None and entry is not None:
             return entry
         if event is not None:
             try:
-                await self._note(path, event, blob=read if keep else None)
+                await self._note(path, event, blob=read)
             except (DiskFull, WritesStopped):
                 # Nothing can be written: what is known already is still known, and new content has no version.
                 if entry is None or entry.digest != read.digest:

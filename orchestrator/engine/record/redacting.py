@@ -20,10 +20,11 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.events.keeping import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.reviews import ConflictRebased, ReviewAnswered
-from orchestrator.core.ids import Digest, parse_digest, parse_seq, show
+from orchestrator.core.ids import Digest, WorkspacePath, parse_digest, parse_seq, show
 from orchestrator.core.redaction import fields_to_blank
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import Services
 
 SHORTEST_SOUGHT = 4
@@ -41,8 +42,8 @@ OTHER_COPIES = "backups, snapshots and copies of the state directory keep what t
 class Redactor:
     """People's alone. One redaction at a time."""
 
-    def __init__(self, services: Services, gate: ApproverGate) -> None:
-        self._s, self._gate = services, gate
+    def __init__(self, services: Services, gate: ApproverGate, paths: Paths) -> None:
+        self._s, self._gate, self._paths = services, gate, paths
         self._one_at_a_time = anyio.Lock()
 
     async def journal_redact(self, caller: Caller, call: Call, params: JournalRedact) -> Redacted:
@@ -51,6 +52,8 @@ class Redactor:
             raise ParameterInvalid("event", "name either an event or a blob")
         if params.blob is not None and params.fields:
             raise ParameterInvalid("fields", "a blob has no fields")
+        if params.path is not None and (params.blob is None or parse_digest(str(params.blob)) is not None):
+            raise ParameterInvalid("path", "goes with a blob that is named by '@N'")
         async with self._one_at_a_time:
             if params.event is not None:
                 return await self._event(caller, call, params, params.event)
@@ -87,7 +90,10 @@ class Redactor:
     # --- a content ------------------------------------------------------------------------
 
     async def _content(self, caller: Caller, call: Call, params: JournalRedact, raw: str | int) -> Redacted:
-        digest = parse_digest(str(raw)) or await self._only_content(raw)
+        if params.path is not None:
+            digest = await self._content_of(raw, self._paths.file(params.path))
+        else:
+            digest = parse_digest(str(raw)) or await self._only_content(raw)
         if not await self._s.journal.has_blob(digest):
             raise VersionNotKept(f"the content {digest} is not in the journal", hint="There is nothing to take out.")
         self._refuse_needed(digest)
@@ -110,6 +116,18 @@ class Redactor:
             scrubbed=done.scrubbed,
             warnings=tuple(warnings),
         )
+
+    async def _content_of(self, raw: str | int, path: WorkspacePath) -> Digest:
+        """The content that an event brought for a path, or else that the path had then."""
+        recorded = await self._found(raw, parameter="blob")
+        brought = [digest for digest, where in _contents(recorded.event) if where == path]
+        if brought:
+            return brought[0]
+        row = await self._s.journal.version_at(path, recorded.seq)
+        if row is None or not row.present or row.digest is None:
+            what = "held nothing" if row is None or not row.present else "had a content that was never hashed or kept"
+            raise NotRedactable(f"{path} {what} at {show(recorded.seq)}", hint="file_history lists its versions.")
+        return row.digest
 
     async def _only_content(self, raw: str | int) -> Digest:
         """The one content that an event brought."""
