@@ -39,6 +39,7 @@ class Preamble(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     client: str = ""  # for display
     toolset: Literal["core", "full"] = "core"
     structured: bool = False  # MCP: structured content for reads too
+    max_answer_bytes: int | None = None  # MCP: instead of what is known of the client by its name
 
 
 class Welcome(msgspec.Struct, frozen=True, kw_only=True):

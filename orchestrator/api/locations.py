@@ -380,6 +380,7 @@ def preamble(
     client: str = "",
     toolset: str = "core",
     structured: bool = False,
+    max_answer_bytes: int | None = None,
 ) -> bytes:
     """The first line on the socket, as `api.framing.Preamble` reads it; what is not said is left out."""
     said: dict[str, object] = {"orchestrator": PROTOCOL, "door": door}
@@ -391,6 +392,8 @@ def preamble(
         said["toolset"] = toolset
     if structured:
         said["structured"] = True
+    if max_answer_bytes is not None:
+        said["max_answer_bytes"] = max_answer_bytes
     return json.dumps(said, separators=(",", ":")).encode() + b"\n"
 
 

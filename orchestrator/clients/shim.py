@@ -34,6 +34,7 @@ Options:
   --token-file FILE     The agent's token (or ORCHESTRATOR_TOKEN).
   --toolset core|full   Which tools to offer; default core.
   --structured          Typed content for reads too.
+  --max-answer-bytes N  Cut answers to so many bytes, 4000 at least; default: what is known of the client.
   --help
 """
 
@@ -50,6 +51,7 @@ class Options(NamedTuple):
     session: str | None
     toolset: str
     structured: bool
+    max_answer_bytes: int | None
 
 
 class TokenUnreadable(OperatorError):
@@ -120,6 +122,7 @@ class Dialler:
                 client="orchestrator mcp",
                 toolset=options.toolset,
                 structured=options.structured,
+                max_answer_bytes=options.max_answer_bytes,
             )
             connection.sendall(line)
             lines = connection.makefile("rb")
@@ -149,7 +152,16 @@ def main(argv: list[str]) -> int:
             getopt.getopt(
                 argv,
                 "",
-                ["workspace=", "state-dir=", "agent=", "token-file=", "toolset=", "structured", "help"],
+                [
+                    "workspace=",
+                    "state-dir=",
+                    "agent=",
+                    "token-file=",
+                    "toolset=",
+                    "structured",
+                    "max-answer-bytes=",
+                    "help",
+                ],
             )[0]
         )
     except getopt.GetoptError as error:
@@ -160,6 +172,9 @@ def main(argv: list[str]) -> int:
         return 0
     if given.get("--toolset", "core") not in ("core", "full"):
         print(f"orchestrator mcp: --toolset is core or full\n\n{USAGE}", file=sys.stderr)
+        return 2
+    if not given.get("--max-answer-bytes", "4000").isdecimal() or int(given.get("--max-answer-bytes", "4000")) < 4000:
+        print(f"orchestrator mcp: --max-answer-bytes is a number, 4000 at least\n\n{USAGE}", file=sys.stderr)
         return 2
     try:
         options = _options(given)
@@ -188,6 +203,7 @@ def _options(given: dict[str, str]) -> Options:
         session=os.environ.get("ORCHESTRATOR_SESSION"),
         toolset=given.get("--toolset", "core"),
         structured="--structured" in given,
+        max_answer_bytes=int(given["--max-answer-bytes"]) if "--max-answer-bytes" in given else None,
     )
 
 

@@ -11,6 +11,7 @@ from orchestrator.api.parameters import Params
 from orchestrator.core.events.base import CallDetails, Origin
 from orchestrator.core.events.sessions import AgentClass, Door
 from orchestrator.core.ids import AgentName, SessionId
+from orchestrator.core.text.room import UNBOUNDED, Room
 from orchestrator.engine.arguments import arguments_of
 
 _ENCODER = msgspec.json.Encoder()
@@ -53,6 +54,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     params: Params
     client_call_id: str | None = None
     started_us: int | None = None  # by the clock's ticks, as it came in
+    room: Room = UNBOUNDED  # for the answer; what is beyond it is neither sent nor seen
 
     @property
     def request_id(self) -> str | None:

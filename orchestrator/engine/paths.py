@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from orchestrator.core.errors import ParameterInvalid, escaped
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import check_new_name, parse_path
 from orchestrator.core.policy.glob_problems import glob_problem
+
+_PLAIN = re.compile(r"[\w./-]+\Z", re.ASCII)
 
 
 class Paths:
@@ -55,3 +59,8 @@ class Paths:
         if problem is not None:
             raise ParameterInvalid("globs", f"'{escaped(raw)}': {problem}")
         return glob
+
+
+def quoted(path: str) -> str:
+    """A path as it stands in a call that an answer names."""
+    return f'"{path}"' if _PLAIN.match(path) else repr(str(path))

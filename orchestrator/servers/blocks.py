@@ -8,6 +8,10 @@ from datetime import UTC, datetime
 from orchestrator.api import results as r
 from orchestrator.api import tracing as t
 from orchestrator.core.errors import escaped
+from orchestrator.core.text.room import UNBOUNDED, Room, size
+
+FRAME_BYTES = 300
+"""Of the head of an answer and the call that goes on, beside the path."""
 
 MOST_RANGES = 300
 """Of blamed lines in one block; the rest is another call away."""
@@ -16,14 +20,14 @@ Mark = Callable[[], str]
 """Makes a random token for one answer."""
 
 
-def text_block(result: r.Result, mark: Mark) -> str | None:
+def text_block(result: r.Result, mark: Mark, room: Room = UNBOUNDED) -> str | None:
     """The block for a read, search, listing, history or diff, and what is to be noticed; None for other answers."""
-    block = _block(result, mark)
+    block = _block(result, mark, room)
     warnings = getattr(result, "warnings", ())
     return block if block is None else "\n".join((block, *(f"[{warning}]" for warning in warnings)))
 
 
-def _block(result: r.Result, mark: Mark) -> str | None:
+def _block(result: r.Result, mark: Mark, room: Room) -> str | None:
     match result:
         case r.FileText():
             return file_text(result, mark())
@@ -34,14 +38,15 @@ def _block(result: r.Result, mark: Mark) -> str | None:
         case r.History():
             return history(result)
         case t.Blamed():
-            return blamed(result)
+            return blamed(result, room)
         case r.Diff(total_files=int()):
             return tree_diff(result, mark())
         case r.Diff():
             head = (
                 f"{escaped(result.path)} {result.from_version} → {result.to_version}: +{result.added} -{result.removed}"
             )
-            return fenced(head, result.diff or "(no difference)\n", mark())
+            tail = f"[more follows: {result.next}]" if result.next else ""
+            return fenced(head, result.diff or "(no difference)\n", mark(), tail)
         case _:
             return None
 
@@ -163,7 +168,7 @@ def history(result: r.History) -> str:
     return "\n".join(rows)
 
 
-def blamed(result: t.Blamed) -> str:
+def blamed(result: t.Blamed, room: Room = UNBOUNDED) -> str:
     """A row for each range of lines that came with one version."""
     lines = f"lines {result.start}-{result.end} of {result.total_lines}"
     rows = [f"{escaped(result.path)} {result.version_id}, {lines}: who brought them in"]
@@ -179,8 +184,11 @@ def blamed(result: t.Blamed) -> str:
         if part.path:
             parts.append(f"as {escaped(part.path)}")
         rows.append(" ".join(parts))
-    if len(result.ranges) > MOST_RANGES:
-        path, start = escaped(result.path), result.ranges[MOST_RANGES].start
+    path = escaped(result.path)
+    kept = room.less(2 * size(path) + FRAME_BYTES, 2).first((size(row), 1) for row in rows)
+    if kept - 1 < len(result.ranges):
+        start = result.ranges[kept - 1].start
+        del rows[kept:]
         rows.append(f'[more follows: blame(path="{path}", start={start}, at="{result.version_id}")]')
     return "\n".join(rows)
 

@@ -14,6 +14,7 @@ from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import ChangeAnswer, FileText, Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError, OrchestratorError
 from orchestrator.core.system_errors import refusal_in
+from orchestrator.core.text.room import UNBOUNDED, Room
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
@@ -28,11 +29,21 @@ _REQUEST = msgspec.json.Decoder(Request)
 _ENCODER = msgspec.json.Encoder()
 
 
+NOTICES_PART = 5
+"""One part in so many of an answer is for notices."""
+
+
 class Answered(NamedTuple):
     """The result of a call, and what others changed of what its session has read."""
 
     result: Any
     notices: tuple[Notice, ...]
+
+
+def for_notices(room: Room) -> tuple[Room, Room]:
+    """The room of an answer, parted into what is for the result and what is for notices."""
+    others = Room(room.bytes // NOTICES_PART, room.lines // NOTICES_PART)
+    return room.less(others.bytes, others.lines), others
 
 
 class Dispatcher:
@@ -98,14 +109,15 @@ class Dispatcher:
         params: bytes | msgspec.Raw,
         call_id: str | None,
         lines: LineStream | None = None,
+        room: Room = UNBOUNDED,
     ) -> Answered:
         """As `run`, when it is the agent's turn, with what the session is to be told besides."""
         OWNER.set(caller.agent)
         if name in WAITING:
-            return await self._respond(caller, name, params, call_id)
+            return await self._respond(caller, name, params, call_id, room)
         turn = await self._turn(caller, name, lines)
         try:
-            return await self._respond(caller, name, params, call_id)
+            return await self._respond(caller, name, params, call_id, room)
         finally:
             self._scheduler.end(turn)
 
@@ -127,24 +139,29 @@ class Dispatcher:
                 return turn
             self._scheduler.end(turn)
 
-    async def _respond(self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None) -> Answered:
+    async def _respond(
+        self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None, room: Room
+    ) -> Answered:
         """The result and the notices; of a refusal too, as its `notices`.
 
         What is for people only (status, the journal's upkeep) tells none: they wait for the next call about files.
         """
         if (known := BY_NAME.get(name)) is not None and known.people:
             return Answered(await self.run(caller, name, params, call_id), ())
+        own, others = for_notices(room)
         try:
-            result = await self.run(caller, name, params, call_id)
+            result = await self.run(caller, name, params, call_id, own)
         except OrchestratorError as error:
-            error.notices = await self._engine.noticer.due(caller)
+            error.notices = await self._engine.noticer.due(caller, others)
             raise
-        notices = await self._engine.noticer.due(caller)
+        notices = await self._engine.noticer.due(caller, others)
         if notices and isinstance(result, FileText | ChangeAnswer):
             result = msgspec.structs.replace(result, notices=notices)
         return Answered(result, notices)
 
-    async def run(self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None) -> Any:
+    async def run(
+        self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None, room: Room = UNBOUNDED
+    ) -> Any:
         """Read, call, and turn what nobody foresaw into `internal`. Raises OrchestratorError only."""
         started_us = self._engine.ticks_us()
         try:
@@ -154,7 +171,7 @@ class Dispatcher:
             except OrchestratorError as error:
                 await self._engine.refuse(caller, name, error)
                 raise
-            call = Call(operation=operation, params=parsed, client_call_id=call_id, started_us=started_us)
+            call = Call(operation=operation, params=parsed, client_call_id=call_id, started_us=started_us, room=room)
             return await self._engine.call(caller, call)
         except OrchestratorError:
             raise

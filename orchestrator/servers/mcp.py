@@ -19,20 +19,22 @@ from orchestrator.api.failures import refusal
 from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble
 from orchestrator.api.lines import LineStream
 from orchestrator.api.odd_text import refused_text
-from orchestrator.api.operations import BY_NAME
+from orchestrator.api.operations import BY_NAME, toolset
 from orchestrator.api.results import ChangeAnswer, Conflicts, Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameTooLarge, OrchestratorError, UnknownOperation, escaped
+from orchestrator.core.text.room import Room, size
 from orchestrator.engine.caller import Caller
 from orchestrator.servers.blocks import fenced, text_block
-from orchestrator.servers.dispatch import Dispatcher
+from orchestrator.servers.capping import UNKNOWN_BYTES, json_within, room_for
+from orchestrator.servers.dispatch import Dispatcher, for_notices
 from orchestrator.servers.notices import notices_block
 from orchestrator.servers.open_calls import OpenCalls
 from orchestrator.servers.tools import INSTRUCTIONS, tools
 from orchestrator.version import VERSION
 
 _ENCODER = msgspec.json.Encoder()
-MOST_CHARS = 16 * 1024 * 1024
-"""Of the text of one answer; it goes out once more as structured content, and escaped."""
+FRAME_BYTES = 50
+"""Between the blocks of one answer."""
 
 NO_MESSAGE = "the line is not a JSON-RPC message"
 ID_IN_USE = "the id is that of a call which is not answered yet. Give each call an id of its own."
@@ -149,6 +151,8 @@ class _McpDoor:
     def __init__(self, lines: LineStream, caller: Caller, preamble: Preamble, dispatcher: Dispatcher) -> None:
         self._lines, self._caller, self._dispatcher = lines, caller, dispatcher
         self._toolset, self._structured = preamble.toolset, preamble.structured
+        self._offered = frozenset(operation.name for operation in toolset(preamble.toolset))
+        self._most_bytes = preamble.max_answer_bytes
         self.server: Server[Any] = Server(
             "orchestrator",
             version=VERSION,
@@ -165,36 +169,56 @@ class _McpDoor:
     async def _call_tool(
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        name = params.name
+        name, room = params.name, self._room(context)
         try:
-            operation = BY_NAME.get(name)
-            if operation is not None and operation.people:
-                raise UnknownOperation(f"there is no tool {name}", hint="tools/list names all of them.")
+            if name in BY_NAME and name not in self._offered:
+                raise await self._not_offered(name)
             raw = _ENCODER.encode(params.arguments or {})
-            answered = await self._dispatcher.respond(self._caller, name, raw, _call_id(context), self._lines)
+            answered = await self._dispatcher.respond(self._caller, name, raw, _call_id(context), self._lines, room)
         except OrchestratorError as error:
-            return self._refused(error)
-        result = self._answered(answered.result, answered.notices)
-        size = sum(len(part.text) for part in result.content if isinstance(part, types.TextContent))
-        if size > MOST_CHARS:
-            return self._refused(AnswerTooLarge(name, size=size, most=MOST_CHARS))
+            return self._refused(error, room)
+        result = self._answered(answered.result, answered.notices, room)
+        texts = [part.text for part in result.content if isinstance(part, types.TextContent)]
+        if not room.holds(*texts):
+            return self._refused(AnswerTooLarge(name, size=sum(map(len, texts)), most=room.bytes), room)
         return result
 
-    def _answered(self, result: Any, notices: tuple[Notice, ...]) -> types.CallToolResult:
-        text = text_block(result, _mark)
+    def _room(self, context: ServerRequestContext[Any]) -> Room:
+        """What this client hands on of an answer; its name is its own claim, and decides nothing else."""
+        client = context.session.client_params
+        info = client.client_info if client is not None else None
+        name, version = (info.name, info.version) if info is not None else ("", "")
+        return room_for(name, version, self._most_bytes)
+
+    async def _not_offered(self, name: str) -> UnknownOperation:
+        """The refusal of a tool that this connection was not opened with; it is noted."""
+        hint = "tools/list names all of them."
+        if not BY_NAME[name].people:
+            hint = f"{name} belongs to the full toolset: a person opens it with `orchestrator mcp --toolset full`."
+        error = UnknownOperation(f"there is no tool {name} here", hint=hint)
+        await self._dispatcher.refuse(self._caller, name, error)
+        return error
+
+    def _answered(self, result: Any, notices: tuple[Notice, ...], room: Room) -> types.CallToolResult:
+        text = text_block(result, _mark, for_notices(room)[0])
         if text is not None and notices:
             text = f"{text}\n{notices_block(notices, _mark)}"
         if text is not None and not self._structured:
             return types.CallToolResult(content=[types.TextContent(text=text)])
-        result, shown = _apart(result)
-        plain = msgspec.to_builtins(result)
+        bare, shown = _apart(result)
+        plain = msgspec.to_builtins(bare)
         plain.pop("shown", None)
-        if notices:
-            plain["notices"] = msgspec.to_builtins(notices)
-        content: list[types.ContentBlock] = [
-            types.TextContent(text=text if text is not None else _ENCODER.encode(plain).decode())
-        ]
-        content += [types.TextContent(text=_shown(part)) for part in shown]
+        told = {"notices": msgspec.to_builtins(notices)} if notices else {}
+        blocks = [_shown(part) for part in shown]
+        if isinstance(result, Conflicts) and not room.holds(_text({**plain, **told}), *blocks):
+            blocks = []  # what they show is in the JSON, too
+        if text is None:
+            plain.pop("notices", None)
+            taken = sum(map(size, (*blocks, _text(told)))) + FRAME_BYTES
+            plain = json_within(bare, plain, room.less(taken))
+        plain |= told
+        content: list[types.ContentBlock] = [types.TextContent(text=text if text is not None else _text(plain))]
+        content += [types.TextContent(text=block) for block in blocks]
         return types.CallToolResult(content=content, structured_content=plain)
 
     async def unread(self, line: bytes) -> bytes:
@@ -211,22 +235,23 @@ class _McpDoor:
         if odd is None:
             return _protocol_error(-32600, NO_MESSAGE, id)
         await self._dispatcher.refuse(self._caller, escaped(str(called.get("name")))[:200], odd)
-        result = self._refused(odd).model_dump(mode="json", by_alias=True, exclude_unset=True)
+        result = self._refused(odd, Room(UNKNOWN_BYTES)).model_dump(mode="json", by_alias=True, exclude_unset=True)
         return _line({"jsonrpc": "2.0", "id": id, "result": result})
 
     @staticmethod
-    def _refused(error: OrchestratorError) -> types.CallToolResult:
+    def _refused(error: OrchestratorError, room: Room) -> types.CallToolResult:
         told = refusal(error)
+        shown = [_shown(told.shown)] if told.shown else []
         plain: dict[str, Any] = {
             "code": told.code,
             "message": told.message,
             "hint": told.hint,
             "details": told.details,
-            **({"notices": msgspec.to_builtins(error.notices)} if error.notices else {}),
         }
-        content: list[types.ContentBlock] = [types.TextContent(text=_ENCODER.encode(plain).decode())]
-        if told.shown:
-            content.append(types.TextContent(text=_shown(told.shown)))
+        notices = {"notices": msgspec.to_builtins(error.notices)} if error.notices else {}
+        taken = sum(map(size, (*shown, _text(notices)))) + FRAME_BYTES
+        plain = json_within(None, plain, room.less(taken)) | notices
+        content: list[types.ContentBlock] = [types.TextContent(text=text) for text in (_text(plain), *shown)]
         return types.CallToolResult(content=content, is_error=True)
 
 
@@ -246,6 +271,10 @@ def _apart(result: Any) -> tuple[Any, list[str]]:
             return msgspec.structs.replace(result, conflicts=tuple(bare)), parts
         case _:
             return result, []
+
+
+def _text(plain: dict[str, Any]) -> str:
+    return _ENCODER.encode(plain).decode()
 
 
 def _shown(text: str) -> str:

@@ -22,6 +22,10 @@ INSTRUCTIONS = (
 )
 
 
+CLAUDE_CHARS = 500_000
+"""What Claude Code takes of an answer of ours, in place of its own 50,000 characters; others leave `_meta` alone."""
+
+
 @lru_cache(maxsize=4)
 def tools(name: Literal["core", "full"], *, structured: bool) -> tuple[types.Tool, ...]:
     """The tools of a toolset, in catalogue order."""
@@ -41,6 +45,7 @@ def _tool(operation: Operation, *, structured: bool) -> types.Tool:
             idempotent_hint=not operation.writes,
             open_world_hint=False,
         ),
+        _meta={"anthropic/maxResultSizeChars": CLAUDE_CHARS},
     )
 
 

@@ -26,8 +26,8 @@ async def rows(setting: Setting) -> Rows:
     for peer in (setting.largefile, setting.filesystem):
         if peer.command:
             peers[peer.name] = peer.command
-    contenders = {"ours": plain(lambda: _listed(setting.door("starter"), env))}
-    contenders |= {name: plain(lambda command=command: _listed(command)) for name, command in peers.items()}  # type: ignore[misc]
+    contenders = {"ours": plain(lambda: listed_tools(setting.door("starter"), env))}
+    contenders |= {name: plain(lambda command=command: listed_tools(command)) for name, command in peers.items()}  # type: ignore[misc]
     taken = await in_turns(contenders, setting.times(15))
     target = Target(at_most_ms=80.0)
     listed = [
@@ -42,7 +42,7 @@ async def rows(setting: Setting) -> Rows:
     return listed
 
 
-def _listed(command: tuple[str, ...], env: Mapping[str, str] | None = None) -> None:
+def listed_tools(command: tuple[str, ...], env: Mapping[str, str] | None = None) -> None:
     """Start, shake hands, ask for the tools, and go once they are here."""
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env

@@ -35,7 +35,7 @@ SHOWN_AROUND = 3
 SHOWN_MOST = 60
 """Lines of one such place that are shown."""
 
-SHOWN_TOKENS = 2_500
+SHOWN_TOKENS = 1_200
 """Of all places together, estimated."""
 
 

@@ -17,7 +17,7 @@ from orchestrator.core.events.files import SeenLines, SessionNoted
 from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.text.excerpt import render
+from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.changes.answers import Answers, Shows
 from orchestrator.engine.changes.effects import Applied
 from orchestrator.engine.changes.wanted import Wanted
@@ -25,8 +25,8 @@ from orchestrator.engine.reads.readsets import unseen_texts
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import NewEvent, Unit
 
-SHOWN_LINES = 60
-"""Current lines that a conflict shows."""
+SHOWN_LINES, SHOWN_TOKENS = 60, 1_200
+"""Current lines that a conflict shows; they fit beside its JSON in what every client hands on."""
 
 
 class Clashing:
@@ -136,6 +136,7 @@ class Clashing:
         first = max(1, clash.regions[0].current_start - 2)
         region = clash.regions[-1]
         last = min(document.line_count, region.current_start + region.current_len + 3, first + SHOWN_LINES - 1)
+        last = fit(document.lines, first, last, SHOWN_TOKENS)
         text, cut = render(document.lines[first - 1 : last], first)
         seen = SeenLines(
             path=clash.path,

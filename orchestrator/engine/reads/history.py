@@ -20,15 +20,22 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.diff import counts, diff, unified
 from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.room import size
+from orchestrator.core.text.shown_diff import ShownDiff, within
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.merges import told
 from orchestrator.engine.outside.observing import UNNOTED, Observer, Present, required, warnings
-from orchestrator.engine.paths import Paths
+from orchestrator.engine.paths import Paths, quoted
 from orchestrator.engine.positions import position
 from orchestrator.engine.reads.ancestry import Ancestry
 from orchestrator.engine.reads.tree_diffs import TreeDiffs
 from orchestrator.engine.services import Services
+
+FRAME_BYTES, FRAME_LINES = 600, 8
+"""Around what an answer shows: its head, the markers, how to go on."""
+
+_ENCODER = msgspec.json.Encoder()
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -59,12 +66,14 @@ class Historian:
             raise FileNotFound(path, "the journal knows no file of this name")
         readable = self._s.readable(caller, path)
         versions = [await self._version(row, readable=readable) for row in rows[: params.limit]]
+        room = call.room.less(size(path) + FRAME_BYTES, 2)
+        versions = versions[: room.first((len(_ENCODER.encode(version)), 1) for version in versions)]
         event = FileInspected(operation=call.operation.name, path=escaped(path))
         await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return r.History(
             path=path,
             versions=tuple(versions),
-            cursor=versions[-1].version_id if len(rows) > params.limit else None,
+            cursor=versions[-1].version_id if len(rows) > len(versions) else None,
             warnings=warnings(present),
         )
 
@@ -125,27 +134,33 @@ class Historian:
         hunks = diff(old.lines, new.lines)
         added, removed = counts(hunks)
         near = params.context_lines
-        ranges = tuple(
-            LineRange(max(1, h.new_start + 1 - near), min(new.line_count, h.new_start + h.new_len + near))
-            for h in hunks
-        )
+        warned = warnings(present)
+        frame = 3 * size(path) + FRAME_BYTES + sum(map(size, warned))
+        fitting = within(text, call.room.less(frame, FRAME_LINES))
+        ranges = fitting.shown
+        if fitting.goes_on is None:
+            ranges = tuple(
+                LineRange(max(1, h.new_start + 1 - near), min(new.line_count, h.new_start + h.new_len + near))
+                for h in hunks
+            )
         seen = SeenLines(path=path, version=right.version, ranges=ranges, total_lines=new.line_count)
         event = DiffShown(
             path=path,
             from_version=left.version,
             to_version=right.version,
-            seen=seen if right.digest and hunks and right.version else None,
+            seen=seen if right.digest and ranges and right.version else None,
         )
         await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return r.Diff(
             path=path,
             from_version=show(left.version),
             to_version=show(right.version),
-            diff=text,
+            diff=fitting.text,
             added=added,
             removed=removed,
             merge=await self._merged(path, right.version),
-            warnings=warnings(present),
+            next=_following(path, left, right, fitting),
+            warnings=warned,
         )
 
     async def _merged(self, path: WorkspacePath, version: Seq) -> tuple[r.MergeText, ...]:
@@ -194,3 +209,13 @@ class Historian:
         if document is None:
             raise BinaryFile(path, f"its content at {show(side.version)} is not text")
         return document
+
+
+def _following(path: WorkspacePath, left: Side, right: Side, fitting: ShownDiff) -> str | None:
+    """The call that shows what a diff goes on with: the newer lines, or of a file that is gone the older ones."""
+    if fitting.goes_on is None:
+        return None
+    old, new = fitting.goes_on
+    line, version = (new, right.version) if right.digest is not None else (old, left.version)
+    at = f', at="{show(version)}"' if version else ""
+    return f"read_file(path={quoted(path)}, start={line}{at})"

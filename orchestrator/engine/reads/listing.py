@@ -12,11 +12,18 @@ from orchestrator.core.globs import Globs
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import Deny
 from orchestrator.core.projections.tags import tags_of
+from orchestrator.core.text.room import size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.reads.reading import TYPES, Reader
 from orchestrator.engine.reads.walking import Walked, Walker
 from orchestrator.engine.services import Services
+
+FRAME_BYTES = 300
+"""Around the entries: the head, and the cursor beside its path."""
+
+ENTRY_BYTES = 120
+"""Of an entry beside its path: size, tags, version."""
 
 
 class Lister:
@@ -66,16 +73,20 @@ class Lister:
         flat = depth == 1
         chosen.sort(key=lambda item: _cursor(item, flat=flat))
         rest = [item for item in chosen if cursor is None or _cursor(item, flat=flat) > cursor]
-        page = rest[:limit]
+        page = [(item, self._entry(caller, item)) for item in rest[:limit]]
+        room = call.room.less(2 * size(path) + FRAME_BYTES, 2)
+        page = page[
+            : room.first((2 * size(entry.path) + size(entry.target or "") + ENTRY_BYTES, 1) for _, entry in page)
+        ]
         event = DirectoryListed(operation=call.operation.name, path=path, globs=globs, entries=len(page))
         await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         truncated = len(rest) > len(page)
         return r.Listing(
             path=path,
-            entries=tuple(self._entry(caller, item) for item in page),
+            entries=tuple(entry for _, entry in page),
             total=len(chosen),
             truncated=truncated,
-            cursor=_cursor(page[-1], flat=flat) if truncated else None,
+            cursor=_cursor(page[-1][0], flat=flat) if truncated else None,
         )
 
     def _walk(self, path: WorkspacePath, depth: int | None, hidden: bool) -> list[Walked]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import anyio
+import msgspec
 
 from orchestrator.api import noticing as n
 from orchestrator.api import results as r
@@ -16,6 +17,7 @@ from orchestrator.core.events.notices import NoticeShown, ToldPath
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
 from orchestrator.core.policy.rules import Deny
 from orchestrator.core.projections.readers import Reader
+from orchestrator.core.text.room import UNBOUNDED, Room, size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.outside.observing import Observer
 from orchestrator.engine.paths import Paths
@@ -31,6 +33,8 @@ MOST_PIECES = 20
 DIFF_LINES = 20
 LINE_CHARACTERS = 200
 
+_ENCODER = msgspec.json.Encoder()
+
 
 class Noticer:
     """Knows for each session up to where it has looked, so that an answer costs nothing while nothing changed."""
@@ -42,9 +46,10 @@ class Noticer:
         self._looking: dict[SessionId, anyio.Lock] = {}
         self._log = logger("engine")
 
-    async def due(self, caller: Caller) -> tuple[r.Notice, ...]:
+    async def due(self, caller: Caller, room: Room = UNBOUNDED) -> tuple[r.Notice, ...]:
         """What to tell the caller's session with the answer that goes out now; it counts as told by that.
 
+        What there is no room for comes with the next answer.
         Cost: two look-ups when nobody touched what it has read.
         """
         reader = self._s.state.readers.get(caller.session)
@@ -53,7 +58,7 @@ class Noticer:
         lock = self._looking.setdefault(caller.session, anyio.Lock())
         try:
             async with lock:
-                return await self._tell(caller, reader)
+                return await self._tell(caller, reader, room)
         except OrchestratorError as error:
             self._log.error("a session could not be told what others changed", error=error.message)
             return ()
@@ -66,7 +71,7 @@ class Noticer:
         self._looked.pop(session, None)
         self._sets.tracked.forget(session)
 
-    async def _tell(self, caller: Caller, reader: Reader) -> tuple[r.Notice, ...]:
+    async def _tell(self, caller: Caller, reader: Reader, room: Room) -> tuple[r.Notice, ...]:
         since, until = self._looked.get(caller.session, Seq(0)), reader.touched
         notices: list[r.Notice] = []
         told: list[ToldPath] = []
@@ -80,6 +85,14 @@ class Noticer:
                 until = since  # look again with the next answer
                 break
             notice = await self._notice(caller, found, with_diff=len(notices) < MOST_DIFFS)
+            if not room.first([_cost(notice)], least=0) and not notices:
+                notice = msgspec.structs.replace(
+                    notice, diff=None, lines=notice.lines[:1], more_lines=notice.more_lines + len(notice.lines[1:])
+                )
+            elif not room.first([_cost(notice)], least=0):
+                until = since
+                break
+            room = room.less(*_cost(notice))
             notices.append(notice)
             told.append(ToldPath(path, found.version, _shown(notice, found)))
         if told:
@@ -188,6 +201,11 @@ class Noticer:
 
     def _may_list(self, caller: Caller, path: WorkspacePath) -> bool:
         return not isinstance(self._s.verdict(caller, "list", path), Deny)
+
+
+def _cost(notice: r.Notice) -> tuple[int, int]:
+    """Bytes and lines of a notice, as JSON or in words."""
+    return size(_ENCODER.encode(notice).decode()) + 2 * size(notice.path) + 300, (notice.diff or "").count("\n") + 4
 
 
 def _shown(notice: r.Notice, found: Stale) -> tuple[LineRange, ...]:

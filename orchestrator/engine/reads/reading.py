@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.content import IntendedPath, LineRange
@@ -24,10 +22,11 @@ from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.projections.tags import tags_of
 from orchestrator.core.text import tokens
 from orchestrator.core.text.encoding import Document
-from orchestrator.core.text.excerpt import fit, render
+from orchestrator.core.text.excerpt import MAX_LINE, fit, render
+from orchestrator.core.text.room import size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.outside.observing import UNNOTED, Observer, Present, required, warnings
-from orchestrator.engine.paths import Paths
+from orchestrator.engine.paths import Paths, quoted
 from orchestrator.engine.positions import position
 from orchestrator.engine.reads.ancestry import Ancestry
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
@@ -42,10 +41,15 @@ TYPES = {
 MOST_TOKENS = 1_000_000
 """Of one answer, whatever is asked for: about 4 MB of text."""
 
+FRAME_BYTES, FRAME_LINES = 500, 6
+"""Around the lines of an answer: its head, the markers, warnings, how to go on."""
+
+ROW_BYTES = 60
+"""A line's number and its end, and what is said where it was cut."""
+
+MIN_LINE = 50
 FEW = 500
 """Versions looked through for where a file came from."""
-
-_PLAIN = re.compile(r"[\w./-]+\Z", re.ASCII)
 
 
 class Reader:
@@ -241,7 +245,13 @@ class Reader:
             raise ParameterInvalid("start", f"{start} lies behind the last line, {total}, of {path}")
         wanted = total if end is None else min(end, total)
         last = wanted if max_tokens is None else fit(document.lines, start, wanted, max_tokens, numbers=numbers)
-        text, cut = render(document.lines[start - 1 : last], start, numbers=numbers)
+        frame = 2 * size(escaped(path)) + FRAME_BYTES  # the path stands in the head and in the next call
+        room = call.room.less(frame, FRAME_LINES)
+        widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
+        rows = document.lines[start - 1 : last]
+        costs = ((size(row[:widest]) + ROW_BYTES, 1) for row in rows)
+        last = start - 1 + room.first(costs)
+        text, cut = render(rows[: last - start + 1], start, numbers=numbers, max_line=widest)
         if not numbers and last == total and not document.final_newline:
             text = text.removesuffix("\n")
         truncated = last < wanted or bool(cut)
@@ -266,8 +276,7 @@ class Reader:
         follow = None
         if last < total and (end is None or last < wanted):
             asked = f', at="{show(version)}"' if past else ""
-            quoted = f'"{path}"' if _PLAIN.match(path) else repr(path)
-            follow = f"read_file(path={quoted}, start={last + 1}{asked})"
+            follow = f"read_file(path={quoted(path)}, start={last + 1}{asked})"
         return r.FileText(
             path=path,
             version_id=show(version),

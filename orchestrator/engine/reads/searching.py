@@ -21,6 +21,7 @@ from orchestrator.core.projections.seen import merged
 from orchestrator.core.text import tokens
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.excerpt import MAX_LINE
+from orchestrator.core.text.room import size
 from orchestrator.core.text.search import Found, Match, Pattern, search
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.outside.observing import UNNOTED, Observer, required, warnings
@@ -30,6 +31,12 @@ from orchestrator.engine.services import MAX_FILE_BYTES, Services
 
 LARGE_BYTES = 512 * 1024
 """Larger texts are searched in a worker."""
+
+FRAME_BYTES, FRAME_LINES = 500, 6
+"""Around the hits of an answer: the head, the markers, warnings, a cursor."""
+
+HIT_BYTES = 24
+"""Of a line beside its text: its number and its mark; of a file: its version."""
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -152,15 +159,16 @@ class Searcher:
         told: list[str] = []
         total = sum(counted.total for counted in swept.counts if counted.total > 0)
         more: str | None = None
+        room = call.room.less(FRAME_BYTES, FRAME_LINES)
         for counted in swept.counts:
             path = counted.path
             if params.count_only and not alone:
                 break
             if skip_path is not None and path < skip_path:
                 continue
-            room = params.max_results - len(hits)
+            wanted = params.max_results - len(hits)
             after = skip_line if path == skip_path else 0
-            found = await self._matches(path, pattern, params, after=after, most=room + 1, refuse=alone)
+            found = await self._matches(path, pattern, params, after=after, most=wanted + 1, refuse=alone)
             if found is None:
                 continue
             version, lines, matches, notes = found
@@ -169,15 +177,24 @@ class Searcher:
                 if params.count_only:
                     break
             left = matches.hits
-            shown = left[:room]
+            shown = list(left[:wanted])
+            room = room.less(2 * size(path) + HIT_BYTES, 1)  # the cursor may hold it, too
+            costs = [_cost(match) for match in shown]
+            fitting = room.first(costs, least=0)
+            if shown and not fitting and not hits:  # with so much context it fits on no page
+                shown = [msgspec.structs.replace(shown[0], before=(), after=())]
+            else:
+                shown = shown[:fitting]
+            for cost in costs[:fitting]:
+                room = room.less(*cost)
             if shown:
                 hits += [_hit(path, match) for match in shown]
                 versions[path] = show(version)
                 told += notes
                 if version != UNNOTED:
-                    seen.append(_seen(path, version, shown, params.context_lines, lines))
-            if len(left) > room:
-                more = f"{shown[-1].line}:{path}" if shown else params.cursor or _last_cursor(hits)
+                    seen.append(_seen(path, version, shown, lines))
+            if len(left) > len(shown):
+                more = f"{shown[-1].line}:{path}" if shown else _last_cursor(hits) or params.cursor
                 break
             if len(hits) == params.max_results and path != swept.counts[-1].path:
                 more = f"{hits[-1].line}:{hits[-1].path}"
@@ -277,9 +294,15 @@ def _hit(path: WorkspacePath, match: Match) -> r.Hit:
     )
 
 
-def _seen(path: WorkspacePath, version: Seq, shown: Sequence[Match], context: int, total: int) -> SeenLines:
+def _cost(match: Match) -> tuple[int, int]:
+    """Bytes and lines of a hit with its context."""
+    rows = (match.text, *match.before, *match.after)
+    return sum(size(row[:MAX_LINE]) + HIT_BYTES for row in rows), len(rows) + 1
+
+
+def _seen(path: WorkspacePath, version: Seq, shown: list[Match], total: int) -> SeenLines:
     cut = any(len(line) > MAX_LINE for match in shown for line in (match.text, *match.before, *match.after))
-    ranges = merged(tuple(LineRange(max(1, match.line - context), min(total, match.line + context)) for match in shown))
+    ranges = merged(tuple(LineRange(m.line - len(m.before), m.line + len(m.after)) for m in shown))
     return SeenLines(path=path, version=version, ranges=ranges, total_lines=total, cut=cut)
 
 

@@ -18,15 +18,21 @@ from orchestrator.core.policy.rules import Deny
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text import tokens
 from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
+from orchestrator.core.text.room import Room, size
 from orchestrator.core.treediff import Difference, Tree, differences, gone_and_come
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.outside.observing import Observer
+from orchestrator.engine.paths import quoted
 from orchestrator.engine.positions import position, settled, tree
 from orchestrator.engine.reads.ancestry import Ancestry
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import EventFilter
 
 PAGE_TOKENS = 20_000
+FRAME_BYTES, FRAME_LINES = 500, 6
+NAMED_BYTES = 250
+"""Of a file that is only named, beside its path."""
+
 PAGE_FILES = 1000
 """Files on one page, those that are only named too."""
 
@@ -38,7 +44,6 @@ DEFAULT_MODE = 0o644
 """For versions whose mode the journal did not learn."""
 
 _CURSOR = re.compile(r"@(\d{1,18})\.\.@(\d{1,18}):(.*)\Z", re.DOTALL)
-_PLAIN = re.compile(r"[\w./-]+\Z", re.ASCII)
 _ROOT = WorkspacePath(".")
 
 
@@ -71,7 +76,8 @@ class TreeDiffs:
         moves = await self._moves(left, right, span)
         found = self._parted(caller, differences(left, right, moves=moves))
         listed = [item for item in found if not self._unlisted(caller, item)]
-        page = Page(span, params.max_tokens or PAGE_TOKENS, params.context_lines)
+        room = call.room.less(FRAME_BYTES + sum(map(size, told)), FRAME_LINES)
+        page = Page(span, params.max_tokens or PAGE_TOKENS, params.context_lines, room)
         for item in listed:
             if item.path <= span.after:
                 continue
@@ -196,9 +202,9 @@ class TreeDiffs:
 class Page:
     """Files of one answer, as long as the budget lasts; the first one is always on it."""
 
-    def __init__(self, span: Span, budget: int, context: int) -> None:
-        self._span, self._budget, self._context = span, budget, context
-        self._spent = 0
+    def __init__(self, span: Span, budget: int, context: int, room: Room) -> None:
+        self._span, self._budget, self._context, self._room = span, budget, context, room
+        self._spent, self._whole = 0, room
         self._texts: list[str] = []
         self._files: list[r.FileDiff] = []
         self._seen: list[DiffShown] = []
@@ -206,11 +212,18 @@ class Page:
 
     def takes(self, item: Difference, patch: FilePatch | r.FileDiff) -> bool:
         """Whether the file still goes on this page; if not, the page is full."""
-        cost = tokens.estimate(patch.text) if isinstance(patch, FilePatch) else 0
-        too_large = cost > self._budget
-        if self._files and ((self._spent + cost > self._budget and not too_large) or len(self._files) >= PAGE_FILES):
+        text = patch.text if isinstance(patch, FilePatch) else ""
+        cost = tokens.estimate(text)
+        named = 3 * size(item.path) + NAMED_BYTES  # in what was left out, in its call, and in the cursor
+        shown = (size(text) + named, text.count("\n") + 2)
+        too_large = cost > self._budget or not self._whole.first([shown], least=0)
+        taken = (named, 2) if too_large else shown
+        over = not self._room.first([taken], least=0)
+        full = over or (self._spent + cost > self._budget and not too_large) or len(self._files) >= PAGE_FILES
+        if self._files and full:
             self._full_after = self._files[-1].path
             return False
+        self._room = self._room.less(*taken)
         if isinstance(patch, r.FileDiff):
             self._files.append(patch)
             return True
@@ -225,8 +238,9 @@ class Page:
         counted = None if patch.binary else patch
         follow = None
         if too_large:
-            quoted = f'"{item.path}"' if _PLAIN.match(item.path) else repr(str(item.path))
-            follow = f'get_diff(path={quoted}, from="{show(self._span.left)}", to="{show(self._span.right)}")'
+            follow = (
+                f'get_diff(path={quoted(item.path)}, from="{show(self._span.left)}", to="{show(self._span.right)}")'
+            )
         return msgspec.structs.replace(
             _named(item, "too_large" if too_large else None),
             added=counted.added if counted else None,

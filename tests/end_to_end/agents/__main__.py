@@ -18,10 +18,13 @@ from orchestrator.clients.python import FileAccess
 from tests.end_to_end.agents.model import FakeModel, listening
 from tests.end_to_end.agents.programs import OWN_FILE, PROGRAMS, Ground, NotInstalled, Program, install
 from tests.end_to_end.agents.scenario import LINES, PROTECTED, Scenario
+from tests.end_to_end.agents.wires import Call, Turn
 from tests.end_to_end.place import Place
 
 FOLDER = Path(".bench/agents")
 RUN_TIMEOUT_S = 240
+COLD_STARTS = 10
+"""How often each agent is started where no daemon runs; it must have the tools each time."""
 
 
 class Outcome(NamedTuple):
@@ -31,6 +34,7 @@ class Outcome(NamedTuple):
     version: str = ""
     spoken: str = ""
     passed: str = ""
+    cold: str = ""
     notes: str = ""
     troubles: tuple[str, ...] = ()
 
@@ -44,13 +48,43 @@ def carried_out(program: Program, *, keep: bool) -> Outcome:
     base = Path(tempfile.mkdtemp(prefix="o-", dir="/tmp")).resolve()
     place = Place(base)
     try:
-        return _worked(program, place, binary, version, keep=keep)
+        outcome = _worked(program, place, binary, version, keep=keep)
+        starts = [_cold_start(program, binary) for _ in range(COLD_STARTS)]
+        bad = [trouble for trouble in starts if trouble]
+        cold = f"{COLD_STARTS - len(bad)}/{COLD_STARTS}"
+        return outcome._replace(cold=cold, troubles=(*outcome.troubles, *(f"a cold start: {each}" for each in bad)))
     finally:
         place.clear()
         if keep:
             print(f"{program.name}: kept {base}", file=sys.stderr)
         else:
             shutil.rmtree(base, ignore_errors=True)
+
+
+def _one_look(turn: Turn) -> Call | str:
+    """A script of one call, whose answer is the last that the model needs."""
+    return "All done." if turn.results else Call("list_files", {})
+
+
+def _cold_start(program: Program, binary: str) -> str:
+    """Start an agent where no daemon runs and let it call one tool; what is wrong with that."""
+    base = Path(tempfile.mkdtemp(prefix="o-", dir="/tmp")).resolve()
+    place = Place(base)
+    try:
+        (place.workspace / "notes.txt").write_text("notes\n")
+        model = FakeModel(program.wire, _one_look)
+        with listening(model):
+            env = {**place.env, "HTTPS_PROXY": model.url, "NO_PROXY": "127.0.0.1,localhost"}
+            ground = Ground(place.home, place.workspace, model.url, _door(place, program.name), env)
+            program.settle(ground, binary)
+            ended = _ran(program, ground, place.base, binary)
+        if model.last is None:
+            return f"the model was never offered our tools; it ended with {ended}"
+        text = "".join(model.last.results)
+        return "" if "notes.txt" in text else f"the call was answered with {text[:300]!r}"
+    finally:
+        place.clear()
+        shutil.rmtree(base, ignore_errors=True)
 
 
 def _worked(program: Program, place: Place, binary: str, version: str, *, keep: bool) -> Outcome:
@@ -82,7 +116,7 @@ def _worked(program: Program, place: Place, binary: str, version: str, *, keep: 
     if model.outward:
         notes.append(f"kept from: {' '.join(sorted(set(model.outward)))}")
     passed = f"{sum(not trouble for _, trouble in steps)}/{len(steps)}"
-    return Outcome(program.name, version, _spoken(heard), passed, "; ".join(notes), tuple(troubles))
+    return Outcome(program.name, version, _spoken(heard), passed, notes="; ".join(notes), troubles=tuple(troubles))
 
 
 def _door(place: Place, agent: str) -> tuple[str, ...]:
@@ -155,10 +189,11 @@ async def _left(place: Place, program: Program) -> list[str]:
 
 def table(outcomes: list[Outcome]) -> str:
     """The outcomes, one a line, and then what went wrong."""
-    rows = [("agent", "version", "protocol spoken", "steps", "notes"), *(outcome[:5] for outcome in outcomes)]
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    head = ("agent", "version", "protocol spoken", "steps", "cold starts", "notes")
+    rows = [head, *(outcome[:6] for outcome in outcomes)]
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = [
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]) for row in rows
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[5]]) for row in rows
     ]
     lines += [f"{outcome.agent}: {trouble}" for outcome in outcomes for trouble in outcome.troubles]
     return "\n".join(line.rstrip() for line in lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from tests.end_to_end.agents.wires import Call, Turn
 from tests.end_to_end.place import Place
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
+LONG = "".join(f'"long" line {number} of many\n' for number in range(1, 12_001))
 PROTECTED = "test:\n\tpython -m pytest\n"
 
 
@@ -39,6 +41,7 @@ class Scenario:
         """The files, and the approver's code."""
         for name, text in (
             ("notes.txt", LINES),
+            ("long.txt", LONG),
             (self._program.protected, PROTECTED),
             (".env", f"KEY={self.secret}\n"),
         ):
@@ -67,6 +70,7 @@ class Scenario:
 
     def _steps(self) -> Iterator[Step]:
         yield Step("read", lambda: Call("read_file", {"path": "notes.txt"}), _holds("3\tline 3\n", "<content "))
+        yield Step("long", lambda: Call("read_file", {"path": "long.txt", "max_tokens": 200_000}), _handed_on_whole)
         yield Step("edit", lambda: _edit("notes.txt", "line 3\n", "line three\n"), _status("applied"))
         yield Step("not found", lambda: _edit("notes.txt", "line 2O\nline 21\n", "x\n"), _not_found)
         yield Step("secret", lambda: Call("read_file", {"path": ".env"}), self._refused)
@@ -163,6 +167,15 @@ def _not_found(text: str) -> str:
     return (
         _holds("20\tline 20\n", "<content ")(text) if code == "search_not_found" else f"code is {code}: {_short(text)}"
     )
+
+
+def _handed_on_whole(text: str) -> str:
+    """Every line up to the one that the named call goes on with."""
+    more = re.search(r"more follows: read_file\(path=\W*long\.txt\W*, start=(\d+)\)", text)
+    if more is None:
+        return f"does not say how to go on: {text[-300:]!r}"
+    missing = [number for number in range(1, int(more[1])) if f"line {number} of many" not in text]
+    return f"lines {missing[0]}-{missing[-1]} were cut away by the client" if missing else ""
 
 
 def _holds(*parts: str) -> Callable[[str], str]:

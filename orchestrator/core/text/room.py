@@ -1,0 +1,42 @@
+"""How much of an answer a client hands to its model. What is beyond that is cut away unseen, so it is not sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+_ENCODER = msgspec.json.Encoder()
+
+
+class Room(msgspec.Struct, frozen=True):
+    """Bytes of JSON text, as clients count them at most, and lines."""
+
+    bytes: int = 1 << 40
+    lines: int = 1 << 40
+
+    def less(self, taken: int, lines: int = 0) -> Room:
+        """What is left when so many bytes and lines are taken."""
+        return Room(max(0, self.bytes - taken), max(0, self.lines - lines))
+
+    def holds(self, *texts: str) -> bool:
+        """Whether these texts fit, one beside the other."""
+        return sum(map(size, texts)) <= self.bytes and sum(text.count("\n") + 1 for text in texts) <= self.lines
+
+    def first(self, costs: Iterable[tuple[int, int]], *, least: int = 1) -> int:
+        """How many of these fit, from the first on, each with its bytes and its lines; `least` do where so many are."""
+        taken = lines = count = 0
+        for cost, rows in costs:
+            taken, lines = taken + cost, lines + rows
+            if count >= least and (taken > self.bytes or lines > self.lines):
+                break
+            count += 1
+        return count
+
+
+UNBOUNDED = Room()
+
+
+def size(text: str) -> int:
+    """The bytes of a text within JSON: some clients count it so, and none counts more."""
+    return len(_ENCODER.encode(text)) - 2
