@@ -73,6 +73,7 @@ class Pipe:
         self._link: Link | None = None
         self._session: str | None = None
         self._trouble: OrchestratorError | None = None  # why there is no link and nobody seeks one
+        self._failing = False  # what was open is being answered with that
         self._closing = False
         self._handshake: list[bytes] = []  # the 2025 eras' `initialize` and `notifications/initialized`
         self._handshake_id: frames.Id | None = None
@@ -95,6 +96,7 @@ class Pipe:
                     link.send(line)
         with self._state:
             self._state.wait_for(lambda: self._known or (self._session is not None and not self._open))
+            self._state.wait_for(lambda: not self._failing)
             self._closing = True
             self._state.notify_all()
             if self._link is None:
@@ -282,19 +284,19 @@ class Pipe:
     def _give_up(self, trouble: OrchestratorError) -> None:
         if self._session is None:
             self._complain(trouble)
-        while True:
-            with self._state:
-                calls = [sent.call for sent in self._open.values()]
-                self._open.clear()
-                self._waiting.clear()
-                if any(call.method == "initialize" for call in calls):
-                    self._handshake = []
-                if not calls:
-                    self._trouble = trouble
-                    self._state.notify_all()
-                    return
-            for call in calls:
-                self._say(frames.failed(call, trouble))
+        with self._state:
+            calls = [sent.call for sent in self._open.values()]
+            self._open.clear()
+            self._waiting.clear()
+            if any(call.method == "initialize" for call in calls):
+                self._handshake = []
+            self._trouble, self._failing = trouble, True
+            self._state.notify_all()
+        for call in calls:
+            self._say(frames.failed(call, trouble))
+        with self._state:
+            self._failing = False
+            self._state.notify_all()
 
     def _say(self, line: bytes) -> None:
         """Write to the client. It has closed its side: there is nothing left to do here."""

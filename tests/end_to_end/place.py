@@ -144,8 +144,13 @@ class Place:
                 self._pids.add(int(json.loads(path.read_text())["pid"]))
 
     def clear(self) -> None:
-        """End the daemons that were started here."""
+        """End the daemons that were started here, also one that is only coming up: a client need not wait for it."""
         self.note()
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                words = (process / "cmdline").read_bytes().split(b"\0")
+                if b"daemon" in words and str(self.workspace).encode() in words:
+                    self._pids.add(int(process.name))
         for pid in self._pids:
             with suppress(ProcessLookupError, FileNotFoundError):
                 if str(self.base).encode() not in Path(f"/proc/{pid}/cmdline").read_bytes():
