@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.daemon.beside import Measured, at
+from tests.daemon.hostile_loads import HOSTILE
 from tests.daemon.loads import HEAVY, Load, beside_flood, beside_nothing, beside_work, name_of, resident_mb
 from tests.daemon.running import RunningDaemon
 from tests.daemon.talking import Talk
@@ -21,8 +22,8 @@ def held(name: str, alone: Measured, beside: Measured, more: str) -> None:
     assert at(beside.all, 0.99) <= max(MOST_P99_MS, 2 * at(alone.all, 0.99))
 
 
-@pytest.mark.parametrize("load", HEAVY, ids=name_of)
-async def test_beside_heavy_work_on_texts(daemon: RunningDaemon, load: Load) -> None:
+@pytest.mark.parametrize("load", [*HEAVY, *HOSTILE], ids=name_of)
+async def test_beside_heavy_or_hostile_work(daemon: RunningDaemon, load: Load) -> None:
     alone = beside_nothing(daemon, SOAK_S / 4)
     beside, turns = await beside_work(daemon, load, SOAK_S)
     held(name_of(load), alone, beside, f"{turns} turns, the daemon holds {resident_mb(daemon)} MB")

@@ -1,0 +1,99 @@
+"""What an agent may do to hold a daemon up on purpose, for who measures another client beside it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, suppress
+
+from orchestrator.clients.python import FileAccess, RemoteError
+from tests.daemon.loads import Load, Work
+from tests.daemon.running import RunningDaemon
+
+GLOBS = ("*a*a*a*a/*a*a*a*a/b", "**/a/" * 190 + "b", "**/*a" * 100 + "/b", "[z-a]" * 100)
+LARGE = "0123456789abcde\n" * 65_536
+"""1 MB."""
+
+
+@asynccontextmanager
+async def globbing(daemon: RunningDaemon) -> AsyncIterator[Work]:
+    """Globs that a matcher with backtracking is never done with, against long and deep paths."""
+    work = daemon.workspace
+    work.joinpath(*["a" * 255] * 10).mkdir(parents=True)
+    work.joinpath(*["a"] * 200, "c").mkdir(parents=True)
+
+    async def turn(files: FileAccess, number: int) -> object:
+        glob = GLOBS[number % len(GLOBS)]
+        await files.find_files(glob)
+        await files.search_content("x", globs=[glob] * 100)
+        await files.changes_since("@0", globs=[glob])
+        lease = await files.reserve_paths([glob])
+        return await files.release_paths(lease.lease or "")
+
+    yield turn
+
+
+@asynccontextmanager
+async def ignoring(daemon: RunningDaemon) -> AsyncIterator[Work]:
+    """An ignore file that changes all the time, with as many hostile rules as the budget takes, over 100 levels."""
+    deep = daemon.workspace.joinpath(*["d"] * 100)
+    deep.mkdir(parents=True)
+    (deep / "file.txt").touch()
+
+    async def turn(files: FileAccess, number: int) -> object:
+        rules = "".join(f"{'**/d/' * 10}{number}{n}\n" for n in range(600))
+        (daemon.workspace / ".gitignore").write_text(rules)
+        return await files.list_files("d", recursive=True)
+
+    yield turn
+
+
+@asynccontextmanager
+async def requesting(daemon: RunningDaemon) -> AsyncIterator[Work]:
+    """Writes of 1 MB each that ask for approval, and the list of those that wait."""
+    async with daemon.client() as person:
+
+        async def turn(files: FileAccess, number: int) -> object:
+            if number < 100:
+                waiting = await files.write_file(f"conf{number}/Makefile", f"{number}\n{LARGE}", mode="create")
+                assert waiting.status == "waiting"
+            return await person.approvals_list()
+
+        yield turn
+
+
+@asynccontextmanager
+async def guessing_codes(daemon: RunningDaemon) -> AsyncIterator[Work]:
+    """Wrong approver codes, each of which costs a slow hash."""
+    await daemon.make_approver()
+    async with daemon.client() as person:
+
+        async def turn(files: FileAccess, number: int) -> object:
+            with suppress(RemoteError):
+                await person.approve("@1", approver=f"wrong-{number}")
+            return None
+
+        yield turn
+
+
+@asynccontextmanager
+async def crowding(daemon: RunningDaemon) -> AsyncIterator[Work]:
+    """Connections until no file descriptor is left, again and again; a few are left for who is in already."""
+    assert daemon.process is not None
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    used = max(map(int, os.listdir(f"/proc/{daemon.process.pid}/fd")))
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (used + 60, most))
+
+    async def turn(files: FileAccess, number: int) -> object:
+        with ExitStack() as crowd:
+            for _ in range(40):
+                sock = crowd.enter_context(socket.socket(socket.AF_UNIX))
+                sock.connect(str(daemon.socket))
+            return await files.file_info("crowded.txt")
+
+    yield turn
+
+
+HOSTILE: tuple[Load, ...] = (globbing, ignoring, requesting, guessing_codes, crowding)
