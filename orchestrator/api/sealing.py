@@ -27,7 +27,8 @@ class JournalRedact(p.Approving, frozen=True, kw_only=True):
         Meta(description="Instead of an event: the content to remove, 'sha256:…' or '@N' of the version that has it."),
     ] = None
     path: Annotated[
-        str | None, Meta(description="With blob '@N': of which file, where that version brought several, or is hidden.")
+        p.AnyPath | None,
+        Meta(description="With blob '@N': of which file, where that version brought several, or is hidden."),
     ] = None
     reason: p.Reason = ""
 
