@@ -130,6 +130,19 @@ def _unified() -> Iterator[Case]:
         "a file is made, counts wrong", {}, "--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1,1 @@\n+a\n+b\n", {"n.txt": "a\nb\n"}
     )
     yield lands("a file is removed", "a\n", "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", {"a.txt": None})
+    removed = "--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"
+    made = "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+c\n"
+    yield lands("a file is removed and made anew", "a\nb\n", removed + made, "c\n")
+    yield lands(
+        "a file is removed and made anew, as git says it",
+        "a\nb\n",
+        f"diff --git a/a.txt b/a.txt\ndeleted file mode 100644\nindex 1..0\n{removed}"
+        f"diff --git a/a.txt b/a.txt\nnew file mode 100644\nindex 0..2\n{made}\\ No newline at end of file\n",
+        "c",
+    )
+    yield refused("a file is removed in part and made anew", "a\nb\nx\n", removed + made, INVALID)
+    yield refused("a file is made and removed", "a\nb\n", made + removed, INVALID)
+    yield refused("a file is made that is there", "a\nb\n", made, "already_exists")
     yield refused("a file is removed in part", A, "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", INVALID)
     yield refused(
         "the wrong twin's line", TWINS, f"{HEAD}@@ -4,2 +4,2 @@\n     y = 1\n-    return y\n+    return 2\n", AMBIGUOUS
@@ -263,7 +276,35 @@ def _begin_patch() -> Iterator[Case]:
     yield refused(
         "begin: an unknown act", A, f"{BEGIN}*** Update File: a.txt\n{hunk}*** Rename File: a.txt\n{END}", INVALID
     )
-    yield refused("begin: added over a file", A, f"{BEGIN}*** Add File: a.txt\n+a\n{END}", "already_exists")
+    add = "*** Add File: a.txt\n+a\n"
+    yield lands("begin: added over a file", A, f"{BEGIN}{add}{END}", "a\n")
+    yield lands("begin: nothing is added over a file", A, f"{BEGIN}*** Add File: a.txt\n{END}", "")
+    yield lands(
+        "begin: added over a file, beside another",
+        {"a.txt": A, "b.txt": "b\n"},
+        f"{BEGIN}{add}*** Update File: b.txt\n@@\n-b\n+B\n*** Add File: n.txt\n+n\n{END}",
+        {"a.txt": "a\n", "b.txt": "B\n", "n.txt": "n\n"},
+    )
+    yield lands("begin: deleted and added", A, f"{BEGIN}*** Delete File: a.txt\n{add}{END}", "a\n")
+    yield lands(
+        "begin: deleted and added, another between",
+        {"a.txt": A, "b.txt": "b\n"},
+        f"{BEGIN}*** Delete File: a.txt\n*** Delete File: b.txt\n{add}{END}",
+        {"a.txt": "a\n", "b.txt": None},
+    )
+    yield refused("begin: added over a file that is so", "a\n", f"{BEGIN}{add}{END}", NOTHING)
+    yield refused(
+        "begin: an absent file is deleted and added", {}, f"{BEGIN}*** Delete File: a.txt\n{add}{END}", "not_found"
+    )
+    yield refused("begin: added and deleted", A, f"{BEGIN}{add}*** Delete File: a.txt\n{END}", INVALID)
+    yield refused("begin: added twice", A, f"{BEGIN}{add}{add}{END}", INVALID)
+    yield refused("begin: deleted and added twice", A, f"{BEGIN}*** Delete File: a.txt\n{add}{add}{END}", INVALID)
+    yield refused(
+        "begin: deleted, added and updated",
+        A,
+        f"{BEGIN}*** Delete File: a.txt\n{add}*** Update File: a.txt\n@@\n-a\n+b\n{END}",
+        INVALID,
+    )
     yield refused("begin: an absent file is deleted", {}, f"{BEGIN}*** Delete File: a.txt\n{END}", "not_found")
     yield refused(
         "begin: updated and deleted", A, f"{BEGIN}*** Update File: a.txt\n{hunk}*** Delete File: a.txt\n{END}", INVALID
@@ -288,6 +329,46 @@ def _as_agents_send_them() -> Iterator[Case]:
         A,
         f"{BEGIN}*** Update File: a.txt\n{two}*** Update File: a.txt\n@@\n-six\n+SIX\n{END}",
         DONE.replace("six", "SIX"),
+    )
+    yield lands(
+        "sent: two sections, the second quotes what the first changes",
+        A,
+        f"{BEGIN}*** Update File: a.txt\n@@\n one\n-two\n+TWO\n three\n"
+        f"*** Update File: a.txt\n@@\n two\n-three\n+THREE\n four\n{END}",
+        DONE.replace("three", "THREE"),
+    )
+    yield lands(
+        "sent: three sections, each of the file as it was",
+        A,
+        f"{BEGIN}*** Update File: a.txt\n{two}*** Update File: a.txt\n@@\n-six\n+SIX\n"
+        f"*** Update File: a.txt\n@@\n two\n+2.5\n three\n{END}",
+        DONE.replace("six", "SIX").replace("TWO\n", "TWO\n2.5\n"),
+    )
+    yield refused(
+        "sent: two sections that change one line",
+        A,
+        f"{BEGIN}*** Update File: a.txt\n{two}*** Update File: a.txt\n@@\n one\n-two\n+2\n{END}",
+        OVERLAP,
+        NOT_FOUND,
+    )
+    yield refused(
+        "sent: the second section adds within what the first removes",
+        A,
+        f"{BEGIN}*** Update File: a.txt\n@@\n-two\n-three\n+2\n*** Update File: a.txt\n@@\n two\n+2.5\n three\n{END}",
+        OVERLAP,
+        NOT_FOUND,
+    )
+    yield lands(
+        "sent: blanks before a file's row below a hunk",
+        {"a.txt": A, "b.txt": "b\n"},
+        f"{BEGIN}*** Update File: a.txt\n{two} three\n  *** Update File: b.txt\n@@\n-b\n+B\n{END}",
+        {"a.txt": DONE, "b.txt": "B\n"},
+    )
+    yield lands(
+        "sent: a line of the file that is like a file's row",
+        "two\n*** Update File: b.txt\nend\n",
+        f"{BEGIN}*** Update File: a.txt\n{two} *** Update File: b.txt\n end\n{END}",
+        "TWO\n*** Update File: b.txt\nend\n",
     )
     yield lands(
         "sent: twins in the order of the file",

@@ -36,7 +36,7 @@ def landed(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
     if case.form is not None:
         assert parsed.form == case.form
     first = parsed.files[0]
-    if first.whole is not None:
+    if parsed.form == "whole_file" and first.whole is not None:
         path = first.new_path or ""
         outcome = decided(
             Write(path=WorkspacePath(path), content=first.whole, mode="truncate", fenced=True),
@@ -47,7 +47,7 @@ def landed(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
         for file in parsed.files:
             source = WorkspacePath(file.old_path or file.new_path or case.path or "")
             target = WorkspacePath(file.new_path or source) if file.renames else source
-            parts.append(FilePart(path=source, target=target, patch=file))
+            parts.append(FilePart(path=source, target=target, patch=file, stands=source in before))
         command = PatchSeveral(files=tuple(parts), fuzzy=True)
         outcome = decided(command, {path: facts(before, path) for path in command.paths})
     assert isinstance(outcome, Apply)

@@ -117,6 +117,13 @@ def previewed(world: World) -> None:
         world.ask("edit_file", path=world.path, changes=[{"search": content or "x", "replace": "y"}], preview=True)
         world.ask("apply_patch", path=world.path, patch=f"@@ -1 +1 @@\n-{content}+y\n", preview=True)
         world.ask("apply_patch", patch=f"--- a/{world.path}\n+++ /dev/null\n@@ -1 +0,0 @@\n-{content}", preview=True)
+        added = f"*** Add File: {world.path}\n+{content}"
+        for above in ("", f"*** Delete File: {world.path}\n"):
+            patch = f"*** Begin Patch\n{above}{added.rstrip()}\n*** End Patch\n"
+            world.ask("apply_patch", patch=patch, preview=True)
+            world.ask("apply_patch", patch=patch, base=version)
+        made = f"--- /dev/null\n+++ b/{world.path}\n@@ -0,0 +1 @@\n+{content}"
+        world.ask("apply_patch", patch=f"--- a/{world.path}\n+++ /dev/null\n@@ -1 +0,0 @@\n-{content}\n{made}\n")
     world.ask("apply_patch", path=world.path, patch=f"```\n{GUESS}```\n", base=version, preview=True)
     world.ask("move_file", source=world.path, destination=f"{world.name}/away.txt", preview=True)
     world.ask("move_file", source=world.path, destination=f"{world.name}/.env.old", preview=True)

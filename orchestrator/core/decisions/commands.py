@@ -13,6 +13,7 @@ from orchestrator.core.decisions.bases import Rule
 from orchestrator.core.decisions.decision import Apply, Base, Clash, Facts, Held, Need, Outcome, Part
 from orchestrator.core.decisions.lineage import Key, Modes, lineages
 from orchestrator.core.decisions.structure import Change
+from orchestrator.core.decisions.whole_files import lines_at_base
 from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, StaleBase
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.paths import ancestors
@@ -42,12 +43,8 @@ class Command(Protocol):
         """Every path that it may touch; they are locked together."""
 
     @property
-    def based(self) -> tuple[WorkspacePath, ...]:
-        """The paths whose content it was made against."""
-
-    @property
-    def base_rule(self) -> Rule:
-        """Which base it has when none is named."""
+    def based(self) -> Mapping[WorkspacePath, Rule]:
+        """The paths whose content it was made against, and which base each has when none is named."""
 
     @property
     def reads(self) -> bool:
@@ -72,14 +69,15 @@ class _One(msgspec.Struct, frozen=True, kw_only=True):
 
     path: WorkspacePath
     lenient: ClassVar[bool] = False
+    rule: ClassVar[Rule] = "seen"
 
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
         return (self.path,)
 
     @property
-    def based(self) -> tuple[WorkspacePath, ...]:
-        return (self.path,)
+    def based(self) -> Mapping[WorkspacePath, Rule]:
+        return {self.path: self.rule}
 
     @property
     def reverts(self) -> tuple[Seq, ...]:
@@ -93,7 +91,6 @@ class Edit(_One, frozen=True, kw_only=True):
     """Search and replace, or a symbol's new content."""
 
     changes: tuple[Change, ...]
-    base_rule: Rule = "seen"
     reads: bool = True
 
     def decide(self, facts: AllFacts) -> Outcome:
@@ -110,7 +107,6 @@ class Patch(_One, frozen=True, kw_only=True):
 
     patch: FilePatch
     fuzzy: bool = False
-    base_rule: Rule = "seen"
     reads: bool = True
 
     def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
@@ -134,8 +130,8 @@ class Write(_One, frozen=True, kw_only=True):
         return self.fenced
 
     @property
-    def base_rule(self) -> Rule:
-        return "whole" if self.mode == "truncate" else "none"
+    def based(self) -> Mapping[WorkspacePath, Rule]:
+        return {self.path: "whole" if self.mode == "truncate" else "none"}
 
     def decide(self, facts: AllFacts) -> Outcome:
         here = facts[self.path]
@@ -147,14 +143,13 @@ class Write(_One, frozen=True, kw_only=True):
             return patching.create(self.content, here)
         outcome = patching.truncate(self.content, here)
         if self.fenced and here.base is not None and not isinstance(outcome, Need):
-            check_whole(self.content, _lines_at_base(here, here.base))
+            check_whole(self.content, lines_at_base(here, here.base))
         return outcome
 
 
 class Delete(_One, frozen=True, kw_only=True):
     """Take a file away."""
 
-    base_rule: Rule = "seen"
     reads: bool = False
 
     def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
@@ -183,7 +178,6 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     source: WorkspacePath
     destination: WorkspacePath
     lenient: ClassVar[bool] = False
-    base_rule: Rule = "none"
     reads: bool = False
 
     @property
@@ -191,8 +185,8 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
         return (self.source, self.destination)
 
     @property
-    def based(self) -> tuple[WorkspacePath, ...]:
-        return (self.source,)
+    def based(self) -> Mapping[WorkspacePath, Rule]:
+        return {self.source: "none"}
 
     @property
     def reverts(self) -> tuple[Seq, ...]:
@@ -223,7 +217,6 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
     touched: tuple[WorkspacePath, ...]  # the paths that policy is asked about
     folders: frozenset[WorkspacePath] = frozenset()  # that the chosen changes made
     lenient: ClassVar[bool] = True
-    base_rule: Rule = "none"
     reads: bool = False
 
     @property
@@ -231,8 +224,8 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(sorted(self.histories))
 
     @property
-    def based(self) -> tuple[WorkspacePath, ...]:
-        return ()
+    def based(self) -> Mapping[WorkspacePath, Rule]:
+        return {}
 
     @property
     def reverts(self) -> tuple[Seq, ...]:
@@ -255,16 +248,6 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
         return outcome
 
 
-def _lines_at_base(here: Facts, base: Base) -> tuple[str, ...]:
-    """What the author saw; no lines where that is not text, or not there any more."""
-    held = here.held
-    if held is not None and held.digest == base.digest:
-        document = held.document or decode(held.data)
-    else:
-        document = decode(here.contents[base.digest]) if base.digest in here.contents else None
-    return document.lines if document is not None else ()
-
-
 def _unmade(plan: Apply, folders: Set[WorkspacePath]) -> tuple[WorkspacePath, ...]:
     """Of these directories, those that a file goes from; innermost first."""
     left = {folder for part in plan.parts if part.after is None for folder in ancestors(part.path)}
@@ -282,7 +265,7 @@ class Settle(_One, frozen=True, kw_only=True):
     chosen: bytes | None  # None: nothing shall stand there
     strict: bool = False  # made for exactly that content: to be made again where the file moved on
     reviews: bool = False  # an agent chose, so that policy must let it review here
-    base_rule: Rule = "none"
+    rule: ClassVar[Rule] = "none"
     reads: bool = False
 
     def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:

@@ -82,9 +82,7 @@ def patch(parsed: FilePatch, facts: Facts, *, fuzzy: bool = False) -> Outcome:
     if parsed.headed and parsed.old_path is None:
         if facts.held is not None:
             raise FileExists(facts.path, "the patch creates it, but it is there", hint="Send a patch of what is there.")
-        added = [text for hunk in parsed.hunks for tag, text in hunk.lines if tag == "+"]
-        last = parsed.hunks[-1].new_no_newline if parsed.hunks else False
-        return with_bits(create("\n".join(added) + ("" if last or not added else "\n"), facts), parsed, None)
+        return with_bits(create(parsed.added, facts), parsed, None)
     if facts.held is None:
         raise FileNotFound(facts.path, "there is no such file")
     if facts.base is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import msgspec
@@ -13,7 +13,9 @@ from orchestrator.core.decisions.bases import Rule
 from orchestrator.core.decisions.commands import AllFacts, Command, Delete, Move, Patch, Undo, Wish
 from orchestrator.core.decisions.decision import Apply, Clash, Need, Outcome, Part, Source
 from orchestrator.core.decisions.permissions import only_bits, with_bits
+from orchestrator.core.decisions.whole_files import replace_whole
 from orchestrator.core.errors import (
+    BaseRequired,
     ChangesClash,
     ChangesOverlap,
     FileExists,
@@ -32,10 +34,16 @@ class FilePart(msgspec.Struct, frozen=True, kw_only=True):
     path: WorkspacePath
     target: WorkspacePath
     patch: FilePatch
+    stands: bool = True  # something was at `path` when the patch was read
 
     @property
     def creates(self) -> bool:
-        return self.patch.headed and self.patch.old_path is None
+        return self.patch.headed and self.patch.old_path is None and not self.replaces
+
+    @property
+    def replaces(self) -> bool:
+        """Whether a whole new content takes the place of what is there."""
+        return self.patch.whole is not None and (self.stands or self.patch.old_path is not None)
 
     @property
     def deletes(self) -> bool:
@@ -47,7 +55,6 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
 
     files: tuple[FilePart, ...]
     fuzzy: bool = False
-    base_rule: Rule = "seen"
     reads: bool = True
     lenient: ClassVar[bool] = False
 
@@ -56,18 +63,20 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(path for item in self.files for path in (item.path, item.target)))
 
     @property
-    def based(self) -> tuple[WorkspacePath, ...]:
-        return tuple(item.path for item in self.files if not item.creates)
+    def based(self) -> Mapping[WorkspacePath, Rule]:
+        return {item.path: "whole" if item.replaces else "seen" for item in self.files if not item.creates}
 
     @property
     def reverts(self) -> tuple[Seq, ...]:
         return ()
 
     def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
-        return tuple(wish for item in self.files for wish in _wishes(item))
+        return tuple(wish for item in self.files for wish in _wishes(item, facts))
 
     def decide(self, facts: AllFacts) -> Outcome:
         """Raises ChangesClash, which names the files that do not fit, and what each file's patch may raise."""
+        if len(self.files) == 1 and not self.files[0].patch.renames:
+            return _decide(self.files[0], facts, fuzzy=self.fuzzy)
         parts: list[Part] = []
         missing: dict[Digest, None] = {}
         outlines: list[Source] = []
@@ -75,7 +84,7 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
         clashes: list[Clash] = []
         rung, score, seen_whole, warnings = 0, 1.0, True, list[str]()
         for item in self.files:
-            outcome = (_decide if len(self.files) == 1 else _named)(item, facts, fuzzy=self.fuzzy)
+            outcome = _named(item, facts, fuzzy=self.fuzzy)
             match outcome:
                 case Need(digests=digests, outlines=sources):
                     missing |= dict.fromkeys(digests)
@@ -117,6 +126,7 @@ def effort(command: Command) -> int:
         case _:
             return 0
     lines = sum(len(hunk.lines) for patch in patches for hunks in (patch.hunks, *patch.then) for hunk in hunks)
+    lines += sum(patch.whole.count("\n") for patch in patches if patch.whole is not None)
     return lines + 200 * sum(len(patch.then) for patch in patches)
 
 
@@ -126,7 +136,6 @@ class MoveTree(msgspec.Struct, frozen=True, kw_only=True):
     source: WorkspacePath
     destination: WorkspacePath
     files: tuple[tuple[WorkspacePath, WorkspacePath], ...]
-    base_rule: Rule = "none"
     reads: bool = False
     lenient: ClassVar[bool] = False
 
@@ -135,8 +144,8 @@ class MoveTree(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(path for pair in self.files for path in pair)
 
     @property
-    def based(self) -> tuple[WorkspacePath, ...]:
-        return tuple(source for source, _ in self.files)
+    def based(self) -> Mapping[WorkspacePath, Rule]:
+        return {source: "none" for source, _ in self.files}
 
     @property
     def reverts(self) -> tuple[Seq, ...]:
@@ -159,7 +168,6 @@ class DeleteTree(msgspec.Struct, frozen=True, kw_only=True):
 
     path: WorkspacePath
     files: tuple[WorkspacePath, ...]
-    base_rule: Rule = "none"
     reads: bool = False
     lenient: ClassVar[bool] = False
 
@@ -168,8 +176,8 @@ class DeleteTree(msgspec.Struct, frozen=True, kw_only=True):
         return self.files
 
     @property
-    def based(self) -> tuple[WorkspacePath, ...]:
-        return self.files
+    def based(self) -> Mapping[WorkspacePath, Rule]:
+        return dict.fromkeys(self.files, "none")
 
     @property
     def reverts(self) -> tuple[Seq, ...]:
@@ -187,21 +195,23 @@ class DeleteTree(msgspec.Struct, frozen=True, kw_only=True):
         return Apply(parts=tuple(parts), emptied=(self.path,))
 
 
-def _wishes(item: FilePart) -> Iterator[Wish]:
+def _wishes(item: FilePart, facts: AllFacts) -> Iterator[Wish]:
     if item.target != item.path:
         yield Wish("move", item.path)
         yield Wish("create", item.target)
     elif item.deletes:
         yield Wish("delete", item.path)
     else:
-        yield Wish("create" if item.creates else "write", item.path)
+        here = facts.get(item.path)
+        there = here.held is not None if here is not None and item.patch.whole is not None else not item.creates
+        yield Wish("write" if there else "create", item.path)
 
 
 def _named(item: FilePart, facts: AllFacts, *, fuzzy: bool) -> Outcome:
     """As `_decide`; a refusal says of which file it is."""
     try:
         return _decide(item, facts, fuzzy=fuzzy)
-    except (SearchNotFound, SearchAmbiguous, ChangesOverlap) as error:
+    except (SearchNotFound, SearchAmbiguous, ChangesOverlap, BaseRequired) as error:
         error.message = f"{item.path}, {error.message} None of the patch's files was changed."
         error.details["path"] = item.path
         raise
@@ -211,11 +221,15 @@ def _decide(item: FilePart, facts: AllFacts, *, fuzzy: bool) -> Outcome:
     here = facts[item.path]
     if item.target != item.path and facts[item.target].held is not None:
         raise FileExists(item.target, "something is there, and a rename never overwrites")
+    if item.patch.whole is not None:
+        return replace_whole(item.patch, here)
     if item.patch.hunks:
         return patching.patch(item.patch, here, fuzzy=fuzzy)
     if item.target != item.path:
         return with_bits(Move(source=item.path, destination=item.target).decide(facts), item.patch, here.held)
     if item.creates:
+        if here.held is not None:
+            raise FileExists(item.path, "the patch creates it, but it is there", hint="Send a patch of what is there.")
         return with_bits(patching.create("", here), item.patch, None)
     if not item.deletes:
         return only_bits(item.patch, here)

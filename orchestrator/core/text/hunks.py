@@ -55,9 +55,18 @@ class FilePatch(msgspec.Struct, frozen=True):
     executable: bool | None = None  # from here on; None: as before
     then: tuple[tuple[PatchHunk, ...], ...] = ()  # what is to be done to the result, in turn
     drops: bool = False  # the file goes, whatever it holds
-    whole: str | None = None  # the whole new text, in place of hunks
+    whole: str | None = None  # the whole new text; hunks beside it quote what it replaces
 
     @property
     def renames(self) -> bool:
         """Whether the file gets another name."""
         return None not in (self.old_path, self.new_path) and self.old_path != self.new_path
+
+    @property
+    def added(self) -> str:
+        """The text of a file that the patch makes."""
+        if self.whole is not None:
+            return self.whole
+        lines = [text for hunk in self.hunks for tag, text in hunk.lines if tag == "+"]
+        ended = lines and not self.hunks[-1].new_no_newline
+        return "\n".join(lines) + ("\n" if ended else "")

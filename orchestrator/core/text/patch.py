@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from orchestrator.core.errors import ChangesOverlap, NothingToChange, SearchAmbiguous
+from orchestrator.core.errors import ChangesOverlap, NothingToChange, SearchAmbiguous, SearchNotFound
 from orchestrator.core.text.encoding import Document, Edit, edits_between, splice
 from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
 from orchestrator.core.text.locate import Found, Passage
@@ -29,19 +29,44 @@ def locate_patch(patch: FilePatch, base: Document, *, fuzzy: bool = False, unrea
 
 
 def _in_turn(sections: Sequence[Sequence[PatchHunk]], base: Document, *, fuzzy: bool, believed: bool) -> Found:
-    """Each section is of the result of the one before."""
+    """Each section is of the result of the one before; where one does not fit there, all are of the base."""
     placed = _locate(sections[0], base, first=0, fuzzy=fuzzy, believed=believed)
     passages = tuple(Passage(one.start, one.stop, one.edits) for one in placed)
     if len(sections) > 1:
-        after = splice(base, _edits(placed))
-        for hunks in sections[1:]:
-            again = _locate(hunks, after, first=len(placed), fuzzy=fuzzy, believed=False)
-            after = splice(after, _edits(again))
-            placed += again
+        try:
+            after = splice(base, _edits(placed))
+            for hunks in sections[1:]:
+                again = _locate(hunks, after, first=len(placed), fuzzy=fuzzy, believed=False)
+                after = splice(after, _edits(again))
+                placed += again
+        except SearchNotFound as error:
+            placed = _beside(sections, base, error, fuzzy=fuzzy)
+            after = splice(base, _edits(placed))
         edits = edits_between(base, after.lines, after.final_newline or not after.lines)
         passages = tuple(Passage(edit.start, edit.start + edit.length, (edit,)) for edit in edits)
     scores = [one.score for one in placed if one.score is not None]
     return Found(passages, score=min(scores, default=1.0), alike=bool(scores))
+
+
+def _beside(
+    sections: Sequence[Sequence[PatchHunk]], base: Document, error: SearchNotFound, *, fuzzy: bool
+) -> list[Placed]:
+    """All sections in the base: what one changes may be another's context, but no two may change one place."""
+    placed: list[Placed] = []
+    try:
+        for hunks in sections:
+            placed += _locate(hunks, base, first=len(placed), fuzzy=fuzzy, believed=False)
+    except (SearchNotFound, SearchAmbiguous):
+        raise error from None
+    for (index, edit), (other, after) in pairwise(
+        sorted(
+            ((index, edit) for index, one in enumerate(placed) for edit in one.edits),
+            key=lambda pair: (pair[1].start, pair[1].length),
+        )
+    ):
+        if after.start < edit.start + edit.length or (after.start, after.length) == (edit.start, edit.length):
+            raise _overlap(index, other, after.start)
+    return placed
 
 
 def _locate(hunks: Sequence[PatchHunk], base: Document, *, first: int, fuzzy: bool, believed: bool) -> list[Placed]:

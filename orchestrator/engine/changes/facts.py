@@ -72,7 +72,8 @@ class FactFinder:
     async def _base(self, command: Command, wanted: Wanted, present: Present) -> Base | None:
         """The base of CONTRACT's three rules; the third, the present content, is None here."""
         path = present.path
-        if path not in command.based:
+        rule = command.based.get(path)
+        if rule is None:
             return None
         if wanted.base is not None and len(command.based) > 1 and not _is_version(wanted.base):
             raise ParameterInvalid("base", "must be '@N' for a change of several files")
@@ -85,7 +86,7 @@ class FactFinder:
                     await self._ancestry.permit(wanted.caller, row)
             return base
         session = self._s.state.sessions.get(wanted.caller.session)
-        implied = implied_base(command.base_rule, session.seen.get(path) if session else None)
+        implied = implied_base(rule, session.seen.get(path) if session else None)
         if implied is None:
             return None
         version, whole = implied

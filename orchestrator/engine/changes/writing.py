@@ -52,15 +52,19 @@ class Writer:
 
     async def apply_patch(self, caller: Caller, call: Call, params: p.ApplyPatch) -> r.ChangeAnswer:
         parsed = await parsed_patch(params)
-        answer = await self._patch(caller, call, params, parsed.files)
+        answer = await self._patch(caller, call, params, parsed)
         return msgspec.structs.replace(answer, form=parsed.form)
 
-    async def _patch(
-        self, caller: Caller, call: Call, params: p.ApplyPatch, patches: tuple[FilePatch, ...]
-    ) -> r.ChangeAnswer:
-        patch = patches[0]
-        if len(patches) > 1 or patch.renames or not (patch.hunks or patch.whole is not None):
-            return await self._patch_several(caller, call, params, patches)
+    async def _patch(self, caller: Caller, call: Call, params: p.ApplyPatch, parsed: ParsedPatch) -> r.ChangeAnswer:
+        patch = parsed.files[0]
+        fenced = parsed.form == "whole_file"
+        if (
+            len(parsed.files) > 1
+            or patch.renames
+            or not (patch.hunks or fenced)
+            or (patch.whole is not None and not fenced)
+        ):
+            return await self._patch_several(caller, call, params, parsed.files)
         raw = self._named(params.path, patch)
         if patch.whole is not None:
             return await self._write(caller, call, params, raw, patch.whole, "truncate", fenced=True)
@@ -99,14 +103,26 @@ class Writer:
     ) -> r.ChangeAnswer:
         if params.path is not None and (len(patches) > 1 or patches[0].renames):
             raise ParameterInvalid("path", "is for a patch of one file; this one names its files")
-        command = PatchSeveral(files=tuple(map(self._file_part, patches)), fuzzy=self._s.policy.edits.fuzzy)
+        if params.path is not None:
+            self._named(params.path, patches[0])
+        files = tuple(self._file_part(caller, patch) for patch in patches)
+        command = PatchSeveral(files=files, fuzzy=self._s.policy.edits.fuzzy)
         self._changer.refuse_early(caller, *command.wishes({}))
-        for path in command.based:
+        seen = [
+            item.path for item in files if item.patch.whole is not None and self._departures.seen(caller, item.path)
+        ]
+        for path in dict.fromkeys((*command.based, *seen)):
             await self._departures.refuse(caller, path, note=" None of the patch's files was changed.")
         return await self._change(caller, call, command, params, params.base, params.supersedes)
 
-    def _file_part(self, patch: FilePatch) -> FilePart:
+    def _file_part(self, caller: Caller, patch: FilePatch) -> FilePart:
         old, new = patch.old_path, patch.new_path
+        if old is None and patch.whole is not None:
+            path = self._paths.file(new or "", may_create=True)
+            if self._stands(caller, path):
+                return FilePart(path=path, target=path, patch=patch)
+            path = self._paths.new(new or "")
+            return FilePart(path=path, target=path, patch=patch, stands=False)
         source = self._paths.new(new or "") if old is None else self._paths.file(old)
         target = self._paths.new(new) if new is not None and patch.renames else source
         return FilePart(path=source, target=target, patch=patch)

@@ -7,7 +7,7 @@ import msgspec
 from orchestrator.core.errors import PatchInvalid
 from orchestrator.core.text.forms.bodies import Header, at_the_end, header_of, read_hunk
 from orchestrator.core.text.forms.rows import MAX_HEADINGS, Rows, left_out, plain_fence
-from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
+from orchestrator.core.text.hunks import FilePatch, PatchHunk
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
 ADD, UPDATE, DELETE = "*** Add File:", "*** Update File:", "*** Delete File:"
@@ -71,7 +71,16 @@ def _path(rows: Rows, head: str) -> str:
 
 def _ends(rows: Rows, at: int) -> bool:
     row = rows.rows[at]
-    return row.startswith(("*** ", "@@")) or row.strip() in {BEGIN, END} or _closing(rows, at)
+    return row.startswith(("*** ", "@@")) or row.strip() in {BEGIN, END} or _closing(rows, at) or _indented(rows, at)
+
+
+def _indented(rows: Rows, at: int) -> bool:
+    """Whether blanks stand before a file's row: a path and a hunk's header make it one, not a line of context."""
+    row = rows.rows[at].lstrip()
+    if not (row.startswith(UPDATE) and row[len(UPDATE) :].strip() and at + 2 < len(rows)):
+        return False
+    below = at + 1 + rows.rows[at + 1].lstrip().startswith(MOVE)
+    return rows.rows[below].startswith("@@")
 
 
 def _closing(rows: Rows, at: int) -> bool:
@@ -100,12 +109,9 @@ def _added(rows: Rows) -> FilePatch:
         lines.pop()
     if rows.row.strip() == LAST:
         rows.at += 1
-    if not lines:
-        return FilePatch(None, path, ())
-    added: tuple[tuple[Tag, str], ...] = tuple(("+", "" if line == "\n" else line) for line in lines)
-    if rows.row.startswith("@@"):
+    if lines and rows.row.startswith("@@"):
         raise rows.refused("an added file has no hunks", top)
-    return FilePatch(None, path, (PatchHunk(0, added),))
+    return FilePatch(None, path, (), whole="".join("\n" if line == "\n" else f"{line}\n" for line in lines))
 
 
 def _updated(rows: Rows) -> FilePatch:

@@ -87,7 +87,9 @@ def _within_a_file(rows: Rows, at: int) -> bool:
 
 
 def joined(files: Sequence[FilePatch]) -> tuple[FilePatch, ...]:
-    """A file that is patched again is patched in turn, as git does it; all else names each file once.
+    """A file that is patched again is patched in turn, as git does it; one that is deleted and made anew is replaced.
+
+    All else names each file once.
 
     Raises PatchInvalid where a file that is made, removed or renamed is named again.
     """
@@ -100,6 +102,7 @@ def joined(files: Sequence[FilePatch]) -> tuple[FilePatch, ...]:
     plain: dict[str, FilePatch] = {}
     then: dict[str, list[tuple[PatchHunk, ...]]] = {}
     kept: list[FilePatch | str] = []
+    files = _replaced(files)
     taken: Counter[str] = Counter()
     for file in files:
         path = file.new_path
@@ -120,3 +123,20 @@ def joined(files: Sequence[FilePatch]) -> tuple[FilePatch, ...]:
     return tuple(
         msgspec.structs.replace(plain[one], then=tuple(then[one])) if isinstance(one, str) else one for one in kept
     )
+
+
+def _replaced(files: Sequence[FilePatch]) -> Sequence[FilePatch]:
+    """The patches, with the deletion of a file and its addition after that as one, where the file was deleted."""
+    kept: list[FilePatch] = []
+    deleted: dict[str, int] = {}
+    for file in files:
+        at = deleted.pop(file.new_path, None) if file.new_path is not None and file.old_path is None else None
+        if at is not None:
+            kept[at] = msgspec.structs.replace(
+                file, old_path=file.new_path, hunks=kept[at].hunks, drops=kept[at].drops, whole=file.added
+            )
+            continue
+        if file.old_path is not None and file.new_path is None and (file.drops or file.hunks):
+            deleted[file.old_path] = len(kept)
+        kept.append(file)
+    return kept
