@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import OrderedDict
-from itertools import pairwise
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from orchestrator.core.events.base import Happened
@@ -72,12 +74,14 @@ class RecentVersions:
             if present is None or present.version != version or present.digest is None:
                 return None
             return [Version(version, present.digest)]
-        first = next((n for n, known in enumerate(versions) if known.seq == version), None)
+        first = _found(versions, version)
         return None if first is None else versions[first:]
 
     def digest(self, path: WorkspacePath, version: Seq) -> Digest | None:
         """The content of a version, if it is at hand."""
-        return next((known.digest for known in self._of.get(path, ()) if known.seq == version), None)
+        versions = self._of.get(path, [])
+        n = _found(versions, version)
+        return None if n is None else versions[n].digest
 
     def stood(self, path: WorkspacePath, version: Seq, at: Seq) -> bool | None:
         """Whether a version was the present one at a position; None where that is not at hand."""
@@ -89,7 +93,8 @@ class RecentVersions:
             return None
         if version == versions[-1].seq:
             return version <= at
-        return any(one.seq == version <= at < next_one.seq for one, next_one in pairwise(versions))
+        n = _found(versions, version)
+        return n is not None and version <= at < versions[n + 1].seq
 
     def _add(self, path: WorkspacePath, seq: Seq, before: Digest | None, after: Digest | None, who: str) -> None:
         known = self._registry.get(path)
@@ -111,3 +116,12 @@ class RecentVersions:
 
     def _forget(self, path: WorkspacePath) -> None:
         self._held -= len(self._of.pop(path, ()))
+
+
+_SEQ = attrgetter("seq")
+
+
+def _found(versions: Sequence[Version], version: Seq) -> int | None:
+    """Which one it is, if it is among them."""
+    n = bisect_left(versions, version, key=_SEQ)
+    return n if n < len(versions) and versions[n].seq == version else None
