@@ -39,7 +39,14 @@ class StaleReadersAnswer(Result, frozen=True, kw_only=True):
 
 
 def told(notice: Notice) -> str:
-    """A notice in one line, without the diff."""
+    """A notice in one line, without the diff; the last one says what its answer leaves out."""
+    if not notice.more_files:
+        return _told(notice)
+    files = "1 more file" if notice.more_files == 1 else f"{notice.more_files} more files"
+    return f"{_told(notice)}; others changed {files} that you read: session_status lists what is stale"
+
+
+def _told(notice: Notice) -> str:
     path, by = escaped(notice.path), ", ".join(map(escaped, notice.by))
     how = f"by {by} since {notice.since}"
     if notice.kind == "deleted":

@@ -50,6 +50,7 @@ class Notice(Result, frozen=True, kw_only=True):
     more_lines: int = 0  # further pieces, that are not listed
     diff: str | None = None  # of these lines only, a few of them
     diff_truncated: bool = False
+    more_files: int = 0  # on the last notice of an answer: files that others changed too, which it leaves out
 
 
 class UnseenText(NoticeLines, frozen=True, kw_only=True):

@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 
-from orchestrator.api.results import ChangeAnswer, Notice
+from orchestrator.api.results import ChangeAnswer, Notice, UnseenText
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from orchestrator.engine.reads.noticing import MOST_NOTICES
 from tests.daemon.running import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -366,3 +367,32 @@ async def test_a_conflict_over_what_may_not_be_read_shows_no_lines_and_no_reason
         assert (after.path, after.reason, after.regions, after.proposer) == (NAME, "", (), None)
         (theirs,) = (await bob.list_conflicts()).conflicts
         assert theirs.reason == "because of five"
+
+
+async def test_an_answer_tells_of_a_few_files_and_counts_the_others(daemon: RunningDaemon) -> None:
+    names = [f"hot_{number}.py" for number in range(4 * MOST_NOTICES)]
+    for name in names:
+        (daemon.workspace / name).write_text(TEXT)
+    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+        for name in names:
+            await alice.read_file(name)
+            await bob.read_file(name)
+        told: list[str] = []
+        for line in range(5, 9):
+            for name in names:  # all of them change again before each answer
+                edit = Replacement(search=f"line {line}\n", replace=f"LINE {line}\n")
+                assert (await bob.edit_file(name, [edit])).status == "applied"
+            await alice.list_files()
+            notices = alice.take_notices()
+            assert [notice.more_files for notice in notices] == [0] * (MOST_NOTICES - 1) + [len(names) - MOST_NOTICES]
+            told += [notice.path for notice in notices]
+        assert sorted(told) == sorted(names), "each has its turn, however often the others change"
+        assert [(x.start, x.end) for x in await unseen(alice, told[0])] == [(6, 8)], "what was left out is not seen"
+        assert await unseen(alice, told[-1]) == (), "it was told last, of all four lines"
+        assert await unseen(alice, told[0]) == (), "its next turn came with an answer since"
+
+
+async def unseen(files: FileAccess, name: str) -> tuple[UnseenText, ...]:
+    """What the caller would change without having seen what others did."""
+    edit = Replacement(search="line 40\n", replace="LINE 40\n")
+    return (await files.edit_file(name, [edit], preview=True)).unseen

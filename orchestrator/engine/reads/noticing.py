@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Literal
 
 import anyio
@@ -16,7 +17,7 @@ from orchestrator.core.events.files import FileInspected
 from orchestrator.core.events.notices import NoticeShown, ToldPath
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
 from orchestrator.core.policy.rules import Deny
-from orchestrator.core.projections.readers import Reader
+from orchestrator.core.projections.readers import Reader, View
 from orchestrator.core.text.room import UNBOUNDED, Room, size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.outside.observing import Observer
@@ -25,15 +26,42 @@ from orchestrator.engine.reads.readsets import ReadSets, Stale
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
 
-MOST_TOLD = 30
-"""Files in one answer; the others come with the next ones."""
+MOST_NOTICES = 5
+"""In one answer; what others did to more files is counted there, and told with the next ones."""
 
-MOST_DIFFS = 5
+MOST_LISTED = 30
 MOST_PIECES = 20
 DIFF_LINES = 20
 LINE_CHARACTERS = 200
 
 _ENCODER = msgspec.json.Encoder()
+
+
+class _Looked:
+    """Up to where a session's views were looked through; of one that is due again, whose turn it is."""
+
+    def __init__(self) -> None:
+        self.until = Seq(0)  # every change up to here is told, or no news
+        self._at: dict[WorkspacePath, Seq] = {}  # the view looked at longest ago first
+
+    def due(self, reader: Reader) -> deque[tuple[WorkspacePath, View]]:
+        """What others touched since, the view looked at longest ago first, so that each has its turn."""
+        known = [(path, reader.views[path]) for path in self._at if path in reader.views]
+        new = [(path, view) for path, view in reader.views.items() if path not in self._at]
+        found = (*sorted(new, key=lambda item: item[1].told), *known)
+        return deque(
+            (path, view) for path, view in found if view.touched > max(view.told, self._at.get(path, self.until))
+        )
+
+    def at(self, path: WorkspacePath, view: View) -> None:
+        """A view was looked at, as it was then."""
+        self._at.pop(path, None)
+        self._at[path] = view.touched
+
+    def finish(self, reader: Reader, until: Seq | None) -> None:
+        """The end of a look; `until`, if nothing was left out."""
+        self.until = until if until is not None else self.until
+        self._at = {path: seq for path, seq in self._at.items() if path in reader.views}
 
 
 class Noticer:
@@ -42,7 +70,7 @@ class Noticer:
     def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
         self._s, self._observer, self._paths = services, observer, paths
         self._sets = ReadSets(services)
-        self._looked: dict[SessionId, Seq] = {}  # every change up to here is told, or no news
+        self._looked: dict[SessionId, _Looked] = {}
         self._looking: dict[SessionId, anyio.Lock] = {}
         self._log = logger("engine")
 
@@ -53,7 +81,8 @@ class Noticer:
         Cost: two look-ups when nobody touched what it has read.
         """
         reader = self._s.state.readers.get(caller.session)
-        if reader is None or reader.touched <= self._looked.get(caller.session, 0):
+        looked = self._looked.get(caller.session)
+        if reader is None or (looked is not None and reader.touched <= looked.until):
             return ()
         lock = self._looking.setdefault(caller.session, anyio.Lock())
         try:
@@ -72,33 +101,33 @@ class Noticer:
         self._sets.tracked.forget(session)
 
     async def _tell(self, caller: Caller, reader: Reader, room: Room) -> tuple[r.Notice, ...]:
-        since, until = self._looked.get(caller.session, Seq(0)), reader.touched
+        looked = self._looked.setdefault(caller.session, _Looked())
+        touched, left = reader.touched, looked.due(reader)
         notices: list[r.Notice] = []
         told: list[ToldPath] = []
-        for path, view in tuple(reader.views.items()):
-            if view.touched <= since:
-                continue
+        while left and len(notices) < MOST_NOTICES:
+            path, view = left[0]
             found = await self._sets.stale(path, view, news_only=True, session=caller.session)
-            if found is None or not self._may_tell(caller, found):
-                continue
-            if len(notices) == MOST_TOLD:
-                until = since  # look again with the next answer
-                break
-            notice = await self._notice(caller, found, with_diff=len(notices) < MOST_DIFFS)
-            if not room.first([_cost(notice)], least=0) and not notices:
-                notice = msgspec.structs.replace(
-                    notice, diff=None, lines=notice.lines[:1], more_lines=notice.more_lines + len(notice.lines[1:])
-                )
-            elif not room.first([_cost(notice)], least=0):
-                until = since
-                break
-            room = room.less(*_cost(notice))
-            notices.append(notice)
-            told.append(ToldPath(path, found.version, _shown(notice, found)))
+            if found is not None and self._may_tell(caller, path, view):
+                notice = await self._notice(caller, found, with_diff=True)
+                if not room.first([_cost(notice)], least=0):
+                    if notices:
+                        break
+                    notice = msgspec.structs.replace(
+                        notice, diff=None, lines=notice.lines[:1], more_lines=notice.more_lines + len(notice.lines[1:])
+                    )
+                room = room.less(*_cost(notice))
+                notices.append(notice)
+                told.append(ToldPath(path, found.version, _shown(notice, found)))
+            looked.at(path, view)
+            left.popleft()
         if told:
             shown = NoticeShown(session=caller.session, paths=tuple(told))
             await self._s.note(caller.origin(), (f"session:{caller.session}", shown))
-        self._looked[caller.session] = until
+        more = sum(self._may_tell(caller, path, view) for path, view in left)
+        if more:
+            notices[-1] = msgspec.structs.replace(notices[-1], more_files=more)
+        looked.finish(reader, touched if not left else None)
         return tuple(notices)
 
     async def stale(self, caller: Caller) -> tuple[r.Notice, ...]:
@@ -107,9 +136,9 @@ class Noticer:
         found: list[r.Notice] = []
         for path, view in reversed(tuple(reader.views.items())) if reader is not None else ():
             stale = await self._sets.stale(path, view)
-            if stale is not None and self._may_tell(caller, stale):
+            if stale is not None and self._may_tell(caller, path, view):
                 found.append(await self._notice(caller, stale, with_diff=False))
-            if len(found) == MOST_TOLD:
+            if len(found) == MOST_LISTED:
                 break
         return tuple(found)
 
@@ -119,8 +148,9 @@ class Noticer:
             return True
         reader = self._s.state.readers.get(caller.session)
         view = reader.views.get(path) if reader is not None else None
-        found = await self._sets.stale(path, view) if view is not None else None
-        return found is not None and self._may_tell(caller, found)
+        if view is None or await self._sets.stale(path, view) is None:
+            return False
+        return self._may_tell(caller, path, view)
 
     async def stale_readers(self, caller: Caller, call: Call, params: n.StaleReaders) -> n.StaleReadersAnswer:
         path = self._paths.file(params.path)
@@ -193,11 +223,11 @@ class Noticer:
             for piece in found.pieces
         )
 
-    def _may_tell(self, caller: Caller, found: Stale) -> bool:
+    def _may_tell(self, caller: Caller, path: WorkspacePath, view: View) -> bool:
         """Whether policy lets the caller know of the file, and read it under each name that it was seen by."""
-        names = {found.path, *(glimpse.path for glimpse in found.view.glimpses)}
+        names = {path, *(glimpse.path for glimpse in view.glimpses)}
         denied = any(isinstance(self._s.verdict(caller, "read", name), Deny) for name in names)
-        return self._may_list(caller, found.path) and not denied
+        return self._may_list(caller, path) and not denied
 
     def _may_list(self, caller: Caller, path: WorkspacePath) -> bool:
         return not isinstance(self._s.verdict(caller, "list", path), Deny)
