@@ -19,9 +19,12 @@ from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.projections.readers import Glimpse
 from orchestrator.core.projections.seen import united
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.regions import between, line_by_line, meet, overlap, place, survivors, touches
+from orchestrator.core.text.regions import between, hull, line_by_line, meet, overlap, place, survivors, touches
 
 Lines: TypeAlias = Sequence[str]
+
+MOST_HUNKS = 500
+"""Differences of two versions that are told apart; see `hunks_between`."""
 
 
 class At(NamedTuple):
@@ -147,10 +150,18 @@ def _mark(piece: Piece, text: Lines) -> tuple[At, LineRange, bool, tuple[str, ..
 
 
 def hunks_between(old: Lines, new: Lines) -> list[LineHunk]:
-    """What makes one text the other, line by line as far as that goes."""
+    """What makes one text the other, line by line as far as that goes.
+
+    At most MOST_HUNKS: where there are more, lines that were changed together stay one hunk, and where that is
+    not enough, all from the first changed line to the last are one. Effort grows with hunks times ranges.
+    """
     if old == new:
         return []
-    return line_by_line([LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(old, new)])
+    found = [LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(old, new)]
+    if len(found) > MOST_HUNKS:
+        return [hull(found)]
+    single = line_by_line(found)
+    return single if len(single) <= MOST_HUNKS else found
 
 
 def pieces(origin: At, ranges: Sequence[LineRange], hunks: Sequence[LineHunk], new: Lines) -> list[Piece]:

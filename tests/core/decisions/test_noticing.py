@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.content import LineHunk, LineRange
-from orchestrator.core.decisions.noticing import At, Lines, Piece, hunks_between, joined, news, stale
+from orchestrator.core.decisions.noticing import MOST_HUNKS, At, Lines, Piece, hunks_between, joined, news, stale
 from orchestrator.core.decisions.tracking import Step, Tracker
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.projections.readers import Glimpse
@@ -381,3 +381,25 @@ def test_survivors_read_as_before(old: list[str], new: list[str], spans: list[tu
     left = [old[n - 1] for s in ranges for n in range(s.start, s.end + 1) if n - 1 not in gone]
     kept = survivors(ranges, hunks)
     assert [new[n - 1] for s in kept for n in range(s.start, s.end + 1)] == left
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(["x"] * 30_000, ["x", "y"] * 15_000, id="a line after each"),
+        pytest.param([str(n) for n in range(30_000)], [str(-n) for n in range(30_000)], id="each line"),
+        pytest.param(["a", "b"] * 15_000, ["b", "c", "a"] * 10_000, id="lines that repeat"),
+    ],
+)
+def test_differences_of_long_texts_are_few_and_cover_what_changed(old: list[str], new: list[str]) -> None:
+    """Following them costs hunks times ranges: 30,000 times 30,000 held the daemon up for a minute."""
+    hunks = hunks_between(old, new)
+    assert len(hunks) <= MOST_HUNKS
+    made: list[str] = []
+    at = 0
+    for hunk in hunks:
+        made += old[at : hunk.old_start]
+        assert len(made) == hunk.new_start
+        made += new[hunk.new_start : hunk.new_start + hunk.new_len]
+        at = hunk.old_start + hunk.old_len
+    assert [*made, *old[at:]] == new
