@@ -43,6 +43,7 @@ def cases() -> Iterator[Case]:
     yield from _whole_files()
     yield from _several()
     yield from _misquoted()
+    yield from _indented_by_one()
 
 
 def _unified() -> Iterator[Case]:
@@ -618,3 +619,23 @@ def _misquoted() -> Iterator[Case]:
         "\\ No newline at end of file\n",
         NOT_FOUND,
     )
+
+
+def _indented_by_one() -> Iterator[Case]:
+    """Where one blank is the file's indentation, the blank of a diff is not taken for it."""
+    doc = "/**\n * Adds.\n * @param a\n */\n"
+    for name, before, old, new, after in (
+        ("python", "def f():\n a()\n c()\n", ("a()", "c()"), "b()", "def f():\n a()\n b()\n c()\n"),
+        ("a comment", doc, ("* Adds.", "* @param a"), "* Two.", doc.replace("Adds.\n", "Adds.\n * Two.\n")),
+        ("a list", "k:\n - a\n - b\n", ("- a", "- b"), "- x", "k:\n - a\n - x\n - b\n"),
+    ):
+        first, last = old
+        block = f"<<<<<<< SEARCH\n{first}\n{last}\n=======\n{first}\n{new}\n{last}\n>>>>>>> REPLACE\n"
+        rows = f" {first}\n+{new}\n {last}\n"
+        yield lands(f"one blank in {name}: a block", before, f"a.txt\n{block}", after)
+        yield lands(f"one blank in {name}: unified", before, f"{HEAD}@@ -2,2 +2,3 @@\n{rows}", after)
+        yield lands(
+            f"one blank in {name}: begin patch", before, f"{BEGIN}*** Update File: a.txt\n@@\n{rows}{END}", after
+        )
+        kept = f"{HEAD}@@ @@\n {first}\n+ {new}\n {last}\n"
+        yield lands(f"one blank in {name}: new lines have it", before, kept, after)

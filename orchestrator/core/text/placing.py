@@ -12,6 +12,7 @@ from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_line
 from orchestrator.core.text.encoding import Document, Edit
 from orchestrator.core.text.headings import below, contradicts
 from orchestrator.core.text.hunks import PatchHunk
+from orchestrator.core.text.indent import indent_of
 from orchestrator.core.text.locate import NUMBERED
 from orchestrator.core.text.matching import find, not_found
 
@@ -194,12 +195,23 @@ def _readings(hunk: PatchHunk) -> Iterator[PatchHunk]:
     if ascending and (all(added) or not any(added)):
         bare = tuple((tag, NUMBERED.sub("", text, count=1)) if old else (tag, text) for tag, text in hunk.lines)
         yield msgspec.structs.replace(hunk, lines=bare)
-    if any(tag == " " and text for tag, text in hunk.lines):
-        lines = tuple(
-            (tag, f" {text}") if tag == " " and text and at not in hunk.bare else (tag, text)
-            for at, (tag, text) in enumerate(hunk.lines)
-        )
+    if _dedented(hunk):
+        return
+    lines = tuple(
+        (tag, f" {text}") if tag == " " and text and at not in hunk.bare else (tag, text)
+        for at, (tag, text) in enumerate(hunk.lines)
+    )
+    if lines != hunk.lines:
         yield msgspec.structs.replace(hunk, lines=lines)
+
+
+def _dedented(hunk: PatchHunk) -> bool:
+    """Whether new lines stand as deep as context does once the diff's blank is off: then the blank is the diff's."""
+    signed = [text for at, (tag, text) in enumerate(hunk.lines) if tag == " " and text.strip() and at not in hunk.bare]
+    context = {indent_of(text) for text in signed}
+    removed = {indent_of(text) for tag, text in hunk.lines if tag == "-" and text.strip()}
+    added = {indent_of(text) for tag, text in hunk.lines if tag == "+" and text.strip()}
+    return bool(context & added - removed)
 
 
 def _nowhere(hunk: PatchHunk, index: int, base: Document, why: str) -> SearchNotFound:

@@ -42,7 +42,9 @@ def parse_search_replace(rows: Rows, path: str | None) -> tuple[FilePatch, ...]:
             raise rows.refused("a block with nothing to search for makes a file, and none is named", top)
         if not search:
             created.add(name)
-        blocks.setdefault(name, []).append(PatchHunk(start, _lines(search, replace)))
+        lines = _lines(search, replace)
+        bare = frozenset(range(len(lines)))  # no blank of a diff stands before any
+        blocks.setdefault(name, []).append(PatchHunk(start, lines, bare=bare))
     if None in blocks and len(blocks) > 1:
         raise rows.refused("the first block names no file, but others do", 0, hint="Name each block's file above it.")
     return tuple(
