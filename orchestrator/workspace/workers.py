@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import subprocess
@@ -9,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import anyio
 import anyio.abc
@@ -42,6 +43,19 @@ class WorkerDied(Exception):
 
 class WorkerGone(WorkerDied):
     """It ended before it had begun: another one may fare better."""
+
+
+class _Packer(pickle.Pickler):
+    """Comes back to the interpreter at each struct, so that other threads have their turn."""
+
+    def reducer_override(self, packed: object) -> Any:
+        return NotImplemented  # as it is packed anyway
+
+
+def _packed(work: Callable[[], object]) -> bytes:
+    pieces = io.BytesIO()
+    _Packer(pieces, -1).dump(work)
+    return pieces.getvalue()
 
 
 class WorkerPool:
@@ -87,7 +101,7 @@ class WorkerPool:
 
     async def run(self, work: Callable[[], T], *, limit_s: float = LIMIT_S) -> T:
         """See `ports.effort.Effort`."""
-        job = await to_thread.run_sync(pickle.dumps, work, -1)
+        job = await to_thread.run_sync(_packed, work)
         try:
             said = await self.ask(b"c", job, limit_s)
         except (WorkerDied, TimeoutError, OSError, pickle.PickleError) as error:
