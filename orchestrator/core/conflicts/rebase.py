@@ -9,7 +9,8 @@ import msgspec
 
 from orchestrator.core.events.conflicts import ClashRegion
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.merge import Clashed, Merged, Region, clusters, merge3, merged_of
+from orchestrator.core.text.encoding import Document, edits_between, splice, with_runs_of
+from orchestrator.core.text.merge import Clashed, Merged, Region, clusters, merge3, merge_favouring_proposed, merged_of
 from orchestrator.core.text.merging.doubts import doubts, removed_already
 from orchestrator.core.text.merging.sliding import placed_twice
 
@@ -110,6 +111,18 @@ def assembled(
         lines += _chosen(current, proposed, region, choices.get(number, "current"))
         lines += between[number + 1]
     return tuple(lines)
+
+
+def with_proposed(base: Document, current: Document, proposed: Document, regions: Sequence[ClashRegion]) -> Document:
+    """The file with the proposed side of each region, and the current side of everything else."""
+    sides = base.lines, current.lines, proposed.lines
+    choices: dict[int, Side | tuple[str, ...]] = dict.fromkeys(range(len(regions)), "proposed")
+    try:
+        lines: Lines = assembled(*sides, regions, choices)
+    except GapClashes:  # nobody knows which lines it is about
+        lines = merge_favouring_proposed(*sides)
+    onto = with_runs_of(current, base, proposed)
+    return splice(onto, edits_between(onto, lines, proposed.final_newline))
 
 
 def _chosen(current: Lines, proposed: Lines, region: ClashRegion, choice: Side | tuple[str, ...]) -> Lines:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
 from orchestrator.api import results as r
-from orchestrator.core.conflicts.rebase import GapClashes, Side, assembled
+from orchestrator.core.conflicts.rebase import with_proposed
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange
+from orchestrator.core.decisions.costs import LARGE_LINES
 from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.decisions.patching import EMPTY
-from orchestrator.core.errors import Aborted, VersionUnknown
+from orchestrator.core.errors import Aborted, TextTooCostly, VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.conflicts import ApprovalDenied, ClashRegion, ConflictSettled
@@ -24,9 +26,8 @@ from orchestrator.core.events.files import (
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.settling import SettleRule
-from orchestrator.core.text.encoding import Document, edits_between, splice, with_runs_of
-from orchestrator.core.text.merge import merge_favouring_proposed
-from orchestrator.engine.changes.diffs import Diffs, diff_text
+from orchestrator.core.text.encoding import Document
+from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.changes.merges import MOST_TOLD, rules, told
 from orchestrator.engine.reads.readsets import unseen_in_words, unseen_texts
 from orchestrator.engine.services import Services
@@ -52,7 +53,7 @@ class Answers:
     """Builds ChangeAnswers."""
 
     def __init__(self, services: Services) -> None:
-        self._s, self._diffs = services, Diffs(services.contents)
+        self._s, self.diffs = services, Diffs(services.contents, services.effort)
 
     # --- from the journal -----------------------------------------------------------
 
@@ -149,7 +150,7 @@ class Answers:
         """What a person is asked to say yes to."""
         if approval.request.read_version is not None:
             return None, False
-        return await self._diffs.of_request(approval.request.paths)
+        return await self.diffs.of_request(approval.request.paths)
 
     async def of_conflict(self, conflict: Conflict, *, shows: Shows = everything) -> r.ChangeAnswer:
         """An open conflict with the lines that the next try needs, or what became of it."""
@@ -211,26 +212,24 @@ class Answers:
         """What choosing the proposed side would change."""
         found = conflict.found
         current = await self.document(found.current)
-        proposed = await self.proposed(conflict)
+        try:
+            proposed = await self.proposed(conflict)
+        except TextTooCostly:
+            return None, True
         if current is None or (proposed is None and found.proposed is not None):
             return None, False
-        return diff_text(found.path, current, proposed or EMPTY, gone=found.proposed is None)
+        return await self.diffs.between(found.path, current, proposed or EMPTY, gone=found.proposed is None)
 
     async def proposed(self, conflict: Conflict) -> Document | None:
-        """The file with the proposed side of each clash, and the current side of everything else."""
+        """As `with_proposed`. Raises TextTooCostly."""
         found = conflict.found
         base, current = await self.document(found.base), await self.document(found.current)
         proposed = await self.document(found.proposed)
         if base is None or current is None or proposed is None:
             return proposed
-        sides = base.lines, current.lines, proposed.lines
-        choices: dict[int, Side | tuple[str, ...]] = dict.fromkeys(range(len(found.regions)), "proposed")
-        try:
-            lines = assembled(*sides, found.regions, choices)
-        except GapClashes:  # nobody knows which lines it is about
-            lines = merge_favouring_proposed(*sides)
-        onto = with_runs_of(current, base, proposed)
-        return splice(onto, edits_between(onto, lines, proposed.final_newline))
+        work = partial(with_proposed, base, current, proposed, found.regions)
+        large = current.line_count + proposed.line_count > LARGE_LINES
+        return await self._s.effort.run(work) if large else work()
 
     async def document(self, digest: Digest | None) -> Document | None:
         """A kept content as text; None if it is absent, not kept, or no text."""
@@ -294,7 +293,7 @@ class Answers:
         """The answer of a change that is on disk; its intent is read from the journal unless it is given."""
         diff, truncated = (None, False)
         if shown := all(shows(changed.path) for changed in event.paths):
-            diff, truncated = await self._diffs.of_change(event.paths)
+            diff, truncated = await self.diffs.of_change(event.paths)
         if intended is None:
             recorded_intent = await self._s.journal.event(event.change)
             if recorded_intent is not None and isinstance(recorded_intent.event, ChangeIntended):
@@ -327,7 +326,7 @@ class Answers:
     async def of_plan(self, plan: Apply, *, would_be: str, shows: Shows) -> r.ChangeAnswer:
         """A preview."""
         shown = all(shows(name) for part in plan.parts for name in (part.path, *part.names))
-        diff, truncated = await self._diffs.of_parts(plan.parts) if shown else (None, False)
+        diff, truncated = await self.diffs.of_parts(plan.parts) if shown else (None, False)
         answer = r.ChangeAnswer(
             status="preview",
             success=True,

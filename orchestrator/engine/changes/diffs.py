@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import msgspec
 
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange
+from orchestrator.core.decisions.costs import LARGE_LINES
 from orchestrator.core.decisions.decision import Part
 from orchestrator.core.decisions.patching import EMPTY
+from orchestrator.core.errors import TextTooCostly
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.core.text.diff import Hunk, cut, unified
+from orchestrator.core.text.diff import cut
+from orchestrator.core.text.document_diff import diff_text
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.engine.contents import Contents
+from orchestrator.ports.effort import Effort
 
 SHOWN_DIFF_LINES = 120
 """`get_diff` shows the rest."""
@@ -37,8 +42,20 @@ Shown = tuple[str | None, bool]
 class Diffs:
     """Builds diffs from kept contents."""
 
-    def __init__(self, contents: Contents) -> None:
-        self._contents = contents
+    def __init__(self, contents: Contents, effort: Effort) -> None:
+        self._contents, self._effort = contents, effort
+
+    async def between(self, path: WorkspacePath, old: Document, new: Document, *, gone: bool = False) -> Shown:
+        """Of two documents; None, and cut, where comparing them takes too long. Large ones are compared apart."""
+        return await self._compared(partial(diff_text, path, old, new, gone=gone), old, new)
+
+    async def _compared(self, work: Callable[[], Shown], old: Document, new: Document) -> Shown:
+        if old.line_count + new.line_count <= LARGE_LINES:
+            return work()
+        try:
+            return await self._effort.run(work)
+        except TextTooCostly:
+            return None, True
 
     async def of_change(self, paths: Iterable[PathChange]) -> Shown:
         """Of a change that is on disk."""
@@ -114,7 +131,8 @@ class Diffs:
         new = item.document if item.document is not None else await self._new(item.after)
         if old is None or new is None:
             return None, False
-        return diff_text(item.path, old, new, gone=item.after is None, hunks=item.hunks)
+        work = partial(diff_text, item.path, old, new, gone=item.after is None, hunks=item.hunks)
+        return work() if item.hunks else await self._compared(work, old, new)
 
     async def _new(self, after: Digest | None) -> Document | None:
         if after is None:
@@ -136,22 +154,4 @@ def _difference(part: Part) -> Difference:
         moved_from=moved_from,
         binary=part.binary,
         document=document,
-    )
-
-
-def diff_text(
-    path: WorkspacePath, old: Document, new: Document, *, gone: bool = False, hunks: tuple[LineHunk, ...] = ()
-) -> tuple[str, bool]:
-    """A unified diff with three lines of context, at most 120 lines of it; `hunks` if they are known already."""
-    known = [Hunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in hunks]
-    return cut(
-        unified(
-            old.lines,
-            new.lines,
-            path_before=path,
-            path_after=None if gone else path,
-            final_newline_before=old.final_newline or not old.lines,
-            final_newline_after=new.final_newline or not new.lines,
-            hunks=known or None,
-        )
     )

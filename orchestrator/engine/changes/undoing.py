@@ -32,7 +32,7 @@ class Undoer:
 
     def __init__(self, services: Services, changer: Changer, answers: Answers) -> None:
         self._s, self._changer = services, changer
-        self._chooser, self._diffs = Chooser(services, answers), Diffs(services.contents)
+        self._chooser, self._diffs = Chooser(services, answers), Diffs(services.contents, services.effort)
 
     async def revert(self, caller: Caller, call: Call, params: p.Revert) -> r.ChangeAnswer:
         chosen = await self._chooser.one(parse_seq(params.change, parameter="change"))

@@ -17,6 +17,7 @@ from orchestrator.core.errors import (
     NotPermitted,
     ParameterInvalid,
     StaleBase,
+    TextTooCostly,
     VersionUnknown,
 )
 from orchestrator.core.events.base import Event
@@ -25,12 +26,11 @@ from orchestrator.core.events.reviews import ReviewRejected
 from orchestrator.core.ids import Seq, parse_seq, show
 from orchestrator.core.policy.routes import Route
 from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.text.encoding import NotEncodable, encode, new_document, replace_text
+from orchestrator.core.text.encoding import Document, NotEncodable, encode, new_document, replace_text
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers, regions
 from orchestrator.engine.changes.changing import Changer
-from orchestrator.engine.changes.diffs import diff_text
 from orchestrator.engine.changes.wanted import Wanted
 from orchestrator.engine.conflicts.binding import Binder, ConflictMoved, whole
 from orchestrator.engine.conflicts.briefing import Briefer
@@ -201,7 +201,7 @@ class Settler:
         readable = here and all(self._s.readable(caller, name) for name in found.names)
         base = await self._answers.document(found.base) if readable else None
         current = await self._answers.document(found.current) if here else None
-        proposed = await self._answers.proposed(conflict) if readable else None
+        proposed = await self._shown_proposal(conflict) if readable else None
         recorded = await self._s.journal.event(conflict.seq)
         reason = recorded.event.reason if recorded and isinstance(recorded.event, ConflictFound) else ""
         diff, diff_truncated = await self._answers.conflict_diff(conflict) if readable else (None, False)
@@ -265,6 +265,12 @@ class Settler:
             )
         return tuple(lines)
 
+    async def _shown_proposal(self, conflict: Conflict) -> Document | None:
+        try:
+            return await self._answers.proposed(conflict)
+        except TextTooCostly:
+            return None
+
     async def _review_diff(self, conflict: Conflict) -> tuple[str | None, bool]:
         """What accepting the reviewer's proposal would change."""
         review = conflict.review
@@ -273,7 +279,7 @@ class Settler:
         current, proposed = await text(self._s.contents, review.current), await text(self._s.contents, review.proposal)
         if current is None or proposed is None:
             return None, False
-        return diff_text(conflict.found.path, current, proposed)
+        return await self._answers.diffs.between(conflict.found.path, current, proposed)
 
 
 def _party(party: Party) -> r.ConflictParty:
