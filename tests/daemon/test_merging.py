@@ -335,3 +335,20 @@ async def test_what_one_sorts_and_another_removes_waits_and_the_proposal_is_with
             await bob.write_file("d.py", without, mode="truncate", base=late.paths[0].before, supersedes=late.conflict)
         ).status == "applied"
     assert (ground.workspace / "d.py").read_text() == without
+
+
+TWINS = ("func fn4() {\n\tlog(x)\n\tx += 1\n}\n", "func fn5() {\n\tlog(x)\n\tx += 1\n}\n")
+
+
+@pytest.mark.parametrize("part", [0, 1])
+async def test_an_edit_goes_to_the_function_that_it_quotes(ground: RunningDaemon, part: int) -> None:
+    """Two functions with one body change places: a diff of lines renames them."""
+    new = TWINS[part].replace("x += 1", "x += 2")
+    (ground.workspace / "f.go").write_text("".join(TWINS))
+    async with ground.client("alice") as alice, ground.client("bob") as bob:
+        seen = await bob.read_file("f.go")
+        await alice.read_file("f.go")
+        await alice.write_file("f.go", "".join(reversed(TWINS)), mode="truncate")
+        answer = await bob.edit_file("f.go", [Replacement(search=TWINS[part], replace=new)], base=seen.version_id)
+    assert (answer.status, answer.rung) == ("applied", "anchored")
+    assert (ground.workspace / "f.go").read_text() == "".join(reversed(TWINS)).replace(TWINS[part], new)

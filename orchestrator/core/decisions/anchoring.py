@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -13,6 +14,9 @@ from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Document, Edit, decode
 from orchestrator.core.text.indent import Uncertain
 from orchestrator.core.text.locate import Found, Passage
+from orchestrator.core.text.merge import agreed_lines, clusters
+from orchestrator.core.text.merging.clash import is_significant
+from orchestrator.core.text.placing import Standing
 from orchestrator.core.text.symbols import Outline
 
 
@@ -52,6 +56,54 @@ def found_again(old: Document, found: Found, facts: Facts) -> Again | Need | Non
         if here is None:
             return None
         edits += here
+    return _in_order(held, current, edits)
+
+
+def moved_away(old: Document, current: Document, new: Document, found: Found) -> bool:
+    """Whether others took a line of a passage from its place and brought an equal one elsewhere.
+
+    What a diff leaves at the place may then be lines of another function, item or section. Only lines that say
+    something count, and none where both sides made the same change.
+    """
+    hunks = [
+        hunk
+        for cluster in clusters(old.lines, current.lines, new.lines)
+        if not (cluster.theirs and agreed_lines(cluster, current.lines, new.lines) is not None)
+        for hunk in cluster.ours
+    ]
+    brought = {line for hunk in hunks for line in current.lines[hunk.new_start : hunk.new_end] if is_significant(line)}
+    return any(
+        not brought.isdisjoint(old.lines[max(hunk.old_start, passage.start) : min(hunk.old_end, passage.stop)])
+        for passage in found.passages
+        for hunk in hunks
+    )
+
+
+def whole_elsewhere(old: Document, found: Found, facts: Facts) -> Again | None:
+    """Where every passage stands as it was quoted, all its lines together, exactly once; None where one does not.
+
+    Each must keep a line that says something and stands once before and now: that names the place.
+    """
+    held = facts.held
+    current = held.document or decode(held.data) if held else None
+    if held is None or current is None:
+        return None
+    before, now = Counter(old.lines), Counter(current.lines)
+    edits: list[Edit] = []
+    for passage in found.passages:
+        replaced = {at for edit in passage.edits for at in range(edit.start, edit.start + edit.length)}
+        kept = (old.lines[at] for at in range(passage.start, passage.stop) if at not in replaced)
+        if not any(is_significant(line) and before[line] == now[line] == 1 for line in kept):
+            return None
+        places = Standing(current.lines).places(old.lines[passage.start : passage.stop])
+        if len(places) != 1:
+            return None
+        edits += _shifted(passage.edits, places[0] - passage.start)
+    return _in_order(held, current, edits)
+
+
+def _in_order(held: Held, current: Document, edits: list[Edit]) -> Again | None:
+    """The edits, ascending; None where two meet."""
     edits.sort(key=lambda edit: edit.start)
     if any(one.start + one.length > other.start for one, other in pairwise(edits)):
         return None
