@@ -98,11 +98,26 @@ async def searching(daemon: RunningDaemon) -> AsyncIterator[Work]:
     yield work
 
 
+@asynccontextmanager
+async def following(daemon: RunningDaemon) -> AsyncIterator[Work]:
+    """Rewrites of a file of equal lines that the session has read whole."""
+    path = daemon.workspace / "followed.txt"
+    texts = "x\n" * 32_000, "x\ny\n" * 16_000, "z\nx\n" * 16_000
+
+    async def work(files: FileAccess, turn: int) -> object:
+        path.write_text(texts[turn % 3])
+        await files.read_file("followed.txt", max_tokens=1_000_000)
+        path.write_text(texts[(turn + 1) % 3])
+        return await files.file_info("followed.txt")
+
+    yield work
+
+
 def name_of(load: Load) -> str:
     return getattr(load, "__name__", "")
 
 
-HEAVY: tuple[Load, ...] = (merging, comparing, guessing, misquoting, searching)
+HEAVY: tuple[Load, ...] = (merging, comparing, guessing, misquoting, searching, following)
 
 
 async def beside_work(daemon: RunningDaemon, load: Load, seconds: float) -> tuple[Measured, int]:

@@ -36,8 +36,14 @@ def costly(command: Command, facts: AllFacts) -> bool:
 
 
 def size_of(facts: AllFacts) -> int:
-    """Of the largest text."""
-    return max((len(here.held.data) for here in facts.values() if here.held is not None), default=0)
+    """Of the largest text, in bytes; a line counts as 32 bytes at least."""
+    held = (here.held.data for here in facts.values() if here.held is not None)
+    kept = (data for here in facts.values() for data in here.contents.values())
+    return max((_weight(data) for data in (*held, *kept)), default=0)
+
+
+def _weight(data: bytes) -> int:
+    return max(len(data), data.count(b"\n") * (LARGE_BYTES // LARGE_LINES))
 
 
 def decided(command: Command, facts: AllFacts) -> Outcome:

@@ -30,12 +30,13 @@ class Comparisons:
 
     def hunks(self, old: tuple[Digest, Lines], new: tuple[Digest, Lines]) -> Sequence[LineHunk]:
         """What makes one text the other, line by line as far as that goes; may be called from any thread."""
-        key = (old[0], new[0])
-        known = self._known.get(key)
-        if known is None:
-            known = hunks_between(old[1], new[1])
-            self._known[key] = known
-            self._held += len(known) + 1
-            while self._held > self._most and len(self._known) > 1:
-                self._held -= len(self._known.popitem(last=False)[1]) + 1
-        return known
+        known = self._known.get((old[0], new[0]))
+        return known if known is not None else self.keep(old[0], new[0], hunks_between(old[1], new[1]))
+
+    def keep(self, old: Digest, new: Digest, hunks: Sequence[LineHunk]) -> Sequence[LineHunk]:
+        """Remember a difference that was found elsewhere."""
+        self._known[old, new] = hunks
+        self._held += len(hunks) + 1
+        while self._held > self._most and len(self._known) > 1:
+            self._held -= len(self._known.popitem(last=False)[1]) + 1
+        return hunks

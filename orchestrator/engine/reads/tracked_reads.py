@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from orchestrator.core.decisions.noticing import At, Lines
+from orchestrator.core.content import LineHunk
+from orchestrator.core.decisions.costs import LARGE_LINES
+from orchestrator.core.decisions.noticing import At, Lines, hunks_between
 from orchestrator.core.decisions.tracking import Found, Step, Tracker
+from orchestrator.core.errors import TextTooCostly
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.readers import Glimpse, View
 from orchestrator.engine.services import Services
@@ -127,11 +131,21 @@ class TrackedReads:
                 old, new = await self._text(At(path, before.seq)), await self._text(At(path, after.seq))
                 if old is None or new is None:
                     raise _Gap
-                hunks = self._s.comparisons.hunks(old, new)
+                hunks = await self._compared(old, new)
             tracker.follow(Step(after.seq, after.authors, hunks))
             await self._tell(tracker, path, told)
         if tracker.version != until:
             raise _Gap
+
+    async def _compared(self, old: Text, new: Text) -> Sequence[LineHunk]:
+        """Large texts are compared apart; where that takes too long, all of them has changed."""
+        if len(old[1]) + len(new[1]) <= LARGE_LINES:
+            return self._s.comparisons.hunks(old, new)
+        try:
+            hunks = await self._s.effort.run(partial(hunks_between, old[1], new[1]))
+        except TextTooCostly:
+            hunks = [LineHunk(0, len(old[1]), 0, len(new[1]))]
+        return self._s.comparisons.keep(old[0], new[0], hunks)
 
     async def _tell(self, tracker: Tracker, path: WorkspacePath, told: Seq | None) -> None:
         """Where it has come to the version that the last notice told of."""

@@ -53,6 +53,8 @@ def patch() -> Patch:
         pytest.param(Delete(path=PATH), facts(LARGE), False, id="large, deleted"),
         pytest.param(patch(), facts(LARGE), True, id="large, patched"),
         pytest.param(patch(), facts(SMALL), False, id="small, patched"),
+        pytest.param(patch(), facts(b"x\n" * 5_000), True, id="few bytes in many lines, patched"),
+        pytest.param(edit("line 7\n"), facts(SMALL, base=LARGE), True, id="small, from a large base"),
     ],
 )
 def test_what_may_take_long(command: Command, given: dict[WorkspacePath, Facts], expected: bool) -> None:
