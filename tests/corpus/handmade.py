@@ -422,6 +422,11 @@ def _as_agents_send_them() -> Iterator[Case]:
         "(rest of methods ...)",
         "// ... unchanged ...",
         "[... rest of file ...]",
+        "<!-- rest unchanged -->",
+        "-- rest unchanged",
+        "// etc.",
+        "# <existing code>",
+        "{ ... }",
     ):
         yield refused(f"sent: {name} for lines", A, f"{HEAD}@@ @@\n one\n-two\n+{name}\n", INVALID)
 

@@ -346,6 +346,7 @@ STAND_INS = (
     *("// rest of file unchanged", "# existing code", "// existing code here", "# unchanged", "# (unchanged)"),
     *("// ... unchanged ...", "// other methods", "[... rest of file ...]", "# omitted for brevity"),
     *("# ... existing code ...", "... rest of the file"),
+    *("# lines 2-3 unchanged", "# ... 10 lines ...", "\u22ee", "\u2026", "return 20  # ... rest unchanged"),
 )
 
 
@@ -361,6 +362,27 @@ async def test_a_line_that_stands_for_others_is_refused(daemon: RunningDaemon) -
             except RemoteError as refused:
                 told[line] = refused.code
     assert told == dict.fromkeys(STAND_INS, "invalid_parameter")
+    assert file.read_text() == SHOP
+
+
+async def test_a_whole_content_with_a_line_that_stands_for_others_is_refused(daemon: RunningDaemon) -> None:
+    file = daemon.workspace / "shop.py"
+    file.write_text(SHOP)
+    notes = daemon.workspace / "notes.md"
+    notes.write_text("# Notes\n\nold\n")
+    async with daemon.client("alice") as alice:
+        await alice.read_file("shop.py")
+        await alice.read_file("notes.md")
+        for line in STAND_INS:
+            with pytest.raises(RemoteError) as refused:
+                await alice.write_file("shop.py", f"class Shop:\n    {line}\n", mode="truncate")
+            assert refused.value.code == "invalid_parameter", line
+            assert "edit_file" in (refused.value.hint or "")
+        patch = "*** Begin Patch\n*** Add File: shop.py\n+class Shop:\n+    # rest unchanged\n*** End Patch\n"
+        with pytest.raises(RemoteError) as refused:
+            await alice.apply_patch(patch)
+        assert refused.value.code == "invalid_parameter"
+        assert (await alice.write_file("notes.md", "# Same\n\nnew\n", mode="truncate")).status == "applied"
     assert file.read_text() == SHOP
 
 

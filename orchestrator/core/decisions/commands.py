@@ -20,7 +20,7 @@ from orchestrator.core.paths import ancestors
 from orchestrator.core.policy.rules import Action
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.encoding import decode, remembered
-from orchestrator.core.text.forms.elisions import refuse_elided
+from orchestrator.core.text.forms.elisions import refuse_elided, refuse_elided_whole
 from orchestrator.core.text.forms.whole_file import check_whole
 from orchestrator.core.text.patch import FilePatch
 
@@ -98,7 +98,7 @@ class Edit(_One, frozen=True, kw_only=True):
         held = here.held
         document = (held.document or decode(held.data)) if held is not None else None
         if document is not None:
-            refuse_elided(self.changes, document.lines)
+            refuse_elided(self.changes, document.lines, self.path)
         return patching.edit(self.changes, here)
 
 
@@ -142,8 +142,11 @@ class Write(_One, frozen=True, kw_only=True):
                 raise FileExists(self.path, "it exists already", hint="Read it, then use edit_file.")
             return patching.create(self.content, here)
         outcome = patching.truncate(self.content, here)
-        if self.fenced and here.base is not None and not isinstance(outcome, Need):
-            check_whole(self.content, lines_at_base(here, here.base))
+        if here.base is not None and not here.blind and not isinstance(outcome, Need):
+            present = lines_at_base(here, here.base)
+            refuse_elided_whole("patch" if self.fenced else "content", self.content, present, self.path)
+            if self.fenced:
+                check_whole(self.content, present)
         return outcome
 
 

@@ -7,6 +7,7 @@ from orchestrator.core.decisions.decision import Base, Facts, Need, Outcome
 from orchestrator.core.decisions.permissions import with_bits
 from orchestrator.core.errors import FileNotFound, PatchInvalid
 from orchestrator.core.text.encoding import decode
+from orchestrator.core.text.forms.elisions import refuse_elided_whole
 from orchestrator.core.text.patch import FilePatch
 
 
@@ -21,6 +22,8 @@ def replace_whole(parsed: FilePatch, facts: Facts) -> Outcome:
     quoted = tuple(text for hunk in parsed.hunks for text in hunk.old)
     if isinstance(outcome, Need) or facts.base is None:
         return outcome
+    if not facts.blind:
+        refuse_elided_whole("patch", parsed.whole or "", lines_at_base(facts, facts.base), facts.path)
     if quoted and quoted != lines_at_base(facts, facts.base):
         raise PatchInvalid(
             f"the patch deletes {facts.path} and adds it again, but does not quote all of its lines",

@@ -6,7 +6,8 @@ import msgspec
 
 from orchestrator.core.errors import PatchInvalid
 from orchestrator.core.text.forms.bodies import Header, at_the_end, header_of, read_hunk
-from orchestrator.core.text.forms.rows import MAX_HEADINGS, Rows, left_out, plain_fence
+from orchestrator.core.text.forms.left_out import left_out
+from orchestrator.core.text.forms.rows import MAX_HEADINGS, Rows, plain_fence
 from orchestrator.core.text.hunks import FilePatch, PatchHunk
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from orchestrator.core.text.forms.rows import Rows, left_out
+from orchestrator.core.text.forms.left_out import left_out
+from orchestrator.core.text.forms.rows import Rows
 from orchestrator.core.text.hunks import PatchHunk, Tag
 
 Ends = Callable[[int], bool]

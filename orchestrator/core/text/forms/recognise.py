@@ -10,6 +10,7 @@ import msgspec
 from orchestrator.core.errors import PatchInvalid
 from orchestrator.core.text import unified
 from orchestrator.core.text.forms import begin_patch, search_replace
+from orchestrator.core.text.forms.left_out import left_out_of
 from orchestrator.core.text.forms.parsed import Form, ParsedPatch
 from orchestrator.core.text.forms.rows import MAX_FILES, Rows, fence_of, path_in, too_many
 from orchestrator.core.text.forms.whole_file import parse_whole_file
@@ -49,7 +50,24 @@ def parse(patch: str, path: str | None = None) -> ParsedPatch:
             files = search_replace.parse_search_replace(rows, path)
         case "unified":
             files = unified.parse_rows(rows, named=path is not None)
+    for file in files:
+        _refuse_left_out(rows, file, file.new_path or path or "")
     return ParsedPatch(form, joined(files))
+
+
+def _refuse_left_out(rows: Rows, file: FilePatch, path: str) -> None:
+    """Refuse a hunk that puts a line which stands for others in the place of some. Raises PatchInvalid."""
+    for hunk in file.hunks:
+        replaces = any(tag == "-" and text.strip() for tag, text in hunk.lines)
+        old = {text.strip() for text in hunk.old} if replaces else set[str]()
+        for tag, text in hunk.lines if replaces else ():
+            if tag == "+" and text.strip() not in old and left_out_of(text, path):
+                at = next((at for at, row in enumerate(rows.rows) if row in {text, f"+{text}"}), None)
+                raise rows.refused(
+                    f"{text.strip()[:60]!r} stands for lines that were left out",
+                    at,
+                    hint="Write every line of the hunk; leave out lines between two hunks only.",
+                )
 
 
 def recognise(rows: Rows) -> tuple[Form, int]:

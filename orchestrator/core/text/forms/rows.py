@@ -15,29 +15,6 @@ _NAMES = re.compile(r"(?:Makefile|Dockerfile|LICENSE|README|Gemfile|Rakefile|Pro
 _OF_A_PATCH = re.compile(
     r"\+(?! \S)|-(?! \S|--? *\Z)|@@|\*\*\* (?:Add|Update|Delete|Move|End)|diff --git |<{5,9} ?SEARCH"
 )
-_MARK = r"(?:#|//|--|/\*+|<!--|;+|%|\{/\*|\"\"\"|\'\'\'|\(\*|REM\b)"
-_MANY = (
-    r"(?:code|file|lines?|methods?|functions?|class(?:es)?|imports?|body|implementation|content|logic|fields?|tests?)"
-)
-_LEFT_OUT = re.compile(  # three dots, in a comment or in brackets alone or with words, or before such words
-    rf"\s*(?:{_MARK}\s*[(\[]?\s*(?:\.\.\.|…)\W*\Z|[(\[]\s*(?:\.\.\.|…)\s*[)\]]\s*\Z"
-    rf"|{_MARK}?\s*[(\[]?\s*(?:\.\.\.|…)\s*[(\[]?\s*(?:the |all |other )*"
-    r"(?:existing|rest|remaining|remainder|unchanged|other|same|previous|keep|more|omitted|snip|code|etc)\b.*)",
-    re.IGNORECASE,
-)
-_REST_OF_IT = re.compile(  # "rest of methods", "same as before", "unchanged", in a comment or in brackets
-    rf"\s*(?:{_MARK}\s*[(\[]?|[(\[])\s*(?:\.\.\.|…)?\s*(?:(?:all |the )*"
-    rf"(?:(?:rest|remainder) of (?:the |this |your )?(?:\w+ )?{_MANY}|(?:other|existing|remaining|previous) {_MANY})"
-    r"(?: (?:here|unchanged|omitted|remains?|stays?|goes|continues|is|are|as|the|same|before|above|below|for|brevity"
-    r"|existing|it|was))*"
-    r"|(?:remains? |stays? |left )?(?:same|unchanged|identical)"
-    r"(?: (?:as|to) (?:before|above|existing|(?:the )?original))?"
-    rf"|keep (?:the |all )*(?:rest|existing|other|remaining)(?: (?:of|the|this|{_MANY}))*"
-    rf"|no changes?(?: (?:to|in|the|here|this|rest|of|{_MANY}))*"
-    r"|(?:snip|snipped|omitted|truncated|elided)(?: for brevity)?)"
-    r"\W*\Z",
-    re.IGNORECASE,
-)
 
 MAX_BYTES, MAX_ROWS, MAX_FILES = 4 * 1024 * 1024, 100_000, 1000
 """Of one patch; reading it takes a fraction of a second then."""
@@ -155,11 +132,6 @@ def path_in(row: str) -> str | None:
     if not _PATH.match(text) or text.endswith(".") or not any(c.isalnum() for c in text):
         return None
     return text if marked or "/" in text or "." in text or _NAMES.match(text) else None
-
-
-def left_out(text: str) -> bool:
-    """Whether a line stands for others that were left out ("# ... existing code ...")."""
-    return _LEFT_OUT.match(text) is not None or _REST_OF_IT.match(text) is not None
 
 
 def too_many(files: int) -> PatchInvalid:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.forms.rows import Rows, fence_of, left_out, path_in
+from orchestrator.core.text.forms.left_out import left_out
+from orchestrator.core.text.forms.rows import Rows, fence_of, path_in
 from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
 
 _SEARCH = re.compile(r"(<{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)\b *:?(.*)\Z")

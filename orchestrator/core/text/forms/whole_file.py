@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from orchestrator.core.errors import PatchAmbiguous
 from orchestrator.core.text.forms.bodies import Header, read_hunk
-from orchestrator.core.text.forms.rows import Rows, closes, fence_of, left_out, only_prose, path_in
+from orchestrator.core.text.forms.left_out import left_out
+from orchestrator.core.text.forms.rows import Rows, closes, fence_of, only_prose, path_in
 from orchestrator.core.text.hunks import FilePatch, PatchHunk
 
 _OF_DIFFS = frozenset({"diff", "patch", "udiff"})

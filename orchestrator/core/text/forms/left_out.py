@@ -1,0 +1,85 @@
+"""Lines that stand for others which were left out: "# ... existing code ...", "// rest unchanged", "[...]"."""
+
+from __future__ import annotations
+
+import re
+
+_MARK = re.compile(r"(?:#+|//+|--+|/\*+|<!--+|;+|%+|\{/\*|\"\"\"|'''|\(\*|REM\b)\s*", re.IGNORECASE)
+_TRAILING = re.compile(r"\S\s+(?:#|//|--|/\*)\s*(?=\.\.\.|…)")
+_HEADING = re.compile(r"#{1,6}\s")
+_DOTS = re.compile(r"\.\.\.|…|⋮|\. \. \.")
+_SPREAD = re.compile(r"\.\.\.[\w$.]+\s*(?:[,;)}\]]|\Z)")
+_AROUND = " \t-=*#.…⋮<>[](){}/:!,'\""
+_MANY = (
+    r"(?:code|file|text|lines?|methods?|functions?|class(?:es)?|imports?|body|implementation|content|logic|fields?"
+    r"|tests?|parts?)"
+)
+_WORD = re.compile(
+    rf"(?:{_MANY}|rest|remainder|existing|remaining|other|previous|same|unchanged|identical|omitted|elided|snip(?:ped)?"
+    r"|truncated|keep|more|etc|no|changes?|the|all|of|this|your|here|is|are|was|as|it|to|in|before|above|below|stays?"
+    r"|remains?|goes|continues|left|for|brevity|original|lines? \d+-\d+|\d+(?:-\d+)?)",
+    re.IGNORECASE,
+)
+_SAYS = re.compile(  # what such a line says, in any order of its words
+    rf"\b(?:unchanged|omitted|elided|snip(?:ped)?|(?:existing|remaining|previous|other) (?:\w+ )?{_MANY}"
+    rf"|(?:rest|remainder) of|(?:rest|remainder|code|body) (?:\w+ )?(?:stays?|remains?|same|omitted|continues|goes)"
+    r"|keep (?:the |all )*(?:rest|existing|other|remaining)|no changes?|same as|identical to"
+    r"|\A(?:remains? |stays? |the )*(?:same|identical|truncated|etc)\Z)\b",
+    re.IGNORECASE,
+)
+_BEHIND_DOTS = re.compile(
+    r"(?:the |all |other |\d+ )*(?:existing|rest|remaining|remainder|unchanged|other|same|previous|keep|more|omitted"
+    r"|snip|code|etc|lines?)\b",
+    re.IGNORECASE,
+)
+_MARKDOWN = (".md", ".markdown", ".mdx")
+_DOTS_ARE_CODE = (".py", ".pyi", ".pyx", ".yaml", ".yml", ".r", ".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp")
+
+
+def left_out(line: str) -> bool:
+    """Whether a line stands for others, whatever file it is in and whatever it takes the place of: it has dots."""
+    text = line.strip()
+    if (behind := _TRAILING.search(text)) is not None and not _MARK.match(text):
+        return _by_dots(text[behind.end() :], only=True)
+    if (mark := _MARK.match(text)) is not None:
+        return _by_dots(text[mark.end() :], only=False)
+    if text[:1] in {"(", "[", "{"}:
+        return _by_dots(text[1:], only=text[-1] not in ")]}")
+    return _DOTS.match(text) is not None and not _SPREAD.match(text) and _by_dots(text, only=True)
+
+
+def left_out_of(line: str, path: str) -> bool:
+    """Whether a line that takes the place of others in this file stands for them: words in a comment, or dots alone."""
+    text = line.strip()
+    if left_out(text):
+        return True
+    name = path.lower()
+    inside = text.strip(_AROUND)
+    if _DOTS.match(text) and not inside:
+        return not (text.rstrip(",") == "..." and name.endswith(_DOTS_ARE_CODE))
+    if name.endswith(_MARKDOWN) and _HEADING.match(text):
+        return False
+    mark = _MARK.match(text)
+    bracketed = (text[:1], text[-1:]) in {("(", ")"), ("[", "]")}
+    inside = text[mark.end() :].strip(_AROUND) if mark is not None else inside
+    commented = mark is not None and not text.startswith(('"""', "'''"))
+    return (commented or bracketed) and _only_words(inside) and _SAYS.search(inside) is not None
+
+
+def _by_dots(text: str, *, only: bool) -> bool:
+    """Whether dots and words of that kind are all there is; `only`: there must be words, and nothing else."""
+    dots = _DOTS.search(text)
+    if dots is None:
+        return False
+    inside = text.strip(_AROUND)
+    if not inside:
+        return not only
+    words = " ".join(_DOTS.sub(" ", inside).strip(_AROUND).split())
+    begins = text.lstrip(_AROUND.replace(".", "").replace("…", ""))
+    if not only and _DOTS.match(begins) and _BEHIND_DOTS.match(words):
+        return True
+    return _only_words(words) and (_BEHIND_DOTS.match(words) is not None or _SAYS.search(words) is not None)
+
+
+def _only_words(text: str) -> bool:
+    return all(_WORD.fullmatch(word) for word in re.split(r"[^\w-]+", text) if word)
