@@ -206,6 +206,7 @@ async def meeting(ground: RunningDaemon, path: str, was: str, by_alice: str, by_
         return await bob.write_file(path, by_bob, mode="truncate", base=seen.version_id)
 
 
+EQUAL = "  - name: a\n    image: x\n"
 LOAD = "def load():\n    return 1\n\n\ndef main():\n    load()\n"
 
 
@@ -238,6 +239,20 @@ LOAD = "def load():\n    return 1\n\n\ndef main():\n    load()\n"
         ),
         pytest.param(
             "s.yml", "a: &x 1\nb: 2\n", "a: &y 1\nb: 2\n", "a: &x 1\nb: *x\n", id="an anchor renamed, and used"
+        ),
+        pytest.param(
+            "s.yml",
+            "steps:\n  - uses: checkout\n  - uses: setup\n",
+            "steps:\n  - uses: checkout\n  - run: lint\n  - uses: setup\n",
+            "steps:\n  - uses: checkout\n    with: x\n  - uses: setup\n",
+            id="an item added, and a key of the item above",
+        ),
+        pytest.param(
+            "s.yml",
+            f"items:\n{EQUAL}{EQUAL}  - name: b\n",
+            f"items:\n{EQUAL}  - name: b\n",
+            f"items:\n{EQUAL}  - name: a\n  - name: b\n",
+            id="one of two equal items removed, and a line of the other",
         ),
     ],
 )

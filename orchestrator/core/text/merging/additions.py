@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from orchestrator.core.text.diff import Hunk
+from orchestrator.core.text.indent import depth_of
 from orchestrator.core.text.merge import Cluster
 from orchestrator.core.text.merging.clash import Resolution, Sides, new_lines
 from orchestrator.core.text.merging.independence import independent
@@ -23,6 +24,7 @@ class _Added(msgspec.Struct, frozen=True):
     """Whole definitions, one after the other."""
 
     parent: str  # dotted; "" at the top
+    depth: int  # of the least indented line: deeper ones may belong to the line above
     whole: frozenset[str]  # their own names, dotted
     names: frozenset[str]  # with all that they hold, whatever their case
 
@@ -31,7 +33,8 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     """Keep both sides' definitions, the current ones first.
 
     Only where each side added nothing but whole definitions (with comments and blank lines), in the
-    same parent; where no name that one side added is defined anywhere in the other, but for its case;
+    same parent and as deep as the other's;
+    where no name that one side added is defined anywhere in the other, but for its case;
     and where neither uses what the other added, or took away.
     """
     sound = sides.outlines.sound
@@ -42,7 +45,7 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
         return None
     _, current, proposed = sound
     mine, other = _added(current, ours, sides.current), _added(proposed, theirs, sides.proposed)
-    if mine is None or other is None or mine.parent != other.parent:
+    if mine is None or other is None or (mine.parent, mine.depth) != (other.parent, other.depth):
         return None
     if mine.names & _all(proposed) or other.names & _all(current):
         return None
@@ -76,6 +79,7 @@ def _added(outline: Outline, hunk: Hunk, lines: Sequence[str]) -> _Added | None:
     prefix = f"{parent}." if parent else ""
     return _Added(
         parent,
+        min(depth_of(lines[line - 1]) for line in said),
         frozenset(f"{prefix}{symbol.name}" for symbol in whole),
         frozenset(name.casefold() for symbol in whole for name in _names(symbol, prefix)),
     )

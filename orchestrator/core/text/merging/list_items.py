@@ -21,6 +21,7 @@ _MARKS = re.compile(r"\[x\]|\W", re.IGNORECASE)
 _FENCE = re.compile(r"\s*(```|~~~)")
 _ROW = re.compile(r"\s*\|.*\S.*\|\s*\Z")
 _WORD = re.compile(r"(?P<key>\S+)\Z")
+_NAME = re.compile(r"(?:[^\s=<>!~;,@:(\[\]\"']|:(?=//))+")
 _STRING = re.compile(r"""(?P<lead>\s*)(?P<key>"[^"\\]*"|'[^'\\]*')(?:\s*:\s*(?:"[^"\\]*"|'[^'\\]*'|[\w.+-]+))?,\s*\Z""")
 
 
@@ -32,7 +33,8 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     - in prose (Markdown, reStructuredText, AsciiDoc, plain text), outside of fenced blocks: whole list items
       with one marker (`- * + •`, no numbers) at one depth, each with the lines that are indented deeper; or
       rows of one Markdown table, below its head, of as many cells as the row above;
-    - or lines of a block of the base that is sorted, and stays so, with no key twice: in prose lines of one
+    - or lines of a block of the base that is sorted, and stays so, with no key twice and no name in both sides'
+      lines: in prose lines of one
       word each, elsewhere strings in quotes that end with a comma, alone or as keys of a plain value.
 
     Statements of a program are none of these: their order means something, and so does one more of them.
@@ -126,6 +128,9 @@ def _sorted(
     key_of = {match.string: match["key"] for match in matches}
     if len({key.casefold() for key in key_of.values()}) < len(block):
         return None
+    names = [{_name(key_of[line]) for line in brought} for brought in (set(mine) - {*other}, set(other) - {*mine})]
+    if names[0] & names[1]:
+        return None
     orders: tuple[Callable[[str], str], ...] = (str, str.casefold)
     for order in orders:
         lines = sorted(united, key=lambda line: order(key_of[line]))
@@ -136,3 +141,9 @@ def _sorted(
         else:
             return tuple(lines)
     return None
+
+
+def _name(key: str) -> str:
+    """What an entry is called, without a version or a value behind it: `name==1`, `name>=2`."""
+    match = _NAME.search(key)
+    return match[0].casefold() if match else key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, takewhile
 
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.merge import Cluster
@@ -12,7 +13,8 @@ from orchestrator.core.text.merging.clash import Resolution, Sides, is_significa
 def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     """Take the side that holds the other's whole change and more, at its head or its tail.
 
-    Only where each side has one hunk, and what they share says something: a bracket or a blank line
+    Only where each side has one hunk, what was removed has no equal block beside it,
+    and what they share says something: a bracket or a blank line
     may be the same by chance.
     """
     if len(cluster.ours) != 1 or len(cluster.theirs) != 1:
@@ -39,12 +41,21 @@ def _holds(wide: Hunk, wide_lines: list[str], narrow: Hunk, lines: list[str], ba
         return False
     if not lines:  # both removed lines; the wide one must do nothing but that
         removed = base[narrow.old_start : narrow.old_end]
-        return more_old > 0 and not wide_lines and any(map(is_significant, removed))
+        sure = any(map(is_significant, removed)) and not _slides(wide, base)
+        return more_old > 0 and not wide_lines and sure
     if not any(map(is_significant, lines)) or (narrow.old_len and (not more_old or len(lines) < narrow.old_len)):
         return False
     at_head = wide.old_start == narrow.old_start and wide_lines[: len(lines)] == lines
     at_tail = wide.old_end == narrow.old_end and wide_lines[more_new:] == lines
     return at_head or at_tail
+
+
+def _slides(removal: Hunk, base: Sequence[str]) -> bool:
+    """Whether an equal block next to it may be the one that was removed."""
+    start, end = removal.old_start, removal.old_end
+    below = takewhile(lambda at: base[at] == base[at - removal.old_len], range(end, len(base)))
+    above = takewhile(lambda at: base[at] == base[at + removal.old_len], range(start - 1, -1, -1))
+    return any(is_significant(base[at]) for at in chain(above, below))
 
 
 def _why(shared: list[str], wider: str) -> str:

@@ -36,6 +36,10 @@ def check(rule: str, base: str, current: str, proposed: str, merged: str | None,
         pytest.param("a\nb\nc\nd", "a\nc\nd", "a\nX\nd", None, id="removed one, changed both"),
         pytest.param("a\nd", "a\n}\nd", "a\n}\n{\nd", None, id="a bracket is the same by chance"),
         pytest.param("a\nd", "a\nX1\nZ1\nd", "a\nX1\nY1\nd", None, id="both went on"),
+        pytest.param(
+            "h\n- a\n  x\n- a\n  x\n- b", "h\n- a\n  x\n- b", "h\n- a\n  x\n- a\n- b", None, id="one of two equal items"
+        ),
+        pytest.param("b\n\nc\nd\n\ne", "b\n\nc\n\ne", "b\n\ne", "b\n\ne", id="a blank line above and below"),
     ],
 )
 def test_same_change(base: str, current: str, proposed: str, merged: str | None) -> None:
@@ -497,6 +501,8 @@ ROWS = "| a | b |\n|---|---|\n| 1 | 2 |\n{}\nMore.\n"
 WORDS = "alpha\nbeta\n{}omega\n"
 NAMES = '__all__ = [\n    "alpha",\n    "beta",\n{}    "omega",\n]\n'
 
+PINS = "aaa==1\nbbb==1\n{}zzz==1\nzzzz==1\n"
+
 
 @pytest.mark.parametrize(
     ("path", "text", "current", "proposed", "merged"),
@@ -540,6 +546,11 @@ NAMES = '__all__ = [\n    "alpha",\n    "beta",\n{}    "omega",\n]\n'
             '  "c": 2,\n', '  "c": 3,\n', None, id="one key, two values",
         ),
         pytest.param("a.py", NAMES, '    "gamma",\n', '  "delta",\n', None, id="depths of a block"),
+        pytest.param("a.txt", PINS, "ccc==1\n", "ccd==2\n", "ccc==1\nccd==2\n", id="versions"),
+        pytest.param("a.txt", PINS, "ccc==1\n", "ccc==2\n", None, id="two versions of one name"),
+        pytest.param("a.txt", PINS, "ccc==1\n", "CCC>=2\n", None, id="a version and a bound of one name"),
+        pytest.param("a.py", NAMES, '    "gamma==1",\n', '    "gamma==2",\n', None, id="two versions in quotes"),
+        pytest.param("a.txt", PINS, "https://c\n", "https://d\n", "https://c\nhttps://d\n", id="addresses"),
     ],
 )  # fmt: skip
 def test_list_items(path: str, text: str, current: str, proposed: str, merged: str | None) -> None:
