@@ -114,7 +114,10 @@ TOOL_CODE = [
     ".cursor", ".vscode", ".claude",                                                        # a directory moved there
     ".claude/settings.json", ".claude/settings.local.json", ".claude/hooks/x.sh", ".claude/agents/a.md",        # 52
     ".claude/skills/s/SKILL.md", "CLAUDE.md", "AGENTS.md", "sub/AGENTS.md", ".github/copilot-instructions.md",
-    ".envrc", "Makefile", "conftest.py", "tests/conftest.py", "sitecustomize.py", "x.pth", "setup.py",          # 54
+    ".bashrc", ".bash_profile", ".profile", ".zshrc", ".vimrc", ".pryrc", ".irbrc", "lib/CMakeLists.txt",
+    ".eslintrc.js", ".eslintrc.cjs", ".prettierrc.js", ".prettierrc.cjs", ".mocharc.js", ".mocharc.cjs",
+    "gulpfile.js", "Gruntfile.js", "Gemfile", ".bazelrc", "lib/BUILD.bazel", "lib/BUILD", "WORKSPACE", "SConstruct", "meson.build",
+    "Makefile", "conftest.py", "tests/conftest.py", "sitecustomize.py", "x.pth", "setup.py",          # 54
     "package.json", "pip.conf", ".devcontainer/devcontainer.json", "Dockerfile",
     "pytest.ini", ".venv/lib/python3.12/site-packages/x.py", ".venv/bin/python",                        # more code
     "vite.config.js", "web/vite.config.ts", "eslint.config.mjs", "jest.config.cjs", "app/tailwind.config.ts",
@@ -143,7 +146,7 @@ def test_rows_50_to_57_tool_code_asks(path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "pyproject.toml", "src/setup_py.py", "a.md", "docs/Makefiles.md", "my_package.json",
+        "build/a.py", "src/workspace/a.py", "pyproject.toml", "src/setup_py.py", "a.md", "docs/Makefiles.md", "my_package.json",
         "config.py", "src/config.ts", "app.config.json", "src/config.js", "pytest_ini.py", "gradle.md", "rules.md",
         "agents.py", "docs/agent.rst", "src/agents/run.py", "src/hooks/useThing.ts", "skills/a.md", "crush.py",
         "junie.md", "venv.py", "factory/a.py", "src/refs/heads.py", "src/objects/a.py", "HEAD.md", "config",
@@ -165,6 +168,9 @@ SECRETS = [
     ".config/gh/hosts.yml", "home/.config/gh/hosts.yml", "gcloud/credentials.db",
     ".config/gcloud/legacy_credentials/x/adc.json", ".config/gcloud/application_default_credentials.json",
     ".htpasswd", ".vault-token", ".claude-orchestrator-token", "orchestrator-token", ".config/git/credentials",
+    ".claude/.credentials.json", ".codex/auth.json", "auth.json", "kubeconfig", ".cargo/credentials.toml",
+    ".azure/accessTokens.json", ".dockercfg", ".docker/config.json", ".s3cfg", ".boto", ".my.cnf", ".pgpass",
+    ".terraformrc", "secret.json", "pass.kdbx", ".envrc", "sub/.envrc",
     ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".local/share/fish/fish_history",
     ".env.EXAMPLE",     # the exception is in lower case, and the stricter spelling counts
     "keys.pem/a.txt",   # a directory of that name
