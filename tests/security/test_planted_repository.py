@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -97,3 +98,17 @@ def test_what_git_reads_in_a_repository_asks(fort: Fort, name: str) -> None:
 )
 def test_ordinary_names_are_written(fort: Fort, path: str) -> None:
     assert fort.agent.done("write_file", path=path, content="[default]\n", mode="create")["status"] == "applied"
+
+
+def test_two_at_once_do_not_complete_it_between_them(fort: Fort) -> None:
+    """Each would be allowed alone; the one behind the other asks, whichever that is."""
+    with fort.line(agent="bob") as other:
+        for at in range(12):
+            directory = f"raced{at}"
+            assert written(fort, directory, "objects")["status"] == "applied"
+            for line, name in ((fort.agent, "HEAD"), (other, "refs/x")):
+                params = {"path": f"{directory}/{name}", "content": HEAD, "mode": "create"}
+                call = {"jsonrpc": "2.0", "id": 0, "method": "write_file", "params": params}
+                line.send(json.dumps(call).encode())
+            told = sorted(line.receive().result["status"] for line in (fort.agent, other))
+            assert told == ["applied", "waiting"], directory

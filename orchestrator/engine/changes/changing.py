@@ -73,6 +73,7 @@ class Changer:
         await self.reservations.wait(wanted.caller, command.paths, preview=wanted.preview)
         async with AsyncExitStack() as locks:
             await locks.enter_async_context(self._s.locks.alone(command.paths))
+            directories = await locks.enter_async_context(AsyncExitStack())
             for _ in range(TRIES):
                 shows = partial(self._s.readable, wanted.caller)
                 if command.reads and not all(map(shows, command.paths)):
@@ -97,6 +98,9 @@ class Changer:
                     return Carried(_warned(answer, crossing))
                 outcome = _warned(outcome, crossing)
                 asks = (*asks, *self._unsure(outcome, wanted), *self._stale(unseen, wanted))
+                await directories.aclose()  # of the try before
+                if not wanted.preview:
+                    await directories.enter_async_context(self.repositories.alone(outcome.parts))
                 if not wanted.vouched:
                     asks = (*asks, *self.repositories.asks(outcome.parts, facts))
                 if wanted.preview:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 
 from orchestrator.core.decisions.decision import Facts, Part
 from orchestrator.core.errors import PathError
@@ -10,6 +11,7 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import fold, join
 from orchestrator.core.policy.repositories import MARKS, is_git_config, is_repository, read_by_git
 from orchestrator.core.policy.rules import NeedApproval
+from orchestrator.engine.locks import PathLocks
 from orchestrator.ports.workspace import Workspace
 
 RULE = "builtin.repository"
@@ -21,13 +23,17 @@ class RepositoryGuard:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._locks = PathLocks()  # of their own, taken behind those of the paths, so that no two holders wait
+
+    def alone(self, parts: Sequence[Part]) -> AbstractAsyncContextManager[None]:
+        """Hold every directory in which these bring a name that git reads, from the judgement until they are there."""
+        return self._locks.alone(WorkspacePath(fold(directory)) for directory in read_by_git(_coming(parts)))
 
     def asks(self, parts: Sequence[Part], facts: Mapping[WorkspacePath, Facts]) -> tuple[NeedApproval, ...]:
         """What a person must say yes to. Looks at the disk only where a name is one that git reads."""
-        coming = [part.path for part in parts if part.after is not None or part.directory]
         asks = [
             NeedApproval(RULE, f"with it git takes {directory} for a repository, and runs what its files name")
-            for directory, names in read_by_git(coming).items()
+            for directory, names in read_by_git(_coming(parts)).items()
             if is_repository(names | self._there(directory))
         ]
         asks += [
@@ -46,6 +52,10 @@ class RepositoryGuard:
             return self._workspace.stat(path) is not None
         except PathError:
             return False
+
+
+def _coming(parts: Sequence[Part]) -> list[WorkspacePath]:
+    return [part.path for part in parts if part.after is not None or part.directory]
 
 
 def _content(part: Part, facts: Mapping[WorkspacePath, Facts]) -> bytes:

@@ -214,12 +214,13 @@ class Writer:
         await reservations.wait(caller, (path,), preview=params.preview)
         crossing = await reservations.crossing(caller, (path,), preview=params.preview)
         part = Part(path=path, before=None, after=None, directory=True)
-        asks = (verdict,) if isinstance(verdict, NeedApproval) else ()
-        asks = (*asks, *self._changer.repositories.asks((part,), {}))
-        if asks and not params.preview:
-            intent = self._directory_intent(caller, call, params)
-            return await self._changer.request(Apply(parts=(part,)), intent, asks, shows=everything)
-        async with self._s.locks.alone((path,)):
+        repositories = self._changer.repositories
+        async with self._s.locks.alone((path,)), repositories.alone((part,)):
+            asks = (verdict,) if isinstance(verdict, NeedApproval) else ()
+            asks = (*asks, *repositories.asks((part,), {}))
+            if asks and not params.preview:
+                intent = self._directory_intent(caller, call, params)
+                return await self._changer.request(Apply(parts=(part,)), intent, asks, shows=everything)
             if self._s.workspace.stat(path) is not None:
                 raise FileExists(path, "it exists already")
             plan = Apply(parts=(part,), warnings=crossing.warnings)
