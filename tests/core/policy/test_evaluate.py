@@ -116,7 +116,8 @@ TOOL_CODE = [
     ".claude/skills/s/SKILL.md", "CLAUDE.md", "AGENTS.md", "sub/AGENTS.md", ".github/copilot-instructions.md",
     ".bashrc", ".bash_profile", ".profile", ".zshrc", ".vimrc", ".pryrc", ".irbrc", "lib/CMakeLists.txt",
     ".eslintrc.js", ".eslintrc.cjs", ".prettierrc.js", ".prettierrc.cjs", ".mocharc.js", ".mocharc.cjs",
-    "gulpfile.js", "Gruntfile.js", "Gemfile", ".bazelrc", "lib/BUILD.bazel", "lib/BUILD", "WORKSPACE", "SConstruct", "meson.build",
+    "gulpfile.js", "Gruntfile.js", "Gemfile", ".bazelrc", "lib/BUILD.bazel", "lib/BUILD", "WORKSPACE",
+    "SConstruct", "meson.build",
     "Makefile", "conftest.py", "tests/conftest.py", "sitecustomize.py", "x.pth", "setup.py",          # 54
     "package.json", "pip.conf", ".devcontainer/devcontainer.json", "Dockerfile",
     "pytest.ini", ".venv/lib/python3.12/site-packages/x.py", ".venv/bin/python",                        # more code
@@ -146,7 +147,8 @@ def test_rows_50_to_57_tool_code_asks(path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "build/a.py", "src/workspace/a.py", "pyproject.toml", "src/setup_py.py", "a.md", "docs/Makefiles.md", "my_package.json",
+        "build/a.py", "src/workspace/a.py",
+        "pyproject.toml", "src/setup_py.py", "a.md", "docs/Makefiles.md", "my_package.json",
         "config.py", "src/config.ts", "app.config.json", "src/config.js", "pytest_ini.py", "gradle.md", "rules.md",
         "agents.py", "docs/agent.rst", "src/agents/run.py", "src/hooks/useThing.ts", "skills/a.md", "crush.py",
         "junie.md", "venv.py", "factory/a.py", "src/refs/heads.py", "src/objects/a.py", "HEAD.md", "config",
