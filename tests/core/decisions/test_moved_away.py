@@ -97,3 +97,12 @@ def test_it_goes_to_the_lines_that_it_names_or_waits(
     else:
         assert isinstance(outcome, Clash)
         assert outcome.regions
+
+
+def test_no_rule_takes_equal_lines_of_two_functions_for_each_other() -> None:
+    """The passage names no function; git sees a conflict there."""
+    parts = python("f0", "y = x", "break", "log(x)"), python("f1", "break"), python("f2", "log(x)")
+    now = "".join(parts[at] for at in (1, 0, 2))
+    here = msgspec.structs.replace(facts(now, base="".join(parts), path=WorkspacePath("a.py")), edits=EditRules())
+    outcome = decided(Replacement("    while x:\n        break\n", "    while x:\n        stop()\n"), here)
+    assert isinstance(outcome, Clash)

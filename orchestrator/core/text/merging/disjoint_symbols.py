@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.clash import Resolution, Sides, new_lines
+from orchestrator.core.text.merging.clash import Resolution, Sides, is_significant, new_lines
 from orchestrator.core.text.merging.independence import independent
 from orchestrator.core.text.merging.touched import names_in, related
 from orchestrator.core.text.symbols import Outline
@@ -20,7 +20,8 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
 
     Only where no line is changed by both, no two insertions meet, and every symbol that one side
     touches, before or after, is another than each that the other touches, neither holding the other,
-    nor used in the other's new lines; and only where both sides keep all that is defined around here.
+    nor used in the other's new lines; where neither side moved a line from or to here, for then
+    equal lines of two symbols are taken for each other; and only where both sides keep all that is defined around here.
     """
     sound = sides.outlines.sound
     if sound is None or not cluster.ours or not cluster.theirs:
@@ -29,6 +30,8 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     mine = _touched(cluster.ours, base, sides.base, current, sides.current)
     other = _touched(cluster.theirs, base, sides.base, proposed, sides.proposed)
     if not mine or not other or any(related(one, two) for one in mine for two in other):
+        return None
+    if _moves(cluster, sides, by_current=True) or _moves(cluster, sides, by_current=False):
         return None
     if not independent(cluster, sides, mine, other):
         return None
@@ -43,6 +46,18 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
         at = hunk.old_end
     return Resolution(
         tuple(lines), f"the lines touch, but the current text changed {_shown(mine)}, the proposal {_shown(other)}"
+    )
+
+
+def _moves(cluster: Cluster, sides: Sides, *, by_current: bool) -> bool:
+    """Whether a line that says something goes or comes here, and comes or goes by the same side anywhere."""
+    side = sides.current if by_current else sides.proposed
+    hunks = [hunk for one in sides.clusters for hunk in (one.ours if by_current else one.theirs)]
+    taken = {line for hunk in hunks for line in sides.base[hunk.old_start : hunk.old_end]}
+    moved = {line for hunk in hunks for line in new_lines(side, hunk) if line in taken and is_significant(line)}
+    here = cluster.ours if by_current else cluster.theirs
+    return any(
+        not moved.isdisjoint((*sides.base[hunk.old_start : hunk.old_end], *new_lines(side, hunk))) for hunk in here
     )
 
 
