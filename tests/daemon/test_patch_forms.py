@@ -162,3 +162,12 @@ async def test_path_and_patch_must_agree(open_to_all: RunningDaemon) -> None:
             with pytest.raises(RemoteError) as refused:
                 await alice.apply_patch(patch, path="b.txt")
             assert refused.value.code == "invalid_parameter"
+
+
+async def test_a_file_added_without_a_line_is_no_replacement(open_to_all: RunningDaemon) -> None:
+    async with open_to_all.client("alice") as alice:
+        await alice.read_file("a.txt")
+        with pytest.raises(RemoteError) as refused:
+            await alice.apply_patch("old mode 100644\n>>>>>>> b\n*** Add File: a.txt\n")
+        assert refused.value.code == "patch_invalid"
+    assert (open_to_all.workspace / "a.txt").read_text() == "one\ntwo\nthree\n"

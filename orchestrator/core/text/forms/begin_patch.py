@@ -34,7 +34,10 @@ def parse_begin_patch(rows: Rows) -> tuple[FilePatch, ...]:
             rows.at += 1
             continue
         if row.startswith(ADD):
+            top = rows.at
             files.append(_added(rows))
+            if not framed and not files[-1].whole:
+                raise rows.refused(f"'{ADD}' without a line and without '{BEGIN}' may be cut off", top)
         elif row.startswith(DELETE):
             files.append(FilePatch(_path(rows, DELETE), None, (), drops=True))
             if rows.at < len(rows) and rows.row[:1] in {"-", "+", " ", "@"} and rows.row.strip():
