@@ -28,7 +28,18 @@ def refusal_in(error: BaseException, doing: str) -> OrchestratorError | None:
         if isinstance(cause, OrchestratorError):
             return cause
     troubles = (system_trouble(cause, doing) for cause in causes if isinstance(cause, OSError))
-    return next(filter(None, troubles), None)
+    return next(filter(None, troubles), None) or next(filter(None, (_behind(cause, doing) for cause in causes)), None)
+
+
+def _behind(error: BaseException, doing: str) -> OrchestratorError | None:
+    """The lack of descriptors that another error came out of: an event loop can't end properly without any."""
+    before = error.__cause__ or error.__context__
+    while before is not None:
+        for cause in leaves(before):
+            if isinstance(cause, OSError) and cause.errno in OUT_OF_DESCRIPTORS:
+                return system_trouble(cause, doing)
+        before = before.__cause__ or before.__context__
+    return None
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import socket
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -110,3 +113,14 @@ async def test_a_start_with_few_of_them_is_refused_by_a_stable_code(base: Path, 
         assert said["ok"] or (said["code"], bool(said["hint"])) == ("descriptors_exhausted", True), said
     finally:
         daemon.stop()
+
+
+@pytest.mark.parametrize("few", [8, 10, 11, 12, 13])
+def test_the_command_line_says_so_too(base: Path, few: int) -> None:
+    """With none left even the end of the daemon's event loop fails, and says something else."""
+    daemon = RunningDaemon(base)
+    up = [sys.executable, "-m", "orchestrator", "up", "--json", "--workspace", str(daemon.workspace)]
+    limited = ["bash", "-c", f'ulimit -n {few}; exec "$@"', "bash", *up]
+    done = subprocess.run(limited, env=daemon.env, capture_output=True, text=True, check=False, timeout=LEFT_S)
+    assert json.loads(done.stdout)["code"] == "descriptors_exhausted"
+    assert "Traceback" not in done.stderr

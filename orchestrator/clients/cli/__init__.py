@@ -28,7 +28,8 @@ from orchestrator.clients.cli import (
     travel,
 )
 from orchestrator.clients.cli.context import DONE, INTERNAL, USAGE, Settings, refusal_of, shared
-from orchestrator.core.errors import OrchestratorError, escaped
+from orchestrator.core.errors import DescriptorsExhausted, OrchestratorError, escaped
+from orchestrator.core.system_errors import OUT_OF_DESCRIPTORS
 from orchestrator.version import VERSION
 
 INTERRUPTED = 130
@@ -84,6 +85,8 @@ def main(argv: list[str]) -> int:
     except Exception as error:  # the outermost fence: a person gets a line, not a trace
         if os.environ.get("ORCHESTRATOR_DEBUG"):
             raise
+        if isinstance(error, OSError) and error.errno in OUT_OF_DESCRIPTORS:
+            return settings.refuse(refusal_of(DescriptorsExhausted("this command may open no more files")))
         settings.refuse(
             Refusal(
                 code="internal",
