@@ -60,6 +60,9 @@ POLICY_FILE = "policy.toml"
 LAST_CALLS_S = 3.0
 """How long calls that are open get when the daemon is told to stop."""
 
+MCP_IMPORT_AFTER_S = 5.0
+"""After it is ready: the import takes a second of processor time, which who comes first should not share."""
+
 REACHABLE_CHECK_S = 2.0
 """How often the daemon looks whether its socket and its location file are there."""
 
@@ -255,9 +258,13 @@ class Daemon:
                 self._stopping.set()
 
     async def _import_mcp(self) -> None:
-        """So that no agent waits for it. What fails here is tried again when the first one comes."""
+        """So that no agent waits for it. What fails here is tried again when the first one comes.
+
+        An agent that started the daemon is there at once, and its connection imports it; this is for later ones.
+        """
+        await anyio.sleep(MCP_IMPORT_AFTER_S)
         try:
-            await to_thread.run_sync(import_mcp)
+            await to_thread.run_sync(import_mcp, abandon_on_cancel=True)
         except Exception:  # noqa: BLE001  # no file descriptor, no memory: none of it may end the daemon
             self._log.exception("the MCP library could not be imported")
 
