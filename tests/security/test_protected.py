@@ -75,7 +75,6 @@ WAITING = [
     "sub/AGENTS.md",
     ".github/copilot-instructions.md",
     ".github/workflows/ci.yml",
-    ".envrc",
     "Makefile",
     "makefile",
     "sub/conftest.py",
