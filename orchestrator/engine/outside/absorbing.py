@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.content import FoundFile
+from orchestrator.core.content import FoundFile, Signature
 from orchestrator.core.errors import FileNotFound, PathError
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import (
@@ -143,22 +143,35 @@ class Absorber:
 
     def _moves(self, suspects: Suspects) -> Moves:
         """Blocking. Only created files as large as a gone one are read for it."""
-        gone: list[tuple[WorkspacePath, Digest]] = []
+        gone: list[tuple[WorkspacePath, str]] = []
         sizes: set[int] = set()
         for path in suspects.gone:
             entry = self._s.state.registry.get(path)
-            if entry is not None and entry.digest is not None and entry.signature is not None and entry.signature.size:
-                gone.append((path, entry.digest))
+            if entry is not None and entry.signature is not None and entry.signature.size:
+                gone.append((path, entry.digest or _identity(entry.signature)))
                 sizes.add(entry.signature.size)
-        created: list[tuple[WorkspacePath, Digest]] = []
+        created: list[tuple[WorkspacePath, str]] = []
         for path in suspects.created:
-            if suspects.sizes[path] in sizes and suspects.sizes[path] <= MAX_FILE_BYTES:
+            if suspects.sizes[path] in sizes:
                 try:
-                    created.append((path, self._s.workspace.read(path, most=MAX_FILE_BYTES).digest))
+                    created.append((path, self._content(path, frozenset(key for _, key in gone))))
                 except PathError:
                     continue
         by_created = paired(gone, created)
         return Moves(by_created, {source: path for path, source in by_created.items()})
+
+    def _content(self, path: WorkspacePath, gone: frozenset[str]) -> str:
+        """What tells a created file's content: that it is a gone, never hashed file, or its digest. Raises PathError."""
+        stat = standing(self._s.workspace, path)
+        if stat is None:
+            raise FileNotFound(path, "there is no such file")
+        identity = _identity(stat.signature)
+        return identity if identity in gone else self._s.workspace.read(path, most=MAX_FILE_BYTES).digest
+
+
+def _identity(signature: Signature) -> str:
+    """What a rename keeps of a file; its bytes need not be read for it."""
+    return f"{signature.inode} {signature.size} {signature.mtime_ns}"
 
 
 def _moved(event: Event, moves: Moves) -> Event:
