@@ -37,7 +37,7 @@ class Client:
         self._before = before
         link, self.daemon = linked()
         self.dials: list[Link | Exception] = [link]
-        self._dialled = False
+        self._session: str | None = None
         self.complaints: list[OrchestratorError] = []
         down, self._up = os.pipe()
         self._down, up = os.pipe()
@@ -50,11 +50,11 @@ class Client:
     def _dial(self, session: str | None) -> Link:
         if self._before is not None:
             assert self._before.wait(10)
-        assert session == ("s-1" if self._dialled else None)
+        assert session == self._session
         found = self.dials.pop(0) if self.dials else StillUnreachable("nothing answers")
         if isinstance(found, Exception):
             raise found
-        self._dialled = True
+        self._session = found.session
         return found
 
     def say(self, message: dict[str, Any]) -> None:
