@@ -161,7 +161,7 @@ class Absorber:
         return Moves(by_created, {source: path for path, source in by_created.items()})
 
     def _content(self, path: WorkspacePath, gone: frozenset[str]) -> str:
-        """What tells a created file's content: that it is a gone, never hashed file, or its digest. Raises PathError."""
+        """What tells what a created file holds: that it is a gone file never hashed, or a digest. Raises PathError."""
         stat = standing(self._s.workspace, path)
         if stat is None:
             raise FileNotFound(path, "there is no such file")
