@@ -8,9 +8,11 @@ import msgspec
 
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.commands import Command
-from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need
+from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need, Source
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.outline.languages import language_of
+from orchestrator.core.text.outline.plain import plain_outline
+from orchestrator.core.text.symbols import Outline
 from orchestrator.workspace.grammars import Grammars
 from orchestrator.workspace.outlining import Job, outlined
 
@@ -22,10 +24,7 @@ def decided(command: Command, facts: Mapping[WorkspacePath, Facts], contents: tu
     kept: dict[Digest, bytes] = {digest_of(data): data for data in contents}
     known = dict(facts)
     while isinstance(outcome := command.decide(known), Need):
-        outlines = {
-            source.digest: outlined(GRAMMARS, Job(language_of(source.path) or "text", source.data, 4.0))
-            for source in outcome.outlines
-        }
+        outlines = {source.digest: _outline(source) for source in outcome.outlines}
         assert outlines or outcome.digests
         fetched = {digest: kept[digest] for digest in outcome.digests}
         known = {
@@ -33,3 +32,10 @@ def decided(command: Command, facts: Mapping[WorkspacePath, Facts], contents: tu
             for path, f in known.items()
         }
     return outcome
+
+
+def _outline(source: Source) -> Outline | None:
+    language = language_of(source.path)
+    if language is None:
+        return plain_outline(source.data.decode().split("\n"))
+    return outlined(GRAMMARS, Job(language, source.data, 4.0))

@@ -1,4 +1,4 @@
-"""4,000 generated edits, stale or misquoted: each applies as its maker meant it, conflicts, or is refused.
+"""6,000 generated edits, stale or misquoted: each applies as its maker meant it, conflicts, or is refused.
 
 What is meant is known by construction: lines have identities, and both sides' changes are made on these.
 """
@@ -12,11 +12,13 @@ import msgspec
 import pytest
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions.commands import Edit
+from orchestrator.core.decisions.commands import Edit, Patch
 from orchestrator.core.decisions.decision import Base, Clash, Facts, Held
 from orchestrator.core.errors import NothingToChange, SearchAmbiguous, SearchNotFound
 from orchestrator.core.ids import Seq, WorkspacePath
+from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.locate import Replacement
+from tests.corpus import sections
 from tests.corpus.deciding import decided
 
 PATH = WorkspacePath("a.py")
@@ -94,19 +96,23 @@ def change_in(r: Random, lines: list[Line], first: int, last: int) -> Change:
     return Change(r.choice(["replace", "insert", "remove"]), r.choice(plain), f"brand_new_{r.randint(0, 2)}(item)")
 
 
-def applied(search: str, replace: str, now: str, base: str | None = None) -> str | None:
+def applied(command: Edit | Patch, now: str, base: str | None = None) -> str | None:
     """What the file holds then; None for a conflict or a refusal."""
     held = Held(now.encode(), digest_of(now.encode()), 0o644)
     based = Base(Seq(3), digest_of(base.encode())) if base is not None else None
     contents = {digest_of(base.encode()): base.encode()} if base is not None else {}
-    command = Edit(path=PATH, changes=(Replacement(search, replace, fuzzy=True),))
     try:
-        outcome = decided(command, {PATH: Facts(PATH, held, Seq(9), based, contents)})
+        outcome = decided(command, {command.path: Facts(command.path, held, Seq(9), based, contents)})
     except (SearchNotFound, SearchAmbiguous):
         return None
     except NothingToChange:
         return now
     return None if isinstance(outcome, Clash) else (outcome.parts[0].data or b"").decode()
+
+
+def edit(search: str, replace: str, path: WorkspacePath = PATH) -> Edit:
+    """One change that may misquote."""
+    return Edit(path=path, changes=(Replacement(search, replace, fuzzy=True),))
 
 
 def span(r: Random, lines: list[Line]) -> tuple[int, int]:
@@ -154,7 +160,7 @@ def misquoted(r: Random, search: str, replace: str) -> tuple[str, str]:
 def test_a_misquoted_edit_is_right_or_refused(seed: int) -> None:
     r = Random(f"misquoted {seed}")
     told = Counter[str]()
-    for _ in range(CASES):
+    while told.total() < CASES:
         lines = made(r)
         first, last = span(r, lines)
         change = change_in(r, lines, first, last)
@@ -164,8 +170,8 @@ def test_a_misquoted_edit_is_right_or_refused(seed: int) -> None:
         assert inside is not None
         search, replace = misquoted(r, text_of(lines[first:last]), text_of(inside))
         if f"\n{search}" in f"\n{text_of(lines)}" and search != text_of(lines[first:last]):
-            continue  # that quotes another place, to the letter
-        result = applied(search, replace, text_of(lines))
+            continue  # that quotes another place, to the letter: no case, and another one is made instead
+        result = applied(edit(search, replace), text_of(lines))
         wanted = text_of(meant)
         told["refused" if result is None else "right" if result == wanted else "wrong"] += 1
         assert result is None or _plain(result) == _plain(wanted), (search, replace, text_of(lines), result)
@@ -215,7 +221,7 @@ def test_a_stale_edit_is_right_or_a_conflict(seed: int) -> None:
         meant = {text_of(both) for both in _both(base, now, change)}
         if text_of(change.done(base) or []) == text_of(now):
             meant.add(text_of(now))  # both sides made the same text, as of two equal lines that each took one
-        result = applied(text_of(base[first:last]), text_of(inside), text_of(now), text_of(base))
+        result = applied(edit(text_of(base[first:last]), text_of(inside)), text_of(now), text_of(base))
         told["kept" if result is None else "right" if result in meant else "wrong"] += 1
         assert result is None or result in meant, (text_of(base), text_of(now), change, result)
     assert told["right"] > CASES // 4, told
@@ -239,3 +245,29 @@ def _both(base: list[Line], now: list[Line], change: Change) -> list[list[Line]]
             found.append(now)  # both added the same line at one place
         found.append([*both[:at], *both[at + 1 : at + 2], both[at], *both[at + 2 :]])
     return found
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_a_stale_edit_stays_in_its_section(seed: int) -> None:
+    """Of files whose sections are alike, and were moved, taken away, copied or named anew meanwhile."""
+    r = Random(f"sections {seed}")
+    told = Counter[str]()
+    for _ in range(CASES):
+        file = sections.made(r)
+        base, now = file.lines, sections.others(r, file).lines
+        change = sections.change_in(r, file)
+        wanted = sections.meant(base, now, change)
+        old, new = sections.quoted(r, base, change)
+        path = WorkspacePath(file.path)
+        command = patch(old, path) if new is None else edit(old, new, path)
+        if "+added" in old:  # beside the change: a line behind the first
+            wanted = {text.replace("\n", "\nadded\n", 1) for text in wanted}
+        result = applied(command, sections.text_of(now), sections.text_of(base))
+        told["kept" if result is None else "right" if result in wanted else "wrong"] += 1
+        assert result is None or result in wanted, (sections.text_of(base), sections.text_of(now), old, new, result)
+    assert told["right"] > CASES // 4, told
+
+
+def patch(text: str, path: WorkspacePath) -> Patch:
+    """The patch of one file; `PATH` stands for it."""
+    return Patch(path=path, patch=parse(text.replace("PATH", path), path).files[0], fuzzy=True)

@@ -14,8 +14,8 @@ from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Document, Edit, decode
 from orchestrator.core.text.indent import Uncertain
 from orchestrator.core.text.locate import Found, Passage
-from orchestrator.core.text.merge import agreed_lines, clusters
 from orchestrator.core.text.merging.clash import is_significant
+from orchestrator.core.text.merging.surroundings import Surroundings
 from orchestrator.core.text.placing import Standing
 from orchestrator.core.text.symbols import Outline
 
@@ -56,27 +56,7 @@ def found_again(old: Document, found: Found, facts: Facts) -> Again | Need | Non
         if here is None:
             return None
         edits += here
-    return _in_order(held, current, edits)
-
-
-def moved_away(old: Document, current: Document, new: Document, found: Found) -> bool:
-    """Whether others took a line of a passage from its place and brought an equal one elsewhere.
-
-    What a diff leaves at the place may then be lines of another function, item or section. Only lines that say
-    something count, and none where both sides made the same change.
-    """
-    hunks = [
-        hunk
-        for cluster in clusters(old.lines, current.lines, new.lines)
-        if not (cluster.theirs and agreed_lines(cluster, current.lines, new.lines) is not None)
-        for hunk in cluster.ours
-    ]
-    brought = {line for hunk in hunks for line in current.lines[hunk.new_start : hunk.new_end] if is_significant(line)}
-    return any(
-        not brought.isdisjoint(old.lines[max(hunk.old_start, passage.start) : min(hunk.old_end, passage.stop)])
-        for passage in found.passages
-        for hunk in hunks
-    )
+    return _in_order(held, old, current, found, edits)
 
 
 def whole_elsewhere(old: Document, found: Found, facts: Facts) -> Again | None:
@@ -99,15 +79,25 @@ def whole_elsewhere(old: Document, found: Found, facts: Facts) -> Again | None:
         if len(places) != 1:
             return None
         edits += _shifted(passage.edits, places[0] - passage.start)
-    return _in_order(held, current, edits)
+    return _in_order(held, old, current, found, edits)
 
 
-def _in_order(held: Held, current: Document, edits: list[Edit]) -> Again | None:
-    """The edits, ascending; None where two meet."""
+def _in_order(held: Held, old: Document, current: Document, found: Found, edits: list[Edit]) -> Again | None:
+    """The edits, ascending; None where two meet, or where one would stand below other lines than in the base."""
+    below = Surroundings(old.lines, current.lines)
+    if any(
+        below.differ((was.start, _rows(old, was)), (edit.start, _rows(current, edit)))
+        for was, edit in zip((edit for passage in found.passages for edit in passage.edits), edits, strict=True)
+    ):
+        return None
     edits.sort(key=lambda edit: edit.start)
     if any(one.start + one.length > other.start for one, other in pairwise(edits)):
         return None
     return Again(held, current, edits)
+
+
+def _rows(document: Document, edit: Edit) -> Sequence[str]:
+    return document.lines[edit.start : edit.start + edit.length] or edit.lines
 
 
 def untouched(old: Document, current: Document, anchors: Sequence[tuple[int, int]]) -> bool:

@@ -3,8 +3,8 @@
 The ladder: `current` (the base is what the file holds), `shifted` (others changed other lines,
 and every line that it replaces stands unchanged), `merged` (three-way, as `git merge-file` does it);
 only where that conflicts `anchored` (the passage was moved or indented with the symbol that it stands
-in, or indented where it stands), else a clash. What others took out of a passage and brought elsewhere
-is a clash too, unless the whole passage stands together once (`anchored`). `fuzzy`: it stands there but for typography.
+in, or indented where it stands), else a clash; so is what would stand below another heading, item or block
+than in the base. `fuzzy`: it stands there but for typography.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from orchestrator.core.conflicts.rebase import clash_regions, spanned
 from orchestrator.core.content import RUNGS, LineHunk, Rung, digest_of
 from orchestrator.core.decisions import structure
-from orchestrator.core.decisions.anchoring import found_again, moved_away, untouched, whole_elsewhere
+from orchestrator.core.decisions.anchoring import found_again, untouched, whole_elsewhere
 from orchestrator.core.decisions.decision import Apply, Clash, Facts, Held, Need, Outcome, Part
 from orchestrator.core.decisions.locating import Locate, Place, located, text_of
 from orchestrator.core.decisions.merging import combine
@@ -53,7 +53,7 @@ from orchestrator.core.text.encoding import (
 )
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.merge import Region
-from orchestrator.core.text.merging.doubts import removed_already
+from orchestrator.core.text.merging.doubts import STRAYED, removed_already
 from orchestrator.core.text.merging.settle import Unsettled
 from orchestrator.core.text.merging.sliding import placed_twice
 from orchestrator.core.text.patch import FilePatch, locate_patch
@@ -66,9 +66,6 @@ STANDS_TWICE = "of two equal passages there it is not sure which one is meant"
 
 STILL_THERE = "lines that the change removes stand elsewhere by now"
 """Why a change waits that would leave the file as it is."""
-
-MOVED_AWAY = "lines that it quotes stand elsewhere by now, and not together"
-"""Why a change waits whose passage others took apart."""
 
 
 def edit(changes: Sequence[structure.Change], facts: Facts) -> Outcome:
@@ -280,24 +277,11 @@ def _onto_current(place: Place, facts: Facts) -> Outcome:
     old, found = place.document, place.found
     anchors = [(edit.start, edit.length) for edit in found.edits]
     new = splice(old, found.edits)
-    try:
-        outcome = rebase(old, new, facts, anchors=anchors)
-    except NothingToChange:
-        if not _moved_away(place, facts, new):
-            raise
-        return _spanning(place, facts, MOVED_AWAY)
+    outcome = rebase(old, new, facts, anchors=anchors)
     if isinstance(outcome, Need):
         return outcome
-    if isinstance(outcome, Apply) and not _as_moved(outcome) and _moved_away(place, facts, new):
-        there = whole_elsewhere(old, found, facts)
-        if there is None:
-            return _spanning(place, facts, MOVED_AWAY)
-        applied = _edited(facts, there.held, there.document, there.edits, "anchored", seen_whole=False)
-        outcome = structure.checked(applied, facts, old=old, new=new, current=there.document)
-        if not isinstance(outcome, Apply):
-            return outcome
     if isinstance(outcome, Clash):
-        again = found_again(old, found, facts)
+        again = whole_elsewhere(old, found, facts) if outcome.why == STRAYED else found_again(old, found, facts)
         if again is None or isinstance(again, Need):
             return again or outcome
         applied = _edited(facts, again.held, again.document, again.edits, "anchored", seen_whole=False)
@@ -374,16 +358,6 @@ def _astray(facts: Facts, fitted: Apply, place: Place) -> Clash | None:
     """The clash of a change that names its symbols, where these stand elsewhere by now; None where they do not."""
     why = structure.misplaced(fitted, facts, place.found)
     return _spanning(place, facts, why) if why and facts.held is not None else None
-
-
-def _moved_away(place: Place, facts: Facts, new: Document) -> bool:
-    current = text_of(facts.held, facts.path) if facts.held else None
-    return current is not None and moved_away(place.document, current, new, place.found)
-
-
-def _as_moved(fitted: Apply) -> bool:
-    """Whether all that a merge did was to edit a block where others moved it."""
-    return bool(fitted.settled) and all(region.rule == "moved" for region in fitted.settled)
 
 
 def _spanning(place: Place, facts: Facts, why: str) -> Clash:

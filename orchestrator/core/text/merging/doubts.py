@@ -2,7 +2,8 @@
 
 One side moved lines and the other removed them where they stood: then both took them away there, and
 they stand where they went, as if nobody had removed them. Or both sides brought the same lines, at two
-places. git merges both without a word; here each is a clash, from the one place to the other.
+places. git merges both without a word; here each is a clash, from the one place to the other. So is a change
+that would stand below another heading, item or block than in the base (`surroundings`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ import msgspec
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.merge import Cluster, Region
 from orchestrator.core.text.merging.clash import is_significant
+from orchestrator.core.text.merging.surroundings import strayed
+
+STRAYED = "what the change stands below is somewhere else by now"
 
 Lines = Sequence[str]
 Reach = tuple[int, int]
@@ -50,6 +54,8 @@ def doubts(
     twice = list(_twice(base, current, proposed, merged, found))
     if twice:
         return Doubts(_regions([*twice, *apart], found), "both sides added the same lines, at different places")
+    if astray := [(at, at) for at in strayed(base, current, proposed, found)]:
+        return Doubts(_regions([*astray, *apart], found), STRAYED)
     return None
 
 

@@ -1,0 +1,131 @@
+"""Whether a change still stands in the block, item or section of the base that it was made in.
+
+A diff pairs equal lines, whatever they stand below: of two sections with equal bodies that changed places, it takes
+the names for changed and the bodies for unchanged. What each line stands below tells them apart.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice, takewhile
+
+from orchestrator.core.text.indent import depth_of
+from orchestrator.core.text.merge import Cluster
+from orchestrator.core.text.merging.clash import is_significant
+
+TAB = 4
+"""Columns that a tab counts beside blanks."""
+
+MOST_MEMBERS = 100
+"""Lines of a block whose members say which one it is."""
+
+_SECTION = re.compile(r"\[+[^\W\d][^,]*\]+\s*\Z|(?P<marks>#{1,6}) \s*\S")
+"""A heading without indentation: of INI, TOML and Markdown."""
+_ITEM = re.compile(r"\s*- ")
+
+Lines = Sequence[str]
+Place = tuple[int, Lines]
+"""A 0-based line, and the rows that go from there or come there."""
+
+
+def strayed(base: Lines, current: Lines, proposed: Lines, found: Sequence[Cluster]) -> Iterator[int]:
+    """The clusters of the proposal alone whose lines stand below others in the current text; ascending.
+
+    Cost: O(lines), and for each hunk the depth that it stands at.
+    """
+    if not any(cluster.ours for cluster in found) or all(cluster.ours for cluster in found):
+        return
+    surroundings = Surroundings(base, current)
+    for at, cluster in enumerate(found):
+        shift = cluster.region.current_start - cluster.region.base_start
+        for hunk in () if cluster.ours else cluster.theirs:
+            rows = base[hunk.old_start : hunk.old_end] if hunk.old_len else proposed[hunk.new_start : hunk.new_end]
+            if surroundings.differ((hunk.old_start, rows), (hunk.old_start + shift, rows)):
+                yield at
+                break
+
+
+class Surroundings:
+    """What lines stand below in two texts, of which others made the second from the first."""
+
+    def __init__(self, base: Lines, current: Lines) -> None:
+        self._base, self._current = _Text(base), _Text(current)
+        self._had, self._has = (Counter(line.strip() for line in text) for text in (base, current))
+
+    def differ(self, before: Place, after: Place) -> bool:
+        """Whether rows stand below other lines than before.
+
+        A line counts that others neither wrote nor took away, but have somewhere else than above these rows. One that
+        they renamed, and a block around that they opened or closed, are no other.
+        """
+        was, now = Counter(self._base.above(before)), Counter(self._current.above(after))
+        lost, gained = was - now, now - was
+        moved = any(self._has[line] >= self._had[line] for line in lost)
+        return moved or any(self._had[line] >= (1 if lost else self._has[line]) for line in gained)
+
+
+class _Text:
+    """The lines of a text, and below which of them each one stands."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self._depths = [depth_of(line, TAB) if line.strip() else None for line in lines]
+        self._parents: list[int] = []  # of each line; of a blank one the line above it that is not blank
+        self._sections: list[tuple[int, tuple[str, ...]]] = []  # where each one begins, and its headings
+        last = -1
+        headings: list[tuple[int, str]] = []
+        for at, depth in enumerate(self._depths):
+            parent = last
+            if depth is not None:
+                while parent >= 0 and (self._depths[parent] or 0) >= depth:
+                    parent = self._parents[parent]
+                last = at
+            self._parents.append(parent)
+            if depth == 0 and (level := self._level(at)):
+                headings = [*(outer for outer in headings if outer[0] < level), (level, lines[at].strip())]
+                self._sections.append((at, tuple(text for _, text in headings)))
+
+    def above(self, place: Place) -> Iterator[str]:
+        """What some rows stand below: the lines that open the blocks around them, and the headings."""
+        at, rows = place
+        depth = min((depth_of(row, TAB) for row in rows if row.strip()), default=0)
+        parent = at - 1
+        while parent >= 0:
+            if (here := self._depths[parent]) is not None and here < depth:
+                depth = here
+                yield from self._opening(parent)
+            parent = self._parents[parent]
+        if section := bisect_left(self._sections, (at,)):
+            yield from self._sections[section - 1][1]
+
+    def _opening(self, at: int) -> Iterator[str]:
+        """A line that opens a block. Of a bracket it is the line above; if that says nothing, the block's members.
+
+        So it is of a list's item, which any of its members may name.
+        """
+        line, depth = self._lines[at], self._depths[at] or 0
+        if is_significant(line):
+            yield line.strip()
+            if not _ITEM.match(line):
+                return
+        elif at and self._depths[at - 1] == depth and is_significant(self._lines[at - 1]):
+            yield self._lines[at - 1].strip()
+            return
+        below = islice(self._depths, at + 1, at + 2 + MOST_MEMBERS)
+        inside = list(takewhile(lambda inner: inner is None or inner > depth, below))
+        least = min((inner for inner in inside if inner is not None), default=0)
+        for member, inner in enumerate(inside if len(inside) <= MOST_MEMBERS else (), at + 1):
+            if inner == least and is_significant(self._lines[member]):
+                yield self._lines[member].strip()
+
+    def _level(self, at: int) -> int:
+        """Of a heading, 1 being the outermost; 0 for other lines. With one `#` it is none beside a line of text."""
+        section = _SECTION.match(self._lines[at])
+        if section is None:
+            return 0
+        level = len(section["marks"] or "#")
+        around = (*self._lines[max(0, at - 1) : at], *self._lines[at + 1 : at + 2])
+        return level if level > 1 or not section["marks"] or not any(map(str.strip, around)) else 0
