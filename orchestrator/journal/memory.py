@@ -16,6 +16,7 @@ from orchestrator.core.events import chain
 from orchestrator.core.events.base import Happened, Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import encode
+from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.events.keeping import CheckpointSigned, ContentRedacted, PayloadRedacted
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.history import VersionRow, history
@@ -223,8 +224,8 @@ class MemoryJournal:
 
     async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
         await pause()
-        found = {row.change: row.reverts for row in self._all_versions() if row.reverts and row.change is not None}
-        return sorted(found.items(), reverse=True)
+        events = [self._recorded[seq - 1].event for seq in {row.seq for row in self._all_versions() if row.undoes}]
+        return sorted(((e.change, e.reverts) for e in events if isinstance(e, ChangeApplied)), reverse=True)
 
     def _all_versions(self) -> Iterable[VersionRow]:
         return (row for rows in self._versions.by_path.values() for row in rows.values())

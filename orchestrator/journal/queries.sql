@@ -63,7 +63,7 @@ SELECT digest, size, data FROM blobs;
 
 -- name: add_version
 INSERT OR REPLACE INTO file_versions (path, seq, effective, at, kind, operation, digest, present, size, mode, change,
-                                      agent, session, task, approval, reverts, moved_from)
+                                      agent, session, task, approval, undoes, moved_from)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: learn_digest
@@ -79,12 +79,12 @@ SELECT path, seq, mode FROM file_modes;
 
 -- name: versions
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
-       reverts, moved_from
+       undoes, moved_from
 FROM file_versions WHERE path = ? AND seq < ? ORDER BY seq DESC LIMIT ?;
 
 -- name: versions_between
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
-       reverts, moved_from
+       undoes, moved_from
 FROM file_versions WHERE path = ? AND seq > ? AND seq <= ? ORDER BY seq;
 
 -- name: events_of_versions
@@ -94,7 +94,7 @@ FROM events WHERE seq IN (SELECT seq FROM file_versions WHERE path = ? AND seq >
 
 -- name: version_at
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
-       reverts, moved_from
+       undoes, moved_from
 FROM file_versions WHERE path = ? AND effective <= ? ORDER BY effective DESC, seq DESC LIMIT 1;
 
 -- name: tree_at
@@ -108,7 +108,7 @@ WITH RECURSIVE paths (path) AS (
 SELECT v.path, v.seq, v.effective, v.at, v.kind, v.operation, v.digest, v.present, v.size,
        coalesce((SELECT mode FROM file_modes WHERE path = v.path AND seq > v.seq AND seq <= ?2
                  ORDER BY seq DESC LIMIT 1), v.mode),
-       v.change, v.agent, v.session, v.task, v.approval, v.reverts, v.moved_from
+       v.change, v.agent, v.session, v.task, v.approval, v.undoes, v.moved_from
 FROM paths CROSS JOIN file_versions AS v
 WHERE v.path = paths.path AND v.present
   AND v.seq = (SELECT seq FROM file_versions WHERE path = paths.path AND effective <= ?2
@@ -120,28 +120,28 @@ SELECT value FROM json_each(?) WHERE value NOT IN (SELECT digest FROM blobs);
 
 -- name: version_with
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
-       reverts, moved_from
+       undoes, moved_from
 FROM file_versions WHERE path = ? AND digest = ? ORDER BY seq DESC LIMIT 1;
 
 -- name: moved_away
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
-       reverts, moved_from
+       undoes, moved_from
 FROM file_versions WHERE moved_from IN (SELECT value FROM json_each(?)) ORDER BY seq;
 
 -- name: histories
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
-       reverts, moved_from
+       undoes, moved_from
 FROM file_versions WHERE path IN (SELECT value FROM json_each(?)) ORDER BY path, seq;
 
 -- name: modes
 SELECT path, seq, mode FROM file_modes WHERE path IN (SELECT value FROM json_each(?)) ORDER BY path, seq;
 
--- name: reverters
-SELECT DISTINCT change, reverts FROM file_versions WHERE reverts <> '[]' AND change IS NOT NULL ORDER BY change DESC;
+-- name: undos
+SELECT DISTINCT seq FROM file_versions WHERE undoes ORDER BY seq DESC;
 
 -- name: all_versions
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
-       reverts, moved_from
+       undoes, moved_from
 FROM file_versions;
 
 -- name: journal_id

@@ -17,10 +17,11 @@ from anyio import to_thread
 from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.base import Happened, Recorded, Replayed
+from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.journal.blobs import Blobs
-from orchestrator.journal.history import REVERTS, version_of
+from orchestrator.journal.history import version_of
 from orchestrator.journal.renewing import table_difference
 from orchestrator.journal.rows import recorded_of, replayed
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
@@ -199,8 +200,9 @@ class Reading:
         return {path: tuple(known) for path, known in found.items()}
 
     async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
-        rows = await self._all(self._points, sql("reverters"), ())
-        return await to_thread.run_sync(_reverters, rows) if rows else []
+        undos = [await self.event(seq) for (seq,) in await self._all(self._points, sql("undos"), ())]
+        events = [undo.event for undo in undos if undo is not None]
+        return [(event.change, event.reverts) for event in events if isinstance(event, ChangeApplied)]
 
     async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
         values = (path, after, min(until, self._head))
@@ -260,10 +262,6 @@ def _by_path(paths: Collection[WorkspacePath], rows: list[Any]) -> dict[Workspac
     for row in rows:
         found[row[0]].append(version_of(row))
     return {path: tuple(versions) for path, versions in found.items()}
-
-
-def _reverters(rows: list[Any]) -> list[tuple[Seq, tuple[Seq, ...]]]:
-    return [(Seq(row[0]), REVERTS.decode(row[1])) for row in rows]
 
 
 def _by_seq(rows: list[Any]) -> dict[int, Recorded]:

@@ -319,7 +319,7 @@ async def test_a_change_is_the_content_from_its_intent_on(journal: Journal) -> N
         change=intent.seq,
         agent=by().agent,
         session="s",
-        reverts=(Seq(1),),
+        undoes=True,
     )
     assert [row.seq for row in rows] == [5, 2]
     assert await journal.versions(WorkspacePath("other"), limit=10) == []

@@ -115,7 +115,7 @@ async def test_the_start_checks_the_tail_only_and_verify_all(
         pytest.param("DELETE FROM file_versions WHERE seq = 3", (), "@3 of src/a.py", id="version gone"),
         pytest.param(
             "INSERT INTO file_versions SELECT 'b', seq, effective, at, kind, operation, digest, present, size, mode, "
-            "change, agent, session, task, approval, reverts, moved_from FROM file_versions WHERE seq = 3",
+            "change, agent, session, task, approval, moved_from, undoes FROM file_versions WHERE seq = 3",
             (),
             "@3 of b",
             id="version made up",

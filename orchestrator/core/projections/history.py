@@ -40,7 +40,7 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     session: str | None = None
     task: Seq | None = None
     approval: Seq | None = None
-    reverts: tuple[Seq, ...] = ()
+    undoes: bool = False  # its change undoes others; the event says which
     moved_from: WorkspacePath | None = None
 
 
@@ -84,7 +84,7 @@ def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
                     session=recorded.session,
                     task=applied.task,
                     approval=applied.approval,
-                    reverts=applied.reverts,
+                    undoes=bool(applied.reverts),
                     moved_from=change.moved_from,
                 )
         case (

@@ -54,7 +54,7 @@ class Ancestry:
             for row in rows:
                 if row.moved_from is not None:
                     return row.moved_from, int(row.seq)
-                made = not row.present and newer is not None and not newer.reverts  # an undo brings the same file back
+                made = not row.present and newer is not None and not newer.undoes  # an undo brings the same file back
                 if made:
                     return None, 0
                 newer = row

@@ -161,7 +161,7 @@ class Attributions:
                 lineage.went_on(known)
                 return
             hunks = await self._compared(old, new)
-        step = _step(lineage, row, hunks)
+        step = _step(lineage, known, hunks)
         lineage.attribution.take(msgspec.structs.replace(step, texts=await self._texts(lineage, step)))
         lineage.went_on(known)
 
@@ -202,11 +202,12 @@ class Attributions:
 
 def _told(lineage: Lineage, known: KnownVersion) -> Step | None:
     """A step that needs no content; None if it needs one."""
-    hunks = _given(lineage, known) if not known.row.reverts else None
-    return None if hunks is None else _step(lineage, known.row, hunks)
+    hunks = _given(lineage, known) if not known.row.undoes else None
+    return None if hunks is None else _step(lineage, known, hunks)
 
 
-def _step(lineage: Lineage, row: VersionRow, hunks: tuple[LineHunk, ...]) -> Step:
+def _step(lineage: Lineage, known: KnownVersion, hunks: tuple[LineHunk, ...]) -> Step:
+    row, event = known.row, known.recorded.event
     return Step(
         version=row.seq,
         change=_name(row),
@@ -214,7 +215,7 @@ def _step(lineage: Lineage, row: VersionRow, hunks: tuple[LineHunk, ...]) -> Ste
         after=row.digest,
         hunks=hunks,
         since=lineage.lost,
-        reverts=row.reverts,
+        reverts=event.reverts if isinstance(event, ChangeApplied) else (),
     )
 
 
@@ -222,7 +223,7 @@ def _unfounded(lineage: Lineage, known: KnownVersion) -> Step:
     """A step onto lines of which nothing is known but, for a change of ours, which it inserted."""
     changed = _changed(known)
     hunks = changed.hunks if changed is not None else ()
-    return msgspec.structs.replace(_step(lineage, known.row, hunks), since=lineage.lost or lineage.last)
+    return msgspec.structs.replace(_step(lineage, known, hunks), since=lineage.lost or lineage.last)
 
 
 def _given(lineage: Lineage, known: KnownVersion) -> tuple[LineHunk, ...] | None:

@@ -79,6 +79,10 @@ class Historian:
 
     async def _version(self, row: VersionRow, *, readable: bool) -> r.FileVersion:
         reason = ""
+        reverts: tuple[Seq, ...] = ()
+        if row.undoes:
+            outcome = await self._s.journal.event(row.seq)
+            reverts = outcome.event.reverts if outcome and isinstance(outcome.event, ChangeApplied) else ()
         if row.change is not None:
             intent = await self._s.journal.event(row.change)
             if intent is not None and isinstance(intent.event, ChangeIntended):
@@ -96,7 +100,7 @@ class Historian:
             size=row.size if readable else None,
             hash=row.digest if readable else None,
             approver=await approver_of(self._s, row.approval),
-            reverts=tuple(map(show, row.reverts)),
+            reverts=tuple(map(show, reverts)),
             change=show(row.change) if row.change else None,
             reason=reason or None,
             moved_from=row.moved_from,
