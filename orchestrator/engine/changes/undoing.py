@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import anyio.lowlevel
+
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api import undoing as u
@@ -18,6 +20,7 @@ from orchestrator.engine.changes.answers import Answers
 from orchestrator.engine.changes.changing import CallerBusy, Carried, Changer
 from orchestrator.engine.changes.choosing import OUTSIDE, Chooser, Chosen, Span
 from orchestrator.engine.changes.diffs import Diffs
+from orchestrator.engine.changes.facts import SLICE
 from orchestrator.engine.changes.wanted import Wanted
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
@@ -141,9 +144,11 @@ class Undoer:
         left = {_source(part) for part in plan.parts}
         held = {part.path: part.before for part in plan.parts}
         room = SHOWN_DIFF_LINES
-        for part in plan.parts:
+        for number, part in enumerate(plan.parts, 1):
             if part.path in left and part.after is None:
                 continue
+            if number % SLICE == 0:
+                await anyio.lowlevel.checkpoint()
             readable = all(self._s.readable(caller, name) for name in (part.path, *part.names))
             shown = await self._diff(part, held.get(_source(part) or part.path), room) if readable else None
             room -= shown.count("\n") if shown else 0

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
+
 import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from orchestrator.core.decisions.commands import Undo
 from orchestrator.core.decisions.decision import Facts, Need
 from orchestrator.core.decisions.lineage import lineages
 from orchestrator.core.decisions.undoing import undo
 from orchestrator.core.errors import NothingToChange, RevertImpossible
-from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.ids import Seq, WorkspacePath
 from tests.core.decisions.stories import Story
 
 TEN = "".join(f"line {n}\n" for n in range(10))
@@ -266,3 +269,20 @@ def test_an_undo_is_undone_whatever_took_whose_place(walk: list[tuple[str, str, 
     assert story.tree == end
     story.carry_out("person", story.undo(story.at(back)))
     assert story.tree == given_tree
+
+
+def test_the_command_is_the_same_in_a_worker() -> None:
+    """It packs its many rows in one piece."""
+    story = Story(**{A: TEN})
+    change = story.write("alice", A, CHANGED)
+    command = Undo(
+        histories={WorkspacePath(A): tuple(story.rows), WorkspacePath("b.txt"): ()},
+        modes={WorkspacePath(A): ((Seq(2), 0o755),)},
+        chosen=frozenset(story.at(change)),
+        others_work=frozenset((WorkspacePath(A),)),
+        touched=(WorkspacePath(A),),
+        folders=frozenset((WorkspacePath("d"),)),
+    )
+    packed = pickle.dumps(command)
+    assert pickle.loads(packed) == command
+    assert b"VersionRow" not in packed
