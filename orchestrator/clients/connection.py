@@ -17,7 +17,7 @@ from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome
 from orchestrator.api.odd_text import refused_text
 from orchestrator.api.operations import BY_NAME, Operation
 from orchestrator.api.parameters import Params
-from orchestrator.api.results import Notice, Result
+from orchestrator.api.results import ChangeAnswer, FileText, Notice, Result
 from orchestrator.clients.starting import check_state_directory
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, OrchestratorError
 
@@ -76,7 +76,10 @@ class Asked(NamedTuple):
             refused = RemoteError(reply.error.data)
             refused.notices = reply.notices
             raise refused
-        return msgspec.json.decode(reply.result, type=self.operation.result)
+        result = msgspec.json.decode(reply.result, type=self.operation.result)
+        if reply.notices and isinstance(result, FileText | ChangeAnswer):
+            result = msgspec.structs.replace(result, notices=reply.notices)
+        return result
 
     def cut_off(self) -> DaemonRestarted:
         """What to raise where the connection ended before the reply."""

@@ -11,7 +11,7 @@ from orchestrator.api.failures import operation_named, parse_params, refusal
 from orchestrator.api.framing import MAX_REPLY_BYTES, UNREADABLE, ErrorReply, Reply, Request, RpcError
 from orchestrator.api.lines import LineStream
 from orchestrator.api.operations import BY_NAME
-from orchestrator.api.results import ChangeAnswer, FileText, Notice
+from orchestrator.api.results import Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameInvalid, InternalError, OrchestratorError
 from orchestrator.core.system_errors import refusal_in
 from orchestrator.core.text.room import UNBOUNDED, Room
@@ -42,6 +42,8 @@ class Answered(NamedTuple):
 
 def for_notices(room: Room) -> tuple[Room, Room]:
     """The room of an answer, parted into what is for the result and what is for notices."""
+    if room is UNBOUNDED:
+        return room, room
     others = Room(room.bytes // NOTICES_PART, room.lines // NOTICES_PART)
     return room.less(others.bytes, others.lines), others
 
@@ -154,10 +156,7 @@ class Dispatcher:
         except OrchestratorError as error:
             error.notices = await self._engine.noticer.due(caller, others)
             raise
-        notices = await self._engine.noticer.due(caller, others)
-        if notices and isinstance(result, FileText | ChangeAnswer):
-            result = msgspec.structs.replace(result, notices=notices)
-        return Answered(result, notices)
+        return Answered(result, await self._engine.noticer.due(caller, others))
 
     async def run(
         self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None, room: Room = UNBOUNDED

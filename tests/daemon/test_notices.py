@@ -11,6 +11,7 @@ from orchestrator.api.results import ChangeAnswer, Notice, UnseenText
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from orchestrator.engine.reads.noticing import MOST_NOTICES
 from tests.daemon.running import RunningDaemon
+from tests.daemon.talking import Talk
 
 pytestmark = pytest.mark.anyio
 
@@ -396,3 +397,20 @@ async def unseen(files: FileAccess, name: str) -> tuple[UnseenText, ...]:
     """What the caller would change without having seen what others did."""
     edit = Replacement(search="line 40\n", replace="LINE 40\n")
     return (await files.edit_file(name, [edit], preview=True)).unseen
+
+
+@pytest.mark.parametrize("operation", ["read_file", "file_info"])
+async def test_a_notice_is_sent_once(daemon: RunningDaemon, operation: str) -> None:
+    """Beside the result of any call; the Python client puts it into results that have a place for it."""
+    (daemon.workspace / NAME).write_text(TEXT)
+    (daemon.workspace / "other.py").write_text(TEXT)
+    talk = Talk(daemon, "alice")
+    talk.call("read_file", path=NAME)
+    talk.answer()
+    async with daemon.client("bob") as bob:
+        await replace(bob, ("line 5", "LINE 5\n"))
+    talk.call(operation, path="other.py")
+    told = talk.answer()
+    talk.socket.close()
+    assert [notice["path"] for notice in told["notices"]] == [NAME]
+    assert "LINE 5" not in str(told["result"])
