@@ -94,6 +94,13 @@ class Contents:
             self._keep(digest, document)
         return document
 
+    def decoded(self, digest: Digest) -> Document | None:
+        """The text of a content, if it is at hand; None also for a binary file."""
+        document = self._documents.get(digest)
+        if document is not None:
+            self._bytes.move_to_end(digest)
+        return document
+
     async def text(self, digest: Digest, data: bytes) -> Document | None:
         """As `document`; a large content is decoded beside the event loop."""
         if len(data) <= LARGE_BYTES or digest in self._documents:

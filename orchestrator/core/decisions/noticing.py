@@ -157,6 +157,8 @@ def hunks_between(old: Lines, new: Lines) -> list[LineHunk]:
     """
     if old == new:
         return []
+    if len(old) == len(new) == 1:
+        return [LineHunk(0, 1, 0, 1)]
     found = [LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(old, new)]
     if len(found) > MOST_HUNKS:
         return [hull(found)]

@@ -84,7 +84,9 @@ class Noticer:
         looked = self._looked.get(caller.session)
         if reader is None or (looked is not None and reader.touched <= looked.until):
             return ()
-        lock = self._looking.setdefault(caller.session, anyio.Lock())
+        lock = self._looking.get(caller.session)
+        if lock is None:
+            lock = self._looking[caller.session] = anyio.Lock(fast_acquire=True)
         try:
             async with lock:
                 return await self._tell(caller, reader, room)
@@ -110,13 +112,15 @@ class Noticer:
             found = await self._sets.stale(path, view, news_only=True, session=caller.session)
             if found is not None and self._may_tell(caller, path, view):
                 notice = await self._notice(caller, found, with_diff=True)
-                if not room.first([_cost(notice)], least=0):
-                    if notices:
-                        break
-                    notice = msgspec.structs.replace(
-                        notice, diff=None, lines=notice.lines[:1], more_lines=notice.more_lines + len(notice.lines[1:])
-                    )
-                room = room.less(*_cost(notice))
+                if room is not UNBOUNDED:
+                    if not room.first([_cost(notice)], least=0):
+                        if notices:
+                            break
+                        more_lines = notice.more_lines + len(notice.lines[1:])
+                        notice = msgspec.structs.replace(
+                            notice, diff=None, lines=notice.lines[:1], more_lines=more_lines
+                        )
+                    room = room.less(*_cost(notice))
                 notices.append(notice)
                 told.append(ToldPath(path, found.version, _shown(notice, found)))
             looked.at(path, view)
@@ -180,7 +184,7 @@ class Noticer:
             session=reader.session,
             open=reader.open,
             version_id=show(max(glimpse.version for glimpse in found.view.glimpses)),
-            lines=self._lines(caller, found)[:MOST_PIECES],
+            lines=_lines(found, readable=self._s.readable(caller, found.path)),
             changes=hands.changes,
             by=hands.by,
             since=show(hands.since),
@@ -192,9 +196,8 @@ class Noticer:
         kind: Literal["changed", "deleted", "moved"] = (
             "deleted" if found.present is None else "moved" if moved is not None else "changed"
         )
-        shown = with_diff and found.present is not None and self._s.readable(caller, found.path)
-        diff, cut = _diff(found) if shown else ("", False)
-        lines = self._lines(caller, found)
+        readable = self._s.readable(caller, found.path)
+        diff, cut = _diff(found) if with_diff and found.present is not None and readable else ("", False)
         return r.Notice(
             path=found.path,
             kind=kind,
@@ -203,24 +206,10 @@ class Noticer:
             changes=hands.changes,
             version_id=show(found.version) if found.present is not None else None,
             moved_from=moved if moved is not None and self._may_list(caller, moved) else None,
-            lines=lines[:MOST_PIECES],
-            more_lines=max(0, len(lines) - MOST_PIECES),
+            lines=_lines(found, readable=readable),
+            more_lines=max(0, len(found.pieces) - MOST_PIECES),
             diff=diff or None,
             diff_truncated=cut,
-        )
-
-    def _lines(self, caller: Caller, found: Stale) -> tuple[r.NoticeLines, ...]:
-        readable = self._s.readable(caller, found.path)
-        return tuple(
-            r.NoticeLines(
-                seen_in=show(piece.origin.version),
-                start=piece.seen.start,
-                end=piece.seen.end,
-                now_start=piece.start + 1 if readable else None,
-                now_end=piece.start + piece.length if readable else None,
-                added=piece.added,
-            )
-            for piece in found.pieces
         )
 
     def _may_tell(self, caller: Caller, path: WorkspacePath, view: View) -> bool:
@@ -231,6 +220,21 @@ class Noticer:
 
     def _may_list(self, caller: Caller, path: WorkspacePath) -> bool:
         return not isinstance(self._s.verdict(caller, "list", path), Deny)
+
+
+def _lines(found: Stale, *, readable: bool) -> tuple[r.NoticeLines, ...]:
+    """The first of the stale pieces; where they are now, for who may read the file."""
+    return tuple(
+        r.NoticeLines(
+            seen_in=show(piece.origin.version),
+            start=piece.seen.start,
+            end=piece.seen.end,
+            now_start=piece.start + 1 if readable else None,
+            now_end=piece.start + piece.length if readable else None,
+            added=piece.added,
+        )
+        for piece in found.pieces[:MOST_PIECES]
+    )
 
 
 def _cost(notice: r.Notice) -> tuple[int, int]:

@@ -187,6 +187,9 @@ class ReadSets:
 
     async def _found(self, at: At) -> tuple[Digest, Document] | None:
         digest = self._digests.get(at) or self._s.recent.digest(*at)
+        at_hand = self._s.contents.decoded(digest) if digest is not None else None
+        if digest is not None and at_hand is not None:
+            return digest, at_hand
         if digest is None:
             row = await self._s.journal.version_at(at.path, at.version)
             if row is None or row.digest is None:
