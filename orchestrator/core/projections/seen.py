@@ -69,6 +69,11 @@ class SeenFile:
         """The session's own change made this version."""
         self._put(version, Coverage((), 0, whole))
 
+    def trim(self) -> None:
+        """Forget versions that are no base of a change any more: all but the newest, and the newest seen whole."""
+        bases = {self.newest, self.newest_whole}
+        self._versions = {seq: coverage for seq, coverage in self._versions.items() if seq in bases}
+
     def plain(self) -> dict[str, Any]:
         return {str(seq): msgspec.to_builtins(self._versions[seq]) for seq in sorted(self._versions)}
 

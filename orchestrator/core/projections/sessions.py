@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from orchestrator.core.content import LineRange
 from orchestrator.core.events.base import Event, Happened
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
 from orchestrator.core.events.files import ChangeApplied, ContentSearched, DiffShown, FileRead, SeenLines, SessionNoted
@@ -138,7 +137,7 @@ class Sessions:
     """All sessions, open and closed."""
 
     name: ClassVar[str] = "sessions"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(SessionOpened, SessionClosed, SessionNoted, FileRead, ContentSearched, DiffShown),
@@ -218,6 +217,8 @@ class Sessions:
         if session is None:
             return
         session.open = False
+        for seen in session.seen.values():
+            seen.trim()
         if not (session.seen or session.changes or session.tasks or session.waits):
             del self._sessions[closed]
             return
@@ -241,9 +242,3 @@ class Sessions:
             for other in self._sessions.values():
                 other.changes = [made for made in other.changes if made.change not in undone]
         del session.changes[:-RECENT]
-
-
-def shown(seen: SeenFile, version: Seq) -> tuple[LineRange, ...]:
-    """The lines of a version that were shown; empty for a version that the session itself wrote."""
-    coverage = seen.coverage(version)
-    return coverage.ranges if coverage else ()

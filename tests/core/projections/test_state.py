@@ -11,7 +11,7 @@ from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.catalog import EVENTS, tag_of
 from orchestrator.core.events.codec import decode, encode
 from orchestrator.core.events.files import ChangeApplied, FileRead, FilesFound, SeenLines
-from orchestrator.core.events.sessions import SessionOpened
+from orchestrator.core.events.sessions import SessionClosed, SessionOpened
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.state import State, first_difference
 from tests.core.projections.histories import histories, record
@@ -154,3 +154,12 @@ def test_an_own_change_is_seen_whole_only_on_a_version_seen_whole(on_seen_whole:
     assert session is not None
     assert session.seen[PATH].newest == 2
     assert session.seen[PATH].newest_whole == (2 if on_seen_whole else None)
+
+
+def test_a_closed_session_keeps_what_may_be_a_base() -> None:
+    """It may be resumed. Of versions that are neither the newest nor seen whole nobody asks again."""
+    reads = [read(2, 5, [(1, 10)], 10), read(3, 6, [(1, 4)], 10), read(4, 7, [(2, 3)], 10)]
+    history = [opened(), *reads, record(5, SessionClosed(session=S1), S1, ALICE)]
+    session = folded(history).sessions.get(S1)
+    assert session is not None
+    assert list(session.seen[PATH].versions) == [5, 7]
