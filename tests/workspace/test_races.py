@@ -7,14 +7,18 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import combinations
 from pathlib import Path
+from typing import Any, Literal, cast
 
 import pytest
 
 from orchestrator.core.errors import OrchestratorError
+from orchestrator.ports.disk import Disk
 from orchestrator.ports.workspace import Displaced
+from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
-from tests.workspace.changes import as_path, carry_out, creating, replacing
+from tests.workspace.changes import Make, as_path, carry_out, creating, replacing
 
 pytestmark = pytest.mark.usefixtures("leases", "no_leaks")
 
@@ -110,6 +114,24 @@ def test_a_directory_exchanged_with_a_link_while_it_is_written(workspace: LocalW
     assert not list(real.glob(".orchestrator-*"))
 
 
+def write_once(workspace: LocalWorkspace, before: bytes, after: bytes) -> Literal["through", "refused", "diverged"]:
+    """Replace the file as the engine does. What a divergence leaves in the temporary file must have been kept."""
+    landing = workspace.landing(replacing("d/f", before, after))
+    kept: tuple[bytes, ...] | None = None
+    try:
+        landing.stage()
+        landing.land()
+    except Displaced as displaced:
+        if not displaced.diverged:
+            return "refused"
+        kept = displaced.foreign
+    except OrchestratorError:
+        return "refused"
+    assert kept is None or before in kept
+    assert landing.finish() == ()
+    return "through" if kept is None else "diverged"
+
+
 def test_a_file_exchanged_with_another_while_it_is_written(workspace: LocalWorkspace, root: Path) -> None:
     build(root)
     (root / "other").write_bytes(SECRET)
@@ -118,11 +140,61 @@ def test_a_file_exchanged_with_another_while_it_is_written(workspace: LocalWorks
     with exchanging(root / "d/f", root / "other"):
         for number in tries(outcomes, WRITES):
             after = b"written %d" % number
-            try:
-                carry_out(workspace, replacing("d/f", ours, after))
+            outcome = write_once(workspace, ours, after)
+            outcomes[outcome] += 1
+            if outcome != "refused":
                 ours = after
-                outcomes["through"] += 1
-            except (OrchestratorError, Displaced):
-                outcomes["refused"] += 1
-    left = [root / temp.path for temp in workspace.temps()]
-    assert {ours, SECRET} <= {path.read_bytes() for path in (root / "d/f", root / "other", *left)}
+    assert {path.read_bytes() for path in (root / "d/f", root / "other")} == {ours, SECRET}
+    assert workspace.temps() == []
+
+
+class ExchangingDisk:
+    """Two names are exchanged right before the chosen calls that look at or change a name (counted from 0)."""
+
+    def __init__(self, inner: Disk, one: Path, other: Path) -> None:
+        self._inner, self._one, self._other = inner, one, other
+        self.calls = 0
+        self.before: tuple[int, ...] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        asked = getattr(self._inner, name)
+        if name == "sync":
+            return lambda handle: None  # what it is for is tested elsewhere, and here it only takes time
+        if name not in ("stat_at", "open_at", "rename", "unlink_at"):
+            return asked
+
+        def passed_on(*args: Any) -> Any:
+            if self.calls in self.before:
+                between = self._one.with_name("between")
+                self._one.rename(between)
+                self._other.rename(self._one)
+                between.rename(self._other)
+            self.calls += 1
+            return asked(*args)
+
+        return passed_on
+
+
+def test_a_file_exchanged_at_every_moment_of_a_write(make: Make, root: Path, disk: KernelDisk) -> None:
+    build(root)
+    one, other = root / "d/f", root / "other"
+    exchanging_disk = ExchangingDisk(disk, one, other)
+    workspace = make(disk=cast(Disk, exchanging_disk))
+    outcomes: Counter[str] = Counter()
+
+    def write(before: tuple[int, ...]) -> None:
+        one.write_bytes(INSIDE)
+        other.write_bytes(SECRET)
+        exchanging_disk.calls, exchanging_disk.before = 0, before
+        outcome = write_once(workspace, INSIDE, b"written")
+        outcomes[outcome] += 1
+        ours = INSIDE if outcome == "refused" else b"written"
+        assert {one.read_bytes(), other.read_bytes()} == {ours, SECRET}, before
+        assert workspace.temps() == [], before
+
+    write(())
+    calls = exchanging_disk.calls
+    for exchanges in (1, 2, 3):
+        for before in combinations(range(calls), exchanges):
+            write(before)
+    assert min(outcomes[outcome] for outcome in ("through", "refused", "diverged")) > 10
