@@ -124,7 +124,7 @@ class Engine:
         absorber = Absorber(services, observer)
         self.baseline = Baseline(services, observer, absorber)
         self._watching = Watching(services, observer, absorber, watcher)
-        self._granter = Granter(services, observer, effects, answers, gate)
+        self._granter = Granter(services, observer, effects, answers, gate, changer.repositories)
         proposals, briefer = Proposals(services, changer, checker), Briefer(services)
         rebaser, self._departures = Rebaser(services, observer), Departures(services)
         self.reviewing = Reviewing(services, rebaser, proposals, briefer, {} if reviewers is None else reviewers)

@@ -112,3 +112,33 @@ def test_two_at_once_do_not_complete_it_between_them(fort: Fort) -> None:
                 line.send(json.dumps(call).encode())
             told = sorted(line.receive().result["status"] for line in (fort.agent, other))
             assert told == ["applied", "waiting"], directory
+
+
+def test_an_approval_given_before_others_made_it_a_repository_asks_again(fort: Fort) -> None:
+    """The person said yes to another rule's question, and was not told of a repository."""
+    made = fort.agent.done("write_file", path="asked/refs/Makefile", content="x\n", mode="create")
+    assert "repository" not in made["message"]
+    assert made["status"] == "waiting"
+    for name in ("HEAD", "objects"):
+        assert written(fort, "asked", name)["status"] == "applied"
+    again = fort.person.done("approve", approval=made["approval"], approver=fort.approver)
+    assert again["status"] == "waiting", again
+    assert not (fort.work / "asked" / "refs").exists()
+    shown = fort.person.done("approvals_show", approval=again["approval"])
+    assert "takes asked for a repository" in shown["rule"]
+    assert fort.person.done("approve", approval=again["approval"], approver=fort.approver)["status"] == "applied"
+    assert (fort.work / "asked" / "refs" / "Makefile").exists()
+
+
+def test_a_granted_change_and_another_do_not_complete_it_between_them(fort: Fort) -> None:
+    """Neither was asked about a repository; whichever comes second is."""
+    for at in range(12):
+        directory = f"granted{at}"
+        assert written(fort, directory, "objects")["status"] == "applied"
+        made = fort.agent.done("write_file", path=f"{directory}/refs/Makefile", content="x\n", mode="create")
+        grant = {"approval": made["approval"], "approver": fort.approver}
+        head = {"path": f"{directory}/HEAD", "content": HEAD, "mode": "create"}
+        for line, method, params in ((fort.person, "approve", grant), (fort.agent, "write_file", head)):
+            line.send(json.dumps({"jsonrpc": "2.0", "id": 0, "method": method, "params": params}).encode())
+        told = sorted(line.receive().result["status"] for line in (fort.person, fort.agent))
+        assert told == ["applied", "waiting"], directory

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from orchestrator.api import parameters as p
@@ -19,7 +21,7 @@ from orchestrator.core.events.conflicts import (
     ConflictFound,
 )
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
-from orchestrator.core.policy.rules import Action, Deny
+from orchestrator.core.policy.rules import Action, Deny, NeedApproval
 from orchestrator.core.projections.pending import Approval
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.approver import ApproverGate
@@ -28,6 +30,7 @@ from orchestrator.engine.changes.answers import Answers
 from orchestrator.engine.changes.changing import approval_request
 from orchestrator.engine.changes.effects import Effects, Intent
 from orchestrator.engine.changes.landings import Apart
+from orchestrator.engine.changes.repositories import RepositoryGuard
 from orchestrator.engine.outside.observing import Observer
 from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import Services
@@ -44,10 +47,16 @@ class Granter:
     """The inbox of changes that wait."""
 
     def __init__(
-        self, services: Services, observer: Observer, effects: Effects, answers: Answers, gate: ApproverGate
+        self,
+        services: Services,
+        observer: Observer,
+        effects: Effects,
+        answers: Answers,
+        gate: ApproverGate,
+        repositories: RepositoryGuard,
     ) -> None:
         self._s, self._observer, self._effects = services, observer, effects
-        self._answers, self._gate = answers, gate
+        self._answers, self._gate, self._repositories = answers, gate, repositories
         self._reservations = Reservations(services)
 
     async def approvals_list(self, caller: Caller, call: Call, params: p.ApprovalsList) -> r.Approvals:
@@ -132,10 +141,15 @@ class Granter:
                 if plan is None:
                     await self._ask_again(approval, intent, facts)
                     return
-                paths = [item.path for item in request.paths]
-                crossing = await self._reservations.crossing(self._author(approval), paths, granted=True)
-                plan = msgspec.structs.replace(plan, warnings=(*plan.warnings, *crossing.warnings))
-                await self._effects.carry_out(plan, msgspec.structs.replace(intent, leases=crossing.leases))
+                async with self._repositories.alone(plan.parts):
+                    asks = [ask for ask in self._repositories.asks(plan.parts, facts) if ask.reason not in request.rule]
+                    if asks:  # others' changes made it so while the request waited; who granted it was not told
+                        await self._renew(approval, intent, plan, asks)
+                        return
+                    paths = [item.path for item in request.paths]
+                    crossing = await self._reservations.crossing(self._author(approval), paths, granted=True)
+                    plan = msgspec.structs.replace(plan, warnings=(*plan.warnings, *crossing.warnings))
+                    await self._effects.carry_out(plan, msgspec.structs.replace(intent, leases=crossing.leases))
             except (Displaced, Apart):
                 continue
             except CallerError as error:
@@ -280,18 +294,21 @@ class Granter:
             onto = msgspec.structs.replace(onto, outlines=await self._s.outlines(outcome.outlines))
         return outcome
 
-    async def _renew(self, approval: Approval, intent: Intent, plan: Apply) -> None:
+    async def _renew(self, approval: Approval, intent: Intent, plan: Apply, asks: Sequence[NeedApproval] = ()) -> None:
+        """Ask again: the base moved and the change was rebased, or there is more to ask."""
         request = approval_request(
             plan,
             intent,
-            rule=approval.request.rule,
+            rule="; ".join((approval.request.rule, *(f"{ask.rule}: {ask.reason}" for ask in asks))),
             expires_at=self._s.clock.now_ms() + self._s.policy.limits.approval_ttl_s * 1000,
             renews=approval.seq,
         )
         lapsed = ApprovalLapsed(
             approval=approval.seq,
             cause="base_changed",
-            message="the file changed; the change was rebased and asks again",
+            message="there is more to ask by now"
+            if asks
+            else "the file changed; the change was rebased and asks again",
         )
         stream = self._stream(approval)
         blobs = tuple((part.after, part.data) for part in plan.parts if part.after and part.data is not None)
