@@ -18,7 +18,7 @@ from orchestrator.core.errors import DiskFull, JournalCorrupt, escaped
 from orchestrator.core.events import chain
 from orchestrator.core.keeping import BackupInvalid, BackupRefused
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
-from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql, sync_directory
+from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql, sync_directory, sync_tree
 from orchestrator.journal.segments import ARCHIVE, segments_of
 from orchestrator.journal.verify import verify
 from orchestrator.ports.journal import VerifyReport
@@ -155,9 +155,7 @@ def _copy_all(state_dir: Path, target: Path, made_at: int) -> Manifest:
             raise JournalCorrupt(
                 f"the journal names {state_dir / name}, which is not there", hint="Put it back from an older backup."
             ) from error
-    for folder in {(target / name).parent for name in files} | {target / FOLDER_NAME, target}:
-        if folder.is_dir():
-            sync_directory(folder)
+    sync_tree(target)
     return Manifest(format=FORMAT, journal=journal, head=head, head_hash=tip.hex(), made_at=made_at, files=files)
 
 

@@ -1,7 +1,8 @@
 """The mark: how far a workspace's journal once came, kept where no restore of the journal reaches.
 
 Two lines: one that was put in place whole and synced, and one that every commit overwrites before it is
-acknowledged, without a sync. A killed daemon leaves the second; a power cut may leave it torn, and then it is not read.
+acknowledged. It is synced where the commit closes a change; else a killed daemon leaves it, and a power cut may leave
+it old, or torn, and then it is not read.
 """
 
 from __future__ import annotations
@@ -99,10 +100,15 @@ class MarkFile:
                     os.close(file)
             sync_directory(self._path.parent)
 
-    def advance(self, mark: Mark) -> None:
-        """Say that the journal came here; for each commit, before it is acknowledged. Cost: 5 µs. Raises OSError."""
+    def advance(self, mark: Mark, *, durably: bool) -> None:
+        """Say that the journal came here; for each commit, before it is acknowledged. Cost: 5 µs. Raises OSError.
+
+        `durably`: synced. That takes 0.1 ms on the disk on which a durable edit takes 3.7 ms.
+        """
         with self._line:
             self._put(mark)
+            if durably and self._file >= 0:
+                os.fsync(self._file)
 
     def close(self) -> None:
         with self._line:

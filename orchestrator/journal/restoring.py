@@ -14,7 +14,7 @@ from orchestrator.core.ids import Digest
 from orchestrator.core.keeping import BackupForeign, BackupInvalid, BackupRefused
 from orchestrator.journal.backup import Manifest, check_backup, copy_file
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
-from orchestrator.journal.schema import FILE_NAME, open_reader, sql, sync_directory
+from orchestrator.journal.schema import FILE_NAME, open_reader, sql, sync_directory, sync_tree
 from orchestrator.journal.segments import ARCHIVE
 
 PARTS = (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm", FOLDER_NAME, ARCHIVE)
@@ -44,8 +44,7 @@ def restore_backup(
         for name, expected in manifest.files.items():
             if copy_file(backup / name, coming / name) != expected:
                 raise BackupInvalid(f"{backup / name} changed while it was copied")
-        for folder in {(coming / name).parent for name in manifest.files} | {coming}:
-            sync_directory(folder)
+        sync_tree(coming)
     except BaseException as error:
         shutil.rmtree(coming, ignore_errors=True)
         if isinstance(error, OSError):

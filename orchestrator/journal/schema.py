@@ -172,6 +172,12 @@ def sync_directory(path: Path) -> None:
         os.close(handle)
 
 
+def sync_tree(path: Path) -> None:
+    """Make the names in a directory, and in those below it, durable. Raises OSError."""
+    for folder, _, _ in os.walk(path):
+        sync_directory(Path(folder))
+
+
 def _check_identity(connection: sqlite3.Connection, path: Path) -> int:
     """The schema's version, 0 for an empty file."""
     (found,) = connection.execute("PRAGMA application_id").fetchone()

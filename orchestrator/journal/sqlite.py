@@ -185,12 +185,12 @@ class SqliteJournal(Redacting, Snapshots):
         except OSError as error:
             logger("journal").error("the mark can't be written; an old backup may go unnoticed", error=str(error))
 
-    def _advance_mark(self, head: int, tip: bytes) -> None:
+    def _advance_mark(self, head: int, tip: bytes, *, closes: bool) -> None:
         """On the writer's thread, before a commit is acknowledged: what is lost of it later is noticed by a start."""
         if self._mark is None:
             return
         try:
-            self._mark.advance(Mark(self._id, head, tip.hex()))
+            self._mark.advance(Mark(self._id, head, tip.hex()), durably=closes)
         except OSError as error:
             logger("journal").error("the mark can't be written; lost events may go unnoticed", error=str(error))
 

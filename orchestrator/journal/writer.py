@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from orchestrator.core.errors import DiskFull, OrchestratorError, RequestIdReused, WorkspaceHeld, WritesStopped
 from orchestrator.core.events import chain
@@ -27,6 +28,11 @@ from orchestrator.ports.machine import Clock, Entropy, Step
 
 Deliver = Callable[[list[tuple["Job", Outcome]]], None]
 
+
+class Committed(Protocol):
+    def __call__(self, head: int, tip: bytes, /, *, closes: bool) -> None: ...
+
+
 NO_SPACE = "the disk that holds the journal is full"
 
 MEND = "Reads go on. Mend the disk, then restart the daemon: it reads again what is there."
@@ -43,7 +49,8 @@ MOST_PER_COMMIT = 512
 class Writer:
     """Owns the write connection and the chain's end.
 
-    `committed` is called on the writer's thread after each commit, with the chain's new end; then
+    `committed` is called on the writer's thread after each commit, with the chain's new end, and whether a unit of
+    it closes something; then
     `deliver` with the transaction's jobs and outcomes, in order. A unit that does not fit (StreamMoved,
     RequestIdReused, an event that can't be stored) is found out before anything of it is written, so the
     others of its transaction stay. `step` is called with `txn_open:<tag>` for each kind of event in
@@ -66,7 +73,7 @@ class Writer:
         ballast: Ballast,
         short: bool,
         path: Path,
-        committed: Callable[[int, bytes], None],
+        committed: Committed,
     ) -> None:
         self._db, self._blobs, self._step = connection, blobs, step
         self._deliver, self._committed = deliver, committed
@@ -255,7 +262,7 @@ class Writer:
             self._undo()
             raise
         self._ledger.keep()
-        self._committed(self._ledger.head, self._ledger.tip)
+        self._committed(self._ledger.head, self._ledger.tip, closes=any(job.unit.closes for job in jobs))
         self._gone.difference_update(blob.digest for blob in blobs)
         return outcomes
 

@@ -1,0 +1,125 @@
+"""What was said to be done outlives a power cut, for the files that are not SQLite's: each sync of ours is needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from orchestrator.api import locations
+from orchestrator.core.events.base import Origin
+from orchestrator.core.ids import Seq
+from orchestrator.journal.backup import MANIFEST, make_backup
+from orchestrator.journal.blobs import Blobs
+from orchestrator.journal.keeping import SqliteKeeper
+from orchestrator.journal.mark import Mark, MarkFile
+from orchestrator.journal.restoring import restore_backup
+from orchestrator.journal.segments import ARCHIVE
+from orchestrator.journal.signing import KeyFile
+from orchestrator.journal.sqlite import SqliteJournal
+from tests.journal.conftest import Open
+from tests.journal.durable import DurableFiles
+from tests.journal.given import SeededEntropy, SteppingClock, aborted, digest, intended, looked, unit
+
+pytestmark = pytest.mark.anyio
+
+LARGE = os.urandom(300_000)
+"""It does not pack, so it has a file of its own."""
+
+
+def files_in(folder: Path, below: str = "") -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and str(path.relative_to(folder)).startswith(below)
+    }
+
+
+async def with_content(opened: Open) -> SqliteJournal:
+    """A journal with events and a content that has a file of its own."""
+    journal = await opened()
+    for number in range(8):
+        await journal.append(unit(looked(f"{number}"), blobs=(LARGE,) if number == 3 else ()))
+    return journal
+
+
+async def test_a_backup(opened: Open, state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = await with_content(opened)
+    await SqliteKeeper(journal, clock=SteppingClock(), most_events=4).archive(Seq(4), Origin())
+    (tmp_path / "copy").mkdir()
+    durable = DurableFiles(tmp_path / "copy", monkeypatch)
+    make_backup(state_dir, tmp_path / "copy", made_at=1)
+    made = files_in(tmp_path / "copy")
+    assert {name.partition("/")[0] for name in made} >= {"journal.db", "archive", "blobs", MANIFEST}
+    assert durable.left() == made
+
+
+async def test_a_restored_backup(
+    opened: Open, state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = await with_content(opened)
+    make_backup(state_dir, tmp_path / "copy", made_at=1)
+    await journal.close()
+    durable = DurableFiles(state_dir, monkeypatch)
+    _, aside = restore_backup(tmp_path / "copy", state_dir, now_ms=1)
+    assert aside is not None
+    assert durable.left() == files_in(state_dir)
+
+
+async def test_an_archived_segment(opened: Open, state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = await with_content(opened)
+    durable = DurableFiles(state_dir, monkeypatch)
+    await SqliteKeeper(journal, clock=SteppingClock(), most_events=4).archive(Seq(4), Origin())
+    archived = files_in(state_dir, ARCHIVE)
+    assert archived
+    assert archived.items() <= durable.left().items()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda folder: MarkFile(folder / "w.mark").write(Mark("j", 7, "aa")), id="mark"),
+        pytest.param(lambda folder: KeyFile(folder).sign(b"x"), id="key"),
+        pytest.param(
+            lambda folder: Blobs(folder).prepare([(digest(LARGE), LARGE)], kept=lambda _: False), id="content"
+        ),
+    ],
+)
+def test_a_file_put_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], object]) -> None:
+    durable = DurableFiles(tmp_path, monkeypatch)
+    make(tmp_path)
+    made = files_in(tmp_path)
+    assert made
+    assert durable.left() == made
+
+
+def test_a_location_file_is_never_torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a power cut no daemon runs, so the old one or none will do; half of one will not."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    durable = DurableFiles(tmp_path, monkeypatch)
+    location = locations.Location(workspace=str(tmp_path), state_dir="/s", socket="/r/s", pid=1, state="running")
+    locations.write_location(location)
+    path = Path(locations.location_file(locations.workspace_id(location.workspace)))
+    assert durable.content(path) == path.read_bytes()
+
+
+async def test_the_mark_knows_of_every_acknowledged_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power cut leaves the mark at least there, so a log that lost its end is missed."""
+    mark = tmp_path / "m" / "w.mark"
+    mark.parent.mkdir()
+    open_it = partial(SqliteJournal.open, clock=SteppingClock(), entropy=SeededEntropy(), mark=mark)
+    journal = await open_it(tmp_path / "state")
+    durable = DurableFiles(mark.parent, monkeypatch)
+    after_cut = tmp_path / "after.mark"
+    for number in range(5):
+        (opening,) = await journal.append(unit(intended(b"a", b"b"), stream=f"file:{number}"))
+        outcome = unit(aborted(opening.seq), stream=f"file:{number}")
+        await journal.append(type(outcome)(outcome.events, outcome.origin, (), closes=True))
+        after_cut.write_bytes(durable.left()["w.mark"])
+        kept = MarkFile(after_cut).read()
+        assert kept is not None
+        assert kept.head == journal.head
+    await journal.close()
