@@ -40,6 +40,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.events.leases import LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.events.sessions import SessionClosed, TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.projections.sessions import Session
 from orchestrator.core.system_errors import refusal_in
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.arriving import Arrivals
@@ -179,6 +180,8 @@ class Engine:
         self._handlers: dict[str, Handler] = {}
         self._log = logger("engine")
         self._running: dict[tuple[str, str], tuple[str, anyio.Event]] = {}
+        self._left: list[Session] = []  # open when the last daemon ended
+        self._begun, self._beginning = True, anyio.Lock()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Engine]:
@@ -187,6 +190,7 @@ class Engine:
             self._s.tasks = tasks
             await self.snapshots.begin()
             await self._watching.start()
+            self._left = [session for session in self._s.state.sessions if session.open]
             try:
                 await self._put_right()
             except Exception as error:
@@ -219,10 +223,27 @@ class Engine:
         await self.reviewing.resume()
 
     def _unfinished(self, error: OrchestratorError) -> None:
-        """A start on a full disk: reads are answered; all else is the next start's."""
+        """A start on a full disk: reads are answered; the first write that finds room does the rest of the start."""
         self._effects.stop(f"the start could not be finished: {error.message}")
         self._observer.scanned = True
+        self._begun = not isinstance(error, DiskFull)  # after a failed sync only a restart knows what is on the disk
         self._log.error("only reads are served", error=error.message, hint=error.hint)
+
+    async def _begin(self) -> None:
+        """What a full disk kept the start from. Raises DiskFull as long as it is full."""
+        async with self._beginning:
+            if self._begun:
+                return
+            try:
+                await self._put_right()
+            except Exception as error:
+                refused = refusal_in(error, "the start")
+                if refused is None:
+                    raise
+                raise refused from error
+            self._begun, self._effects.stopped = True, None
+            self._s.in_background(self.baseline.keep)
+            self._log.info("there is room again: the start is finished, and writes go on")
 
     async def _expire(self) -> None:
         while True:
@@ -251,6 +272,8 @@ class Engine:
             self._still_admitted(caller)
             if call.operation.people and not caller.is_person:
                 raise NotPermitted(f"{call.operation.name} is for people", hint="Ask the person you work for.")
+            if call.operation.writes and not self._begun:
+                await self._begin()
             if call.request_id is not None:
                 return await self._once(caller, call, call.request_id)
             return await self._handler(call.operation.name)(caller, call, call.params)
@@ -396,10 +419,11 @@ class Engine:
 
     async def _close_sessions(self) -> None:
         """Whoever was connected when the last daemon ended is not connected now."""
-        left = [session for session in self._s.state.sessions if session.open]
-        for session in left:
+        while self._left:
+            session = self._left[-1]
             origin = Origin(session=session.id, agent=session.agent)
             await self._s.append(origin, (f"session:{session.id}", SessionClosed(session=session.id)))
+            self._left.pop()
 
     async def close_session(self, caller: Caller) -> None:
         """Note that a caller went away."""

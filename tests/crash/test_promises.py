@@ -10,6 +10,7 @@
 | an answered change is closed | the outcome | answered is closed |
 | a stale look is found out before any name changes | the hash check | no flicker |
 | changes of one path follow one another | the lock of the path | nobody is taken back |
+| what recovery calls applied is on the platter | the sync of the directory by recovery | recovered stays |
 
 Those of one landing, where somebody comes between (the proof, the lease, the exclusive rename), are in
 test_mutations.
@@ -17,8 +18,11 @@ test_mutations.
 
 from __future__ import annotations
 
+import random
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +34,7 @@ from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.landings import Landings
+from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.locks import PathLocks
 from orchestrator.ports.disk import Rename
 from orchestrator.ports.workspace import FileStat
@@ -140,6 +145,14 @@ def no_lock(patch: Patch) -> type[ForgettingDisk]:
     return ForgettingDisk
 
 
+def no_sync_by_recovery(patch: Patch) -> type[ForgettingDisk]:
+    async def not_settled(self: Recovery, item: object) -> None:
+        """Nothing is synced."""
+
+    patch.setattr(Recovery, "_settle", not_settled)
+    return ForgettingDisk
+
+
 # --- the checks -------------------------------------------------------------------------
 
 
@@ -190,6 +203,31 @@ async def nobody_is_taken_back(base: Path, make: Callable[[], ForgettingDisk]) -
     assert [f"{name}: {EDITS}" in text for name in agents] == [True] * len(agents)
 
 
+class Killed(BaseException):
+    """Nothing of the daemon's runs any more; the disk goes on."""
+
+
+async def recovered_stays(base: Path, make: Callable[[], ForgettingDisk]) -> None:
+    """Killed between the new name and its sync; then the power goes after a start that called it applied."""
+    made = make()
+
+    def step(name: str) -> None:
+        if name == "swapped":
+            raise Killed
+
+    leave = partial(shutil.copytree, base / "state", base / "killed")
+    try:
+        async with living(base / "state", base / "work", made, step=step, leave=leave) as life:
+            await (await life.client(AGENT)).write_file("d/new.txt", "new\n", mode="create")
+    except* Killed:
+        pass
+    async with living(base / "killed", base / "work", made) as life:
+        assert (await life.person.status()).health.recovered == 1
+        assert [event.kind for event in await life.events()].count("change_applied") == 1
+    for luck in range(20):
+        assert made.after_the_cut(random.Random(luck)).tree() == {"d/new.txt": b"new\n"}
+
+
 EDITS = 4
 
 
@@ -212,6 +250,7 @@ PROMISES: tuple[tuple[str, Mutation, Check], ...] = (
     ("the outcome", no_outcome, answered_is_closed),
     ("the hash check", no_hash_check, no_flicker),
     ("the lock of the path", no_lock, nobody_is_taken_back),
+    ("the sync by recovery", no_sync_by_recovery, recovered_stays),
 )
 
 
@@ -223,7 +262,7 @@ async def test_without(base: Path, mutation: Mutation, check: Check, monkeypatch
     assert failed.group_contains(AssertionError) if isinstance(failed.value, BaseExceptionGroup) else True
 
 
-@pytest.mark.parametrize("check", [answered_is_closed, no_flicker, nobody_is_taken_back])
+@pytest.mark.parametrize("check", [answered_is_closed, no_flicker, nobody_is_taken_back, recovered_stays])
 async def test_with_all_of_them(base: Path, check: Check) -> None:
     """Of power cuts, test_power_cuts is this."""
     await check(base, ForgettingDisk)
