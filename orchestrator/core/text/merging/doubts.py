@@ -60,8 +60,11 @@ def doubts(
 
 
 def removed_already(base: Lines, current: Lines, proposed: Lines) -> bool:
-    """Whether the lines that the change base → proposed takes away, and that say something, are gone already."""
-    had, has, keeps = Counter(base), Counter(current), Counter(proposed)
+    """Whether the lines that the change base → proposed takes away, and that say something, are gone already.
+
+    A line that others only indented otherwise is not gone.
+    """
+    had, has, keeps = map(_counted, (base, current, proposed))
     return not any(has[line] > keeps[line] for line in had - keeps if is_significant(line))
 
 
@@ -69,10 +72,10 @@ def _lost(
     base: Lines, current: Lines, proposed: Lines, merged: Lines, found: Sequence[Cluster], both: Sequence[int]
 ) -> Iterator[Reach]:
     """Where both sides took lines, and one of them alone has brought half of these, or more, again elsewhere."""
-    had, has, keeps, comes = Counter(base), Counter(current), Counter(proposed), Counter(merged)
+    had, has, keeps, comes = map(_counted, (base, current, proposed, merged))
     for at in both:
         taken = _taken(found[at].ours) & _taken(found[at].theirs)
-        gone = [base[n] for n in taken if is_significant(base[n])]
+        gone = [base[n].strip() for n in taken if is_significant(base[n])]
         moved = {
             line
             for line in gone
@@ -84,9 +87,14 @@ def _lost(
                 n
                 for n, cluster in enumerate(found)
                 for _, line in chain(_said(cluster.ours, current), _said(cluster.theirs, proposed))
-                if line in moved
+                if line.strip() in moved
             ]
             yield min([at, *to]), max([at, *to])
+
+
+def _counted(lines: Lines) -> Counter[str]:
+    """Lines but for their indentation."""
+    return Counter(line.strip() for line in lines)
 
 
 def _taken(hunks: Sequence[Hunk]) -> set[int]:

@@ -15,12 +15,18 @@ from tests.core.text.merging.given import PYTHON, lines, merging
 from tests.core.text.strategies import quick
 
 WALL = "".join(f"wall {n}\n" for n in range(4))
+JS = "exec() {{\n{}  run()\n}}\n"
+CHECKED = "  if (!x) {\n    fail()\n  }\n"
+USED = "  const id = x\n  check(id)\n"
+WRAPPED = "  if (ready) {\n" + "".join(f"  {line}\n" for line in (CHECKED + USED).splitlines()) + "  }\n"
 FUNCTION = "def g():\n    return 1\n\n"
 
 
 @pytest.mark.parametrize(("base", "current", "proposed", "waits"), [
     pytest.param("b1\na1\nc1", "a1\nb1\nc1", "a1\nc1", True, id="moved down by one, removed by the other"),
     pytest.param(f"b1\na1\n{WALL}z1", f"a1\nb1\n{WALL}z1", f"a1\n{WALL}Z1", True, id="and more done elsewhere"),
+    pytest.param(JS.format(CHECKED + USED), JS.format(WRAPPED), JS.format(CHECKED), True,
+                 id="wrapped in a block whose bracket is that of an inner one, removed by the other"),
     pytest.param("b1\na1\nc1", "a1\nb1\nc1", "a1\nb1\nc1", False, id="moved by both alike"),
     pytest.param("b1\na1\nc1", "a1\nc1", "a1\nc1", False, id="removed by both"),
     pytest.param(f"f1\nf2\nf3\nret\n{WALL}e1\n{WALL}z1", f"{WALL}g1\nret\ne1\n{WALL}z1", f"{WALL}e1\n{WALL}Z1", False,
