@@ -14,7 +14,7 @@ from orchestrator.core.text.encoding import Edit
 from orchestrator.core.text.indent import Rebasing, Uncertain, depth_of, indent_of
 from orchestrator.core.text.literals import inside_strings
 from orchestrator.core.text.nearest import differences, nearest
-from orchestrator.core.text.normalised import check_new, indents, key_of, rewritten
+from orchestrator.core.text.normalised import check_new, indents, key_of, keys_of, rewritten
 
 NEIGHBOURS = 100
 """Lines around a place from which the width of a level of indentation is read."""
@@ -50,7 +50,8 @@ def find(
     Raises SearchNotFound (`details`: `nearest`) and SearchAmbiguous (`details`: `count`, 1-based `lines`); `name`
     is what the messages call the passage. Cost: O(characters).
     """
-    found = [at for at in places(lines, passage) if within(at)]
+    keys = keys_of(lines)
+    found = [at for at in places(keys, passage) if within(at)]
     if len(found) > 1:
         raise SearchAmbiguous(
             f"{name}, typography and indentation left aside, stands {len(found)} times in the file: "
@@ -58,33 +59,34 @@ def find(
             details={"count": len(found), "lines": [at + 1 for at in found]},
         )
     if not found:
-        raise not_found(lines, passage, name)
+        raise not_found(lines, passage, name, keys=keys)
     at = found[0]
     present = lines[at : at + len(passage)]
     try:
         edits = edits_at(lines, at, passage, new)
     except Uncertain as reason:
         raise not_found(
-            lines, passage, name, f" It stands at line {at + 1} but for typography, and {reason}."
+            lines, passage, name, f" It stands at line {at + 1} but for typography, and {reason}.", keys=keys
         ) from None
     return Match(at, at + len(passage), tuple(edits), round(_closeness(passage, present), 3))
 
 
-def places(lines: Sequence[str], passage: Sequence[str]) -> list[int]:
-    """Where a passage stands line for line but for typography and indentation, 0-based, ascending."""
+def places(keys: Sequence[str], passage: Sequence[str]) -> list[int]:
+    """Where a passage stands in lines of these keys, but for typography and indentation; 0-based, ascending."""
     wanted = list(map(key_of, passage))
     if not any(wanted):
         return []
     probe = max(range(len(wanted)), key=lambda at: len(wanted[at]))
-    keys = list(map(key_of, lines))
-    last = len(lines) - len(wanted) + probe
+    last = len(keys) - len(wanted) + probe
     starts = (at - probe for at, key in enumerate(keys) if key == wanted[probe] and probe <= at <= last)
     return [at for at in starts if keys[at : at + len(wanted)] == wanted]
 
 
-def not_found(lines: Sequence[str], passage: Sequence[str], name: str, why: str = "") -> SearchNotFound:
-    """The refusal, with the nearest places and what is other there."""
-    near = nearest(lines, passage)
+def not_found(
+    lines: Sequence[str], passage: Sequence[str], name: str, why: str = "", *, keys: Sequence[str] | None = None
+) -> SearchNotFound:
+    """The refusal, with the nearest places and what is other there; `keys` are those of the lines, where known."""
+    near = nearest(lines, passage, keys=keys)
     error = SearchNotFound(f"{name} does not stand in the file.{why}", details={"nearest": near})
     error.differences = tuple(differences(lines, passage, place) for place in near)
     return error

