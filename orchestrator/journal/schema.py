@@ -127,7 +127,8 @@ def naming_trouble(path: Path | str) -> Iterator[None]:
         if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
             raise lacking_descriptor(f"{path} can't be opened") or StateDirectoryUnusable(
                 f"{path} can't be opened or written: {error}",
-                hint="Give the state directory back to its owner, writable, on a file system that takes writes.",
+                hint="Every call is an event, reads too, so nothing is served without a journal that takes events. "
+                "Give the state directory back to its owner, writable, on a file system that takes writes.",
             ) from error
         raise JournalCorrupt(
             f"{path} can't be used as a journal: {error}", hint="Restore it from a backup, or move it away."

@@ -66,3 +66,31 @@ async def test_a_plain_name_that_only_later_became_a_secret(daemon: RunningDaemo
         (work / "moved.txt").rename(work / ".env")
         await seen(person, work)
         assert (await bob.read_file("moved.txt", at=at)).text.endswith("notes\n")
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["while it runs", "while it is stopped"])
+async def test_a_folder_of_secrets_that_had_a_plain_name_for_a_while(daemon: RunningDaemon, stopped: bool) -> None:
+    work = daemon.workspace
+    (work / ".ssh").mkdir()
+    (work / ".ssh/conf").write_text(SECRET)
+    async with daemon.client() as person:
+        await seen(person, work)
+    if stopped:
+        daemon.stop()
+    (work / ".ssh").rename(work / "keys")
+    if stopped:
+        daemon.start()
+    async with daemon.client("spy") as spy, daemon.client() as person:
+        await seen(person, work)
+        at = (await person.file_history("keys/conf")).versions[0].version_id
+        (work / "keys").rename(work / ".ssh")
+        (work / "keys").mkdir()
+        (work / "keys/conf").write_text("nothing here\n")
+        await seen(person, work)
+        for name, call in (
+            ("read", lambda: spy.read_file("keys/conf", at=at)),
+            ("diff", lambda: spy.get_diff("keys/conf", from_=at)),
+        ):
+            with pytest.raises(RemoteError) as met:
+                await call()
+            assert met.value.code == "denied", name
