@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import anyio
 
@@ -71,17 +71,24 @@ class PathLocks:
         return Shared(self, path)
 
     @asynccontextmanager
-    async def alone(self, paths: Iterable[WorkspacePath]) -> AsyncIterator[None]:
-        """Hold these paths against everybody; taken in sorted order, so that no two holders wait for each other."""
+    async def hold(self, paths: Iterable[WorkspacePath], *, shared: bool = False) -> AsyncIterator[None]:
+        """Hold these paths against everybody, or `shared` with readers.
+
+        Taken in sorted order, so that no two holders wait for each other.
+        """
         held: list[WorkspacePath] = []
         try:
             for path in sorted(set(paths)):
-                await self.acquire(path, alone=True)
+                await self.acquire(path, alone=not shared)
                 held.append(path)
             yield
         finally:
             for path in reversed(held):
-                self.release(path, alone=True)
+                self.release(path, alone=not shared)
+
+    def alone(self, paths: Iterable[WorkspacePath]) -> AbstractAsyncContextManager[None]:
+        """Hold these paths against everybody."""
+        return self.hold(paths)
 
     async def acquire(self, path: WorkspacePath, *, alone: bool) -> None:
         """Take one lock, when its turn comes."""

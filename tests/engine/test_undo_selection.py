@@ -131,6 +131,20 @@ async def test_a_file_is_free_while_a_preview_of_its_undo_is_decided(services: S
     assert taken
 
 
+async def test_a_preview_looks_at_files_that_others_read(services: Services, base: Path) -> None:
+    """So a call about one of 200 files does not wait until all of them were looked at."""
+    (base / "w" / PATH).write_bytes(b"one\n")
+    histories = await services.journal.histories({PATH})
+    undo = Undo(histories=histories, modes={}, chosen=frozenset(), others_work=frozenset(), touched=(PATH,))
+    caller = Caller(agent=AgentName("alice"), agent_class="cloud", session=SessionId("s-1"), door="rpc")
+    call = Call(operation=operation_named("rollback"), params=Rollback(agent="alice", preview=True))
+    changer = Changer(services, Observer(services), Effects(services), Answers(services))
+    with anyio.fail_after(10):
+        async with services.locks.shared(PATH):
+            with pytest.raises(NothingToChange):
+                await changer.change(undo, Wanted(caller=caller, call=call, preview=True))
+
+
 async def test_an_undo_of_many_versions_is_decided_off_the_event_loop(services: Services) -> None:
     histories = await services.journal.histories({PATH})
     undo = Undo(histories=histories, modes={}, chosen=frozenset(), others_work=frozenset(), touched=(PATH,))

@@ -73,7 +73,7 @@ class Changer:
         superseded = self._clashing.named(command, wanted)
         await self.reservations.wait(wanted.caller, command.paths, preview=wanted.preview)
         async with AsyncExitStack() as locks:
-            await locks.enter_async_context(self._s.locks.alone(command.paths))
+            await locks.enter_async_context(self._s.locks.hold(command.paths, shared=wanted.preview))
             directories = await locks.enter_async_context(AsyncExitStack())
             for _ in range(TRIES):
                 shows = partial(self._s.readable, wanted.caller)
