@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 import signal
+import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from importlib import resources
@@ -68,6 +69,13 @@ REACHABLE_CHECK_S = 2.0
 
 COLLECT_AFTER = 20_000
 """Objects made beyond those dropped, before the cycle collector looks at the young ones; Python's own number is 700."""
+
+SWITCH_S = 0.0005
+"""How long a thread computes before another one has its turn; Python's own number is 5 ms.
+
+So long the event loop waits, beside work in a thread, after each of its calls to the kernel; an answer has some twenty.
+Source: beside the rollback of 20,000 changes another's slowest call took 93 ms with Python's number, 19 ms with this.
+"""
 
 
 class Daemon:
@@ -370,6 +378,7 @@ def _spare_the_collector() -> None:
 def main(argv: list[str]) -> int:
     """`orchestrator daemon`: what `up` starts. Exit codes as the command line's."""
     config = parse(argv)
+    sys.setswitchinterval(SWITCH_S)
     start_logging()
     ignore_lease_breaks()
     _raise_descriptor_limit()
