@@ -251,7 +251,8 @@ class Revert(Params, frozen=True, kw_only=True):
 
 
 class SessionStatus(Params, frozen=True, kw_only=True):
-    pass
+    all_leases: Annotated[bool, Meta(description="Also leases on files that this session has not seen.")] = False
+    cursor: Annotated[Name | None, Meta(description="Where to go on, as `next` of the last answer says.")] = None
 
 
 class BeginTask(Params, frozen=True, kw_only=True):

@@ -201,6 +201,7 @@ class FileText(Result, frozen=True, kw_only=True):
     eol: str
     content_hash: str
     truncated: bool
+    cut: str | None = None  # where the client hands on less than `max_tokens`: what it hands on
     next: str | None = None  # the exact call that goes on
     redactions: tuple[str, ...] = ()
     unchanged_since: str | None = None
@@ -270,6 +271,7 @@ class Diff(Result, frozen=True, kw_only=True):
     files: tuple[FileDiff, ...] = ()
     total_files: int | None = None  # of the tree: all that differ, on this page and others
     unlisted: int = 0  # of those: names that the caller may not see either
+    cut: str | None = None  # where the client hands on less than `max_tokens`: what it hands on
     cursor: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -332,6 +334,7 @@ class SessionInfo(Result, frozen=True, kw_only=True):
     leases: tuple[LeaseInfo, ...] = ()  # the agent's own, and others' on files that this session has seen
     stale: tuple[Notice, ...] = ()  # what others changed of what this session has read, told before or not
     start_here: tuple[str, ...] = ()  # entrypoint documents that this session has not read
+    next: str | None = None  # where the answer has no room for all: the call that shows the rest
 
 
 class TaskAnswer(Result, frozen=True, kw_only=True):

@@ -19,10 +19,16 @@ class Blame(Params, frozen=True, kw_only=True):
     at: Annotated[Version | None, Meta(description="The file as it was at '@N'; the present one without it.")] = None
 
 
+CHANGES_LIMIT = 100
+
+
 class ChangesSince(Params, frozen=True, kw_only=True):
     version: Annotated[Version, Meta(description="'@N': what came after it. Go on with `head` of the last answer.")]
     globs: Globs = ()
-    limit: Annotated[int, Meta(description="Most changed paths in one answer.", ge=1, le=1000)] = 100
+    limit: Annotated[int, Meta(description="Most changed paths in one answer.", ge=1, le=1000)] = CHANGES_LIMIT
+    skip: Annotated[
+        int, Meta(description="Paths of the first change to leave out: see `next`.", ge=0, le=2**31 - 1)
+    ] = 0
 
 
 class BlamedLines(Result, frozen=True, kw_only=True):
@@ -54,6 +60,7 @@ class Blamed(Result, frozen=True, kw_only=True):
     end: int
     total_lines: int
     ranges: tuple[BlamedLines, ...]  # together all lines from start to end
+    next: str | None = None  # where the answer has no room for all: the call that shows the rest
     warnings: tuple[str, ...] = ()
 
 
@@ -80,6 +87,7 @@ class Changes(Result, frozen=True, kw_only=True):
     changes: tuple[PathChanged, ...]  # oldest first
     head: str  # all up to here is in this answer; go on from it
     more: bool  # whether more follows already
+    next: str | None = None  # with `more`: the call that goes on, which may be within one change of many paths
     left_out: int = 0  # paths that the caller may not list
 
 
@@ -97,7 +105,7 @@ OPERATIONS: tuple[Operation, ...] = (
         params=ChangesSince,
         result=Changes,
         summary="What changed after a version, oldest first: path, kind, who, how many lines. "
-        "Go on with `head` of the answer; nothing is left out or comes twice.",
+        "Go on with `head` of the answer, or with the call in `next`; nothing is left out or comes twice.",
         raises=(e.VersionUnknown, e.ParameterInvalid),
     ),
 )

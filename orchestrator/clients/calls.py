@@ -304,9 +304,9 @@ class AgentCalls:
             ),
         )
 
-    async def session_status(self) -> r.SessionInfo:
+    async def session_status(self, *, all_leases: bool = False, cursor: str | None = None) -> r.SessionInfo:
         """What this session has read (stale reads marked), what waits, what it changed, its tasks."""
-        return await self._call(r.SessionInfo, p.SessionStatus())
+        return await self._call(r.SessionInfo, p.SessionStatus(all_leases=all_leases, cursor=cursor))
 
     async def begin_task(self, title: str, *, request_id: str | None = None) -> r.TaskAnswer:
         """Say what you work on; your changes carry the task until it ends."""

@@ -28,6 +28,8 @@ class TracingCalls:
         """Who brought each line of a file in: agent, session, task, approver and change, by ranges of lines."""
         return await self._call(t.Blamed, t.Blame(path=path, start=start, end=end, at=at))
 
-    async def changes_since(self, version: str | int, *, globs: Sequence[str] = (), limit: int = 100) -> t.Changes:
+    async def changes_since(
+        self, version: str | int, *, globs: Sequence[str] = (), limit: int = 100, skip: int = 0
+    ) -> t.Changes:
         """What changed after a version, oldest first. Go on with `head` of the answer."""
-        return await self._call(t.Changes, t.ChangesSince(version=version, globs=tuple(globs), limit=limit))
+        return await self._call(t.Changes, t.ChangesSince(version=version, globs=tuple(globs), limit=limit, skip=skip))

@@ -25,6 +25,9 @@ from orchestrator.engine.services import Services
 OFF_LOOP_PATHS = 1000
 """With more known paths, whether globs overlap is found out in a worker thread."""
 
+MOST_NAMED = 5
+"""Leases in the sentence of a clash; `clashes` has all."""
+
 
 class Leaser:
     """The book of leases; one wish at a time is decided."""
@@ -51,7 +54,8 @@ class Leaser:
         if not isinstance(outcome, Taken):
             cut = f"; policy grants {rules.max_ttl_s} s at most" if params.ttl_s > rules.max_ttl_s else ""
             return self._holds(outcome, cut)
-        message = "reserved already: " + ", ".join(_named(lease) for lease in outcome.clashes)
+        more = f" and {len(outcome.clashes) - MOST_NAMED} more" if len(outcome.clashes) > MOST_NAMED else ""
+        message = "reserved already: " + ", ".join(map(_named, outcome.clashes[:MOST_NAMED])) + more
         if rules.on_clash == "deny":
             raise await self._reservations.refusal(message, outcome.clashes)
         return a.LeaseAnswer(

@@ -20,6 +20,7 @@ from orchestrator.engine.changes.answers import Answers
 from orchestrator.engine.reads.noticing import Noticer
 from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import Services
+from orchestrator.engine.session_pages import session_page
 
 SHOWN = 30
 """Reads and changes that an answer lists, newest first."""
@@ -36,7 +37,9 @@ class Stacks:
 
     async def session_status(self, caller: Caller, call: Call, params: p.SessionStatus) -> r.SessionInfo:
         session = self._session(caller)
-        return r.SessionInfo(
+        reservations = self._reservations
+        leases = reservations.live() if params.all_leases else reservations.seen_by(caller, session.seen)
+        info = r.SessionInfo(
             session=session.id,
             agent=session.agent,
             agent_class=session.agent_class,
@@ -58,10 +61,11 @@ class Stacks:
                 for made in reversed(session.changes[-SHOWN:])
             ),
             tasks=tuple([await self._task(task) for task in session.tasks.values()]),
-            leases=await self._reservations.infos(self._reservations.seen_by(caller, session.seen)),
+            leases=await reservations.infos(leases),
             stale=await self._noticer.stale(caller),
             start_here=self._start_here(caller, session),
         )
+        return session_page(info, params, call.room)
 
     async def _recent(self, caller: Caller, path: WorkspacePath, seen: SeenFile) -> r.RecentRead:
         version = seen.newest or 0

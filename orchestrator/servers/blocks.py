@@ -8,10 +8,7 @@ from datetime import UTC, datetime
 from orchestrator.api import results as r
 from orchestrator.api import tracing as t
 from orchestrator.core.errors import escaped
-from orchestrator.core.text.room import UNBOUNDED, Room, size
-
-FRAME_BYTES = 300
-"""Of the head of an answer and the call that goes on, beside the path."""
+from orchestrator.engine.paths import quoted
 
 MOST_RANGES = 300
 """Of blamed lines in one block; the rest is another call away."""
@@ -20,14 +17,14 @@ Mark = Callable[[], str]
 """Makes a random token for one answer."""
 
 
-def text_block(result: r.Result, mark: Mark, room: Room = UNBOUNDED) -> str | None:
+def text_block(result: r.Result, mark: Mark) -> str | None:
     """The block for a read, search, listing, history or diff, and what is to be noticed; None for other answers."""
-    block = _block(result, mark, room)
+    block = _block(result, mark)
     warnings = getattr(result, "warnings", ())
     return block if block is None else "\n".join((block, *(f"[{warning}]" for warning in warnings)))
 
 
-def _block(result: r.Result, mark: Mark, room: Room) -> str | None:
+def _block(result: r.Result, mark: Mark) -> str | None:
     match result:
         case r.FileText():
             return file_text(result, mark())
@@ -38,7 +35,7 @@ def _block(result: r.Result, mark: Mark, room: Room) -> str | None:
         case r.History():
             return history(result)
         case t.Blamed():
-            return blamed(result, room)
+            return blamed(result)
         case r.Diff(total_files=int()):
             return tree_diff(result, mark())
         case r.Diff():
@@ -67,7 +64,7 @@ def file_text(result: r.FileText, token: str) -> str:
     tail = f"[more follows: {result.next}]" if result.next else ""
     if result.truncated and not result.next:
         tail = "[some long lines were shortened]"
-    return fenced(head, result.text, token, tail)
+    return fenced(head, result.text, token, f"[{result.cut}]\n{tail}" if result.cut else tail)
 
 
 def tree_diff(result: r.Diff, token: str) -> str:
@@ -85,6 +82,8 @@ def tree_diff(result: r.Diff, token: str) -> str:
             rows.append(f"[mode {file.mode_before} → {file.mode_after}: {escaped(file.path)}]")
     if result.unlisted:
         rows.append(f"[{result.unlisted} more files differ; policy keeps their names]")
+    if result.cut:
+        rows.append(f"[{result.cut}]")
     if result.cursor:
         rows.append(f"[more follows: the same call with cursor={result.cursor!r}]")
     return fenced(head, result.diff or "(no difference in lines)\n", token, "\n".join(rows))
@@ -168,7 +167,7 @@ def history(result: r.History) -> str:
     return "\n".join(rows)
 
 
-def blamed(result: t.Blamed, room: Room = UNBOUNDED) -> str:
+def blamed(result: t.Blamed) -> str:
     """A row for each range of lines that came with one version."""
     lines = f"lines {result.start}-{result.end} of {result.total_lines}"
     rows = [f"{escaped(result.path)} {result.version_id}, {lines}: who brought them in"]
@@ -184,12 +183,12 @@ def blamed(result: t.Blamed, room: Room = UNBOUNDED) -> str:
         if part.path:
             parts.append(f"as {escaped(part.path)}")
         rows.append(" ".join(parts))
-    path = escaped(result.path)
-    kept = room.less(2 * size(path) + FRAME_BYTES, 2).first((size(row), 1) for row in rows)
-    if kept - 1 < len(result.ranges):
-        start = result.ranges[kept - 1].start
-        del rows[kept:]
-        rows.append(f'[more follows: blame(path="{path}", start={start}, at="{result.version_id}")]')
+    follow = result.next
+    if len(result.ranges) > MOST_RANGES:
+        start = result.ranges[MOST_RANGES].start
+        follow = f'blame(path={quoted(result.path)}, start={start}, at="{result.version_id}")'
+    if follow:
+        rows.append(f"[more follows: {follow}]")
     return "\n".join(rows)
 
 

@@ -7,8 +7,11 @@ from typing import Any
 import msgspec
 
 from orchestrator.api import results as r
-from orchestrator.core.text.room import Room, size
+from orchestrator.api.leasing import LeaseAnswer
+from orchestrator.core.errors import PathReserved
+from orchestrator.core.text.room import UNBOUNDED, Room, size
 from orchestrator.engine.paths import quoted
+from orchestrator.engine.session_pages import LEASES
 
 UNKNOWN_BYTES = 12_000
 """For clients that nobody has measured; Codex gives a model that it does not know 12,018 bytes."""
@@ -34,18 +37,23 @@ OLD_CLAUDE = Room(bytes=48_000)
 
 CLAUDE_SINCE = (2, 1, 316)
 
+ALL_LEASES = f'session_status(all_leases=true, cursor="{LEASES}")'
+"""The call that shows every lease."""
+
 _ENCODER = msgspec.json.Encoder()
 _CUT_BYTES = 700
 """What `cut` and `next` take at most, beside a path."""
 
 
-def room_for(name: str, version: str, asked: int | None) -> Room:
+def room_for(name: str, version: str, asked: int | None, *, typed: bool = False) -> Room:
     """The room of an answer to a client; `asked` is what the transport was told."""
+    room = CAPS.get(name, Room(bytes=UNKNOWN_BYTES))
     if asked is not None:
-        return Room(bytes=min(max(asked, LEAST_BYTES), MOST_BYTES))
-    if name == "claude-code" and _numbers(version) < CLAUDE_SINCE:
-        return OLD_CLAUDE
-    return CAPS.get(name, Room(bytes=UNKNOWN_BYTES))
+        room = Room(bytes=min(max(asked, LEAST_BYTES), MOST_BYTES))
+    elif name == "claude-code" and _numbers(version) < CLAUDE_SINCE:
+        room = OLD_CLAUDE
+    whole = f"{room.bytes} bytes" if room.lines == UNBOUNDED.lines else f"{room.bytes} bytes or {room.lines} lines"
+    return Room(room.bytes, room.lines, typed, whole)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -114,6 +122,10 @@ def _next(result: r.Result | None, plain: dict[str, Any]) -> str:
             return f'get_diff(path={quoted(path.path)}, from="{path.before}", to="{path.after}")'
         case r.ChangeAnswer(status="applied", version_id=str(version), change=str(change)):
             return f'get_diff(from="{change}", to="{version}")'
+        case LeaseAnswer():
+            return ALL_LEASES
+        case None if plain.get("code") == PathReserved.code:
+            return ALL_LEASES
         case r.ChangeAnswer(paths=(path, *_)):
             return f"read_file(path={quoted(path.path)})"
         case _:

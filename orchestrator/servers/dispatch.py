@@ -30,7 +30,9 @@ _ENCODER = msgspec.json.Encoder()
 
 
 NOTICES_PART = 5
-"""One part in so many of an answer is for notices."""
+"""One part in so many of an answer is for notices, where some are due; else few bytes: a call may find an edit."""
+
+FEW_BYTES, FEW_LINES = 1_000, 30
 
 
 class Answered(NamedTuple):
@@ -38,14 +40,6 @@ class Answered(NamedTuple):
 
     result: Any
     notices: tuple[Notice, ...]
-
-
-def for_notices(room: Room) -> tuple[Room, Room]:
-    """The room of an answer, parted into what is for the result and what is for notices."""
-    if room is UNBOUNDED:
-        return room, room
-    others = Room(room.bytes // NOTICES_PART, room.lines // NOTICES_PART)
-    return room.less(others.bytes, others.lines), others
 
 
 class Dispatcher:
@@ -150,13 +144,18 @@ class Dispatcher:
         """
         if (known := BY_NAME.get(name)) is not None and known.people:
             return Answered(await self.run(caller, name, params, call_id), ())
-        own, others = for_notices(room)
+        noticer, own, most, others, few = self._engine.noticer, room, room, room, False
+        if room is not UNBOUNDED:
+            most = Room(room.bytes // NOTICES_PART, room.lines // NOTICES_PART)
+            few = known is not None and known.shape == "text" and not noticer.waits(caller)
+            others = Room(min(FEW_BYTES, most.bytes), min(FEW_LINES, most.lines)) if few else most
+            own = room.less(others.bytes, others.lines)
         try:
             result = await self.run(caller, name, params, call_id, own)
         except OrchestratorError as error:
-            error.notices = await self._engine.noticer.due(caller, others)
+            error.notices = await noticer.due(caller, most)
             raise
-        return Answered(result, await self._engine.noticer.due(caller, others))
+        return Answered(result, await noticer.due(caller, others, later=few))
 
     async def run(
         self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None, room: Room = UNBOUNDED

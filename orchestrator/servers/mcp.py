@@ -26,7 +26,7 @@ from orchestrator.core.text.room import Room, size
 from orchestrator.engine.caller import Caller
 from orchestrator.servers.blocks import fenced, text_block
 from orchestrator.servers.capping import UNKNOWN_BYTES, json_within, room_for
-from orchestrator.servers.dispatch import Dispatcher, for_notices
+from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.notices import notices_block
 from orchestrator.servers.open_calls import OpenCalls
 from orchestrator.servers.tools import INSTRUCTIONS, tools
@@ -179,8 +179,9 @@ class _McpDoor:
             return self._refused(error, room)
         result = self._answered(answered.result, answered.notices, room)
         texts = [part.text for part in result.content if isinstance(part, types.TextContent)]
-        if not room.holds(*texts):
-            return self._refused(AnswerTooLarge(name, size=sum(map(len, texts)), most=room.bytes), room)
+        typed = len(_ENCODER.encode(result.structured_content)) if result.structured_content else 0
+        if typed > room.bytes or not room.holds(*texts):
+            return self._refused(AnswerTooLarge(name, size=max(typed, *map(len, texts)), most=room.bytes), room)
         return result
 
     def _room(self, context: ServerRequestContext[Any]) -> Room:
@@ -188,7 +189,7 @@ class _McpDoor:
         client = context.session.client_params
         info = client.client_info if client is not None else None
         name, version = (info.name, info.version) if info is not None else ("", "")
-        return room_for(name, version, self._most_bytes)
+        return room_for(name, version, self._most_bytes, typed=self._structured)
 
     async def _not_offered(self, name: str) -> UnknownOperation:
         """The refusal of a tool that this connection was not opened with; it is noted."""
@@ -200,7 +201,7 @@ class _McpDoor:
         return error
 
     def _answered(self, result: Any, notices: tuple[Notice, ...], room: Room) -> types.CallToolResult:
-        text = text_block(result, _mark, for_notices(room)[0])
+        text = text_block(result, _mark)
         if text is not None and notices:
             text = f"{text}\n{notices_block(notices, _mark)}"
         if text is not None and not self._structured:

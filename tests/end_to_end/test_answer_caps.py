@@ -37,6 +37,8 @@ LIMITS = (
     Limit("gemini-cli-mcp-client", "0.61.0", characters=40_000),
     Limit("opencode", "1.18.33", bytes=51_200, lines=2_000),
     Limit("somebody-else", options=("--max-answer-bytes", "6000"), bytes=6_000),
+    Limit("somebody-else", options=("--structured",), bytes=12_000),
+    Limit("opencode", "1.18.33", options=("--structured",), bytes=51_200, lines=2_000),
 )
 LIMITED = pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: f"{limit.name} {limit.version} {limit.options}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -14,10 +15,20 @@ class Room(msgspec.Struct, frozen=True):
 
     bytes: int = 1 << 40
     lines: int = 1 << 40
+    typed: bool = False  # a text goes out as typed content, too; the client may count either
+    whole: str = ""  # what the client hands on of an answer, in words
 
     def less(self, taken: int, lines: int = 0) -> Room:
         """What is left when so many bytes and lines are taken."""
-        return Room(max(0, self.bytes - taken), max(0, self.lines - lines))
+        return Room(max(0, self.bytes - taken), max(0, self.lines - lines), self.typed, self.whole)
+
+    def cost(self, text: int, item: Any) -> int:
+        """The bytes of an item, which takes so many as text."""
+        return max(text, len(_ENCODER.encode(item)) + 1) if self.typed else text
+
+    def overrules(self, parameter: str, value: int) -> str:
+        """What an answer says that ends before the caller's own limit."""
+        return f"cut before {parameter}={value}: this client hands on {self.whole} of an answer at most"
 
     def holds(self, *texts: str) -> bool:
         """Whether these texts fit, one beside the other."""

@@ -18,13 +18,20 @@ from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.attribution import Owned
 from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.text.room import size
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.outside.observing import Observer, required, warnings
-from orchestrator.engine.paths import Paths
+from orchestrator.engine.paths import Paths, quoted
 from orchestrator.engine.reads.attributing import Attributions, Author
 from orchestrator.engine.reads.catching_up import not_beyond
 from orchestrator.engine.services import Services
+
+FRAME_BYTES, FRAME_LINES = 500, 6
+"""Around the ranges of an answer: its head, how to go on."""
+
+RANGE_BYTES = 120
+"""Of a range beside its names: the lines, the time, the words between."""
 
 
 class Blamer:
@@ -63,6 +70,13 @@ class Blamer:
         if params.start > max(end, 1):
             raise ParameterInvalid("start", f"{path} has {total} lines at {show(row.seq)}; asked for {params.start}")
         ranges = await self._ranges(path, list(lineage.attribution.owned(params.start, end)), lineage.authors)
+        room = call.room.less(2 * size(escaped(path)) + FRAME_BYTES + sum(map(size, told)), FRAME_LINES)
+        kept = room.first((room.cost(_cost(part), part), 1) for part in ranges)
+        follow = None
+        if kept < len(ranges):
+            upto = f", end={end}" if end < total else ""
+            follow = f'blame(path={quoted(path)}, start={ranges[kept].start}{upto}, at="{show(row.seq)}")'
+            end = ranges[kept].start - 1
         event = FileInspected(operation=call.operation.name, path=escaped(path))
         await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return t.Blamed(
@@ -71,7 +85,8 @@ class Blamer:
             start=params.start,
             end=end,
             total_lines=total,
-            ranges=ranges,
+            ranges=ranges[:kept],
+            next=follow,
             warnings=told,
         )
 
@@ -139,3 +154,9 @@ def _lines(path: WorkspacePath, part: Owned, author: Author, approver: str | Non
         at=row.at,
         path=row.path if row.path != path else None,
     )
+
+
+def _cost(part: t.BlamedLines) -> int:
+    """The bytes of a range as text."""
+    names = (part.version, part.agent, part.operation, part.change, part.task, part.session, part.approver, part.path)
+    return RANGE_BYTES + sum(size(escaped(name)) for name in names if name)

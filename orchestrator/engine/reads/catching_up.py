@@ -25,6 +25,7 @@ from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Deny
 from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.room import size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import EventFilter
@@ -35,6 +36,21 @@ CHANGE_TAGS = tuple(
 """The events by which a file's content becomes another."""
 
 BATCH = 200
+
+FRAME_BYTES = 900
+"""Of an answer beside its changes: `head`, `next`."""
+
+NEXT_BYTES = 600
+_ENCODER = msgspec.json.Encoder()
+
+
+def _next(params: t.ChangesSince, version: str, skip: int) -> str:
+    """The call that goes on."""
+    start = f'version="{version}"' + (f", skip={skip}" if skip else "")
+    globs = f", globs={_ENCODER.encode(params.globs).decode()}" if params.globs else ""
+    limit = f", limit={params.limit}" if params.limit != t.CHANGES_LIMIT else ""
+    called = f"changes_since({start}{globs}{limit})"
+    return called if size(called) <= NEXT_BYTES else f"the same call with {start}"
 
 
 class Chronicler:
@@ -48,13 +64,16 @@ class Chronicler:
         after = not_beyond(parse_seq(params.version), head)
         globs = Globs(params.globs) if params.globs else None
         told: list[t.PathChanged] = []
-        left_out, more, at = 0, False, after
+        left_out, more, at, skip = 0, False, after, params.skip
+        room = call.room.less(FRAME_BYTES)
         wanted = EventFilter(tags=CHANGE_TAGS, after=after, until=head)
         async for recorded in self._s.journal.events(wanted, batch=min(BATCH, params.limit + 1)):
             if len(told) >= params.limit:
                 more = True
                 break
-            for act in path_acts(recorded):
+            for number, act in enumerate(path_acts(recorded)):
+                if number < skip:
+                    continue
                 if globs is not None and not globs.match(act.changed.path):
                     continue
                 if not self._listable(caller, act.changed.path):
@@ -62,13 +81,24 @@ class Chronicler:
                     continue
                 target = act.moved_to  # where this is the old place of a move, which is told with the new one
                 if target is None or not self._listable(caller, target) or (globs and not globs.match(target)):
-                    told.append(await self._told(caller, recorded, act))
-            at = recorded.seq
+                    row = await self._told(caller, recorded, act)
+                    cost = size(_ENCODER.encode(row).decode()) + 1
+                    if told and cost > room.bytes:
+                        more, skip = True, number
+                        break
+                    room = room.less(cost)
+                    told.append(row)
+            if more:
+                break
+            at, skip = recorded.seq, 0
         event = DirectoryListed(
             operation=call.operation.name, path=WorkspacePath("."), globs=params.globs, entries=len(told)
         )
         await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
-        return t.Changes(changes=tuple(told), head=show(at if more else head), more=more, left_out=left_out)
+        follow = _next(params, show(at), skip) if more else None
+        return t.Changes(
+            changes=tuple(told), head=show(at if more else head), more=more, next=follow, left_out=left_out
+        )
 
     def _listable(self, caller: Caller, path: WorkspacePath) -> bool:
         return not isinstance(self._s.verdict(caller, "list", path), Deny)

@@ -6,7 +6,7 @@ from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.errors import FileNotFound, NotADirectory, ParameterInvalid
+from orchestrator.core.errors import FileNotFound, NotADirectory, ParameterInvalid, escaped
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import WorkspacePath, show
@@ -22,8 +22,8 @@ from orchestrator.engine.services import Services
 FRAME_BYTES = 300
 """Around the entries: the head, and the cursor beside its path."""
 
-ENTRY_BYTES = 120
-"""Of an entry beside its path: size, tags, version."""
+ENTRY_BYTES, KIND_BYTES = 5, 30
+"""Of an entry beside its path and its notes; and for what is no file: its kind."""
 
 
 class Lister:
@@ -75,9 +75,8 @@ class Lister:
         rest = [item for item in chosen if cursor is None or _cursor(item, flat=flat) > cursor]
         page = [(item, self._entry(caller, item)) for item in rest[:limit]]
         room = call.room.less(2 * size(path) + FRAME_BYTES, 2)
-        page = page[
-            : room.first((2 * size(entry.path) + size(entry.target or "") + ENTRY_BYTES, 1) for _, entry in page)
-        ]
+        room = room.less(max((size(repr(entry.path)) + size(entry.path) for _, entry in page), default=0))  # the cursor
+        page = page[: room.first((room.cost(_cost(entry), entry), 1) for _, entry in page)]
         event = DirectoryListed(operation=call.operation.name, path=path, globs=globs, entries=len(page))
         await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         truncated = len(rest) > len(page)
@@ -113,6 +112,14 @@ class Lister:
             tags=tags_of(item.path) if is_file else (),
             sensitivity=self._reader.sensitivity(caller, item.path) if is_file else None,
         )
+
+
+def _cost(entry: r.Entry) -> int:
+    """The bytes of an entry as text."""
+    kept_back = entry.sensitivity if entry.sensitivity in ("secret", "guarded") else None
+    notes = (f"{entry.size} bytes", *entry.tags, entry.version_id, kept_back)
+    kind = 0 if entry.type == "FileEntry" else KIND_BYTES + size(escaped(entry.target or ""))
+    return size(escaped(entry.path)) + kind + ENTRY_BYTES + sum(len(note) + 2 for note in notes if note)
 
 
 def _below(start: WorkspacePath, path: WorkspacePath) -> WorkspacePath:

@@ -74,22 +74,26 @@ class Noticer:
         self._looking: dict[SessionId, anyio.Lock] = {}
         self._log = logger("engine")
 
-    async def due(self, caller: Caller, room: Room = UNBOUNDED) -> tuple[r.Notice, ...]:
-        """What to tell the caller's session with the answer that goes out now; it counts as told by that.
-
-        What there is no room for comes with the next answer.
-        Cost: two look-ups when nobody touched what it has read.
-        """
+    def waits(self, caller: Caller) -> bool:
+        """Whether somebody touched what the caller's session has read. Cost: two look-ups."""
         reader = self._s.state.readers.get(caller.session)
         looked = self._looked.get(caller.session)
-        if reader is None or (looked is not None and reader.touched <= looked.until):
+        return reader is not None and (looked is None or reader.touched > looked.until)
+
+    async def due(self, caller: Caller, room: Room = UNBOUNDED, *, later: bool = False) -> tuple[r.Notice, ...]:
+        """What to tell the caller's session with the answer that goes out now; it counts as told by that.
+
+        What there is no room for comes with the next answer: one comes in few words, unless that may be `later`.
+        """
+        reader = self._s.state.readers.get(caller.session)
+        if reader is None or not self.waits(caller):
             return ()
         lock = self._looking.get(caller.session)
         if lock is None:
             lock = self._looking[caller.session] = anyio.Lock(fast_acquire=True)
         try:
             async with lock:
-                return await self._tell(caller, reader, room)
+                return await self._tell(caller, reader, room, later=later)
         except OrchestratorError as error:
             self._log.error("a session could not be told what others changed", error=error.message)
             return ()
@@ -102,7 +106,7 @@ class Noticer:
         self._looked.pop(session, None)
         self._sets.tracked.forget(session)
 
-    async def _tell(self, caller: Caller, reader: Reader, room: Room) -> tuple[r.Notice, ...]:
+    async def _tell(self, caller: Caller, reader: Reader, room: Room, *, later: bool) -> tuple[r.Notice, ...]:
         looked = self._looked.setdefault(caller.session, _Looked())
         touched, left = reader.touched, looked.due(reader)
         notices: list[r.Notice] = []
@@ -120,6 +124,8 @@ class Noticer:
                         notice = msgspec.structs.replace(
                             notice, diff=None, lines=notice.lines[:1], more_lines=more_lines
                         )
+                        if later and not room.first([_cost(notice)], least=0):
+                            break
                     room = room.less(*_cost(notice))
                 notices.append(notice)
                 told.append(ToldPath(path, found.version, _shown(notice, found)))
@@ -129,7 +135,7 @@ class Noticer:
             shown = NoticeShown(session=caller.session, paths=tuple(told))
             await self._s.note(caller.origin(), (f"session:{caller.session}", shown))
         more = sum(self._may_tell(caller, path, view) for path, view in left)
-        if more:
+        if more and notices:
             notices[-1] = msgspec.structs.replace(notices[-1], more_files=more)
         looked.finish(reader, touched if not left else None)
         return tuple(notices)

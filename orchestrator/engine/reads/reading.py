@@ -41,11 +41,11 @@ TYPES = {
 MOST_TOKENS = 1_000_000
 """Of one answer, whatever is asked for: about 4 MB of text."""
 
-FRAME_BYTES, FRAME_LINES = 500, 6
+FRAME_BYTES, FRAME_LINES = 600, 7
 """Around the lines of an answer: its head, the markers, warnings, how to go on."""
 
-ROW_BYTES = 60
-"""A line's number and its end, and what is said where it was cut."""
+ROW_BYTES, CUT_BYTES = 12, 45
+"""A line's number and its end; what is said where it was cut."""
 
 MIN_LINE = 50
 FEW = 500
@@ -249,8 +249,8 @@ class Reader:
         room = call.room.less(frame, FRAME_LINES)
         widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
         rows = document.lines[start - 1 : last]
-        costs = ((size(row[:widest]) + ROW_BYTES, 1) for row in rows)
-        last = start - 1 + room.first(costs)
+        costs = ((size(row[:widest]) + ROW_BYTES + (CUT_BYTES if len(row) > widest else 0), 1) for row in rows)
+        allowed, last = last, start - 1 + room.first(costs)
         text, cut = render(rows[: last - start + 1], start, numbers=numbers, max_line=widest)
         if not numbers and last == total and not document.final_newline:
             text = text.removesuffix("\n")
@@ -288,6 +288,7 @@ class Reader:
             eol=document.eol,
             content_hash=digest,
             truncated=truncated,
+            cut=call.room.overrules("max_tokens", max_tokens) if max_tokens and last < allowed else None,
             next=follow,
             warnings=told,
         )

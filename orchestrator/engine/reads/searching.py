@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import msgspec
@@ -11,7 +11,7 @@ from anyio import to_thread
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.content import LineRange
-from orchestrator.core.errors import BinaryFile, FileNotFound, ParameterInvalid, PathError, TextTooCostly
+from orchestrator.core.errors import BinaryFile, FileNotFound, ParameterInvalid, PathError, TextTooCostly, escaped
 from orchestrator.core.events.files import ContentSearched, SeenLines
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, WorkspacePath, show
@@ -21,7 +21,7 @@ from orchestrator.core.projections.seen import merged
 from orchestrator.core.text import tokens
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.core.text.excerpt import MAX_LINE
-from orchestrator.core.text.room import size
+from orchestrator.core.text.room import Room, size
 from orchestrator.core.text.search import Found, Match, Pattern, search
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.outside.observing import UNNOTED, Observer, required, warnings
@@ -35,8 +35,10 @@ LARGE_BYTES = 512 * 1024
 FRAME_BYTES, FRAME_LINES = 500, 6
 """Around the hits of an answer: the head, the markers, warnings, a cursor."""
 
-HIT_BYTES = 24
-"""Of a line beside its text: its number and its mark; of a file: its version."""
+ROW_BYTES, FILE_BYTES = 12, 24
+"""Of a line beside its text: its number and its mark; of a file beside its path: its version."""
+
+MIN_LINE = 50
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -160,6 +162,7 @@ class Searcher:
         total = sum(counted.total for counted in swept.counts if counted.total > 0)
         more: str | None = None
         room = call.room.less(FRAME_BYTES, FRAME_LINES)
+        widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
         for counted in swept.counts:
             path = counted.path
             if params.count_only and not alone:
@@ -178,21 +181,21 @@ class Searcher:
                     break
             left = matches.hits
             shown = list(left[:wanted])
-            room = room.less(2 * size(path) + HIT_BYTES, 1)  # the cursor may hold it, too
-            costs = [_cost(match) for match in shown]
-            fitting = room.first(costs, least=0)
+            room = room.less(size(escaped(path)) + FILE_BYTES, 1)
+            costs = list(_costs(path, shown, room, widest))
+            fitting = room.less(size(repr(path)) + size(path)).first(costs, least=0)  # the cursor may name it, too
             if shown and not fitting and not hits:  # with so much context it fits on no page
-                shown = [msgspec.structs.replace(shown[0], before=(), after=())]
+                shown = [msgspec.structs.replace(shown[0], before=(), after=(), submatches=shown[0].submatches[:1])]
             else:
                 shown = shown[:fitting]
             for cost in costs[:fitting]:
                 room = room.less(*cost)
             if shown:
-                hits += [_hit(path, match) for match in shown]
+                hits += [_hit(path, match, widest) for match in shown]
                 versions[path] = show(version)
                 told += notes
                 if version != UNNOTED:
-                    seen.append(_seen(path, version, shown, lines))
+                    seen.append(_seen(path, version, shown, lines, widest))
             if len(left) > len(shown):
                 more = f"{shown[-1].line}:{path}" if shown else _last_cursor(hits) or params.cursor
                 break
@@ -278,30 +281,38 @@ def found_in(
     return found, document.line_count
 
 
-def _hit(path: WorkspacePath, match: Match) -> r.Hit:
+def _hit(path: WorkspacePath, match: Match, widest: int) -> r.Hit:
     text, spans = match.text, match.submatches
-    if len(text) > MAX_LINE:
-        first = max(0, spans[0][0] - MAX_LINE // 4) if spans else 0
-        text = text[first : first + MAX_LINE]
+    if len(text) > widest:
+        first = max(0, spans[0][0] - widest // 4) if spans else 0
+        text = text[first : first + widest]
         spans = tuple((a - first, b - first) for a, b in spans if b - first <= len(text))
     return r.Hit(
         path=path,
         line=match.line,
         text=text,
         submatches=tuple(r.Submatch(start=a, end=b) for a, b in spans),
-        before=tuple(line[:MAX_LINE] for line in match.before),
-        after=tuple(line[:MAX_LINE] for line in match.after),
+        before=tuple(line[:widest] for line in match.before),
+        after=tuple(line[:widest] for line in match.after),
     )
 
 
-def _cost(match: Match) -> tuple[int, int]:
-    """Bytes and lines of a hit with its context."""
-    rows = (match.text, *match.before, *match.after)
-    return sum(size(row[:MAX_LINE]) + HIT_BYTES for row in rows), len(rows) + 1
+def _costs(path: WorkspacePath, matches: list[Match], room: Room, widest: int) -> Iterator[tuple[int, int]]:
+    """Bytes and lines of each hit with its context; a text has a line of context once, for all hits around it."""
+    last = 0
+    for match in matches:
+        hit = _hit(path, match, widest)
+        first = match.line - len(hit.before)
+        before, after = hit.before[max(0, last + 1 - first) :], hit.after[max(0, last - match.line) :]
+        counted = match.line <= last and len(match.text) <= widest  # among the context of an earlier hit
+        rows = (*(() if counted else (hit.text,)), *before, *after)
+        gap = ROW_BYTES if last and first > last + 1 else 0
+        yield room.cost(sum(size(row) + ROW_BYTES for row in rows) + gap, hit), len(rows) + bool(gap)
+        last = match.line + len(hit.after)
 
 
-def _seen(path: WorkspacePath, version: Seq, shown: list[Match], total: int) -> SeenLines:
-    cut = any(len(line) > MAX_LINE for match in shown for line in (match.text, *match.before, *match.after))
+def _seen(path: WorkspacePath, version: Seq, shown: list[Match], total: int, widest: int) -> SeenLines:
+    cut = any(len(line) > widest for match in shown for line in (match.text, *match.before, *match.after))
     ranges = merged(tuple(LineRange(m.line - len(m.before), m.line + len(m.after)) for m in shown))
     return SeenLines(path=path, version=version, ranges=ranges, total_lines=total, cut=cut)
 

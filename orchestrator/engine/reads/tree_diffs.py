@@ -209,6 +209,7 @@ class Page:
         self._files: list[r.FileDiff] = []
         self._seen: list[DiffShown] = []
         self._full_after: str | None = None
+        self._over = False  # more than the client hands on
 
     def takes(self, item: Difference, patch: FilePatch | r.FileDiff) -> bool:
         """Whether the file still goes on this page; if not, the page is full."""
@@ -220,6 +221,7 @@ class Page:
         taken = (named, 2) if too_large else shown
         over = not self._room.first([taken], least=0)
         full = over or (self._spent + cost > self._budget and not too_large) or len(self._files) >= PAGE_FILES
+        self._over |= over or (too_large and cost <= self._budget)
         if self._files and full:
             self._full_after = self._files[-1].path
             return False
@@ -280,6 +282,7 @@ class Page:
             files=tuple(self._files),
             total_files=total,
             unlisted=unlisted,
+            cut=self._whole.overrules("max_tokens", self._budget) if self._over else None,
             cursor=None if self._full_after is None else self._span.cursor(self._full_after),
             warnings=warnings,
         )

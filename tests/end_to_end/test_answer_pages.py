@@ -1,0 +1,158 @@
+"""An answer takes most of what its client hands on, says what was cut, and names the call that shows the rest."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp_types import CallToolResult
+
+from tests.end_to_end.place import Place
+from tests.end_to_end.test_answer_caps import Limit, check, opened, told
+
+pytestmark = pytest.mark.anyio
+
+CODE = "".join(f'    name_{number} = work("{number}", [first, second])\n' for number in range(9_000))
+SMALLEST = Limit("somebody-else", options=("--max-answer-bytes", "6000"), bytes=6_000)
+USED = (
+    Limit("somebody-else", bytes=12_000),
+    Limit("codex-mcp-client", "0.169.0", bytes=12_018),
+    Limit("claude-code", "2.0.14", bytes=50_000),
+    Limit("gemini-cli-mcp-client", "0.61.0", bytes=40_000),
+    Limit("opencode", "1.18.33", bytes=51_200),
+    Limit("opencode", "1.18.33", options=("--structured",), bytes=51_200),
+)
+
+
+@pytest.mark.parametrize("limit", USED, ids=lambda limit: f"{limit.name} {limit.version} {limit.options}")
+async def test_an_answer_takes_most_of_what_its_client_hands_on(place: Place, limit: Limit) -> None:
+    (place.workspace / "code.py").write_text(CODE)
+    folder = place.workspace / "many"
+    folder.mkdir()
+    for number in range(1_500):
+        (folder / f"a_usual_name_{number}.py").touch()
+    wanted: list[tuple[str, dict[str, Any]]] = [
+        ("read_file", {"path": "code.py", "max_tokens": 200_000}),
+        ("search_content", {"pattern": "name_", "max_results": 1_000, "context_lines": 0}),
+        ("search_content", {"pattern": "0", "path": "code.py", "max_results": 1_000, "context_lines": 3}),
+        ("list_files", {"path": "many", "limit": 5_000}),
+    ]
+    async with opened(place, "worker", limit) as client:
+        for name, arguments in wanted:
+            answer = await client.call_tool(name, arguments)
+            text = check(answer, limit, name)
+            structured = json.dumps(answer.structured_content or {}, ensure_ascii=False, separators=(",", ":"))
+            used = max(len(json.dumps(text, ensure_ascii=False).encode()), len(structured.encode()))
+            assert used > 0.75 * limit.bytes, f"{name} {arguments}: {used} of {limit.bytes} bytes"
+
+
+async def test_a_read_says_that_max_tokens_was_more_than_the_client_hands_on(place: Place) -> None:
+    (place.workspace / "code.py").write_text(CODE)
+    said = "[cut before max_tokens=6000: this client hands on 12000 bytes of an answer at most]\n[more follows: "
+    async with opened(place, "worker", USED[0]) as client:
+        cut = await client.call_tool("read_file", {"path": "code.py", "max_tokens": 6_000})
+        assert said in check(cut, USED[0], "read_file")
+        kept = await client.call_tool("read_file", {"path": "code.py", "max_tokens": 500})
+        assert "max_tokens" not in check(kept, USED[0], "read_file")
+    (place.workspace / "more.py").write_text("new = 1\n" * 4_000)
+    async with opened(place, "other", USED[0]) as client:
+        tree = await client.call_tool("get_diff", {"from": "@0", "max_tokens": 20_000})
+        assert "cut before max_tokens=20000" in check(tree, USED[0], "get_diff")
+
+
+async def test_a_search_that_was_shown_counts_as_seen_and_no_more(place: Place) -> None:
+    """With typed content a hit costs more than in text: the page is shorter, and only its lines are seen."""
+    limit = Limit("somebody-else", options=("--structured",), bytes=12_000)
+    (place.workspace / "code.py").write_text(text := "e" * 60 + "\n" + CODE[:7_000].rpartition("\n")[0] + "\n")
+    search = {"pattern": "e", "max_results": 1_000, "context_lines": 50}
+    replace = {"path": "code.py", "content": "mine\n", "mode": "truncate"}
+    seen: set[int] = set()
+    async with opened(place, "worker", limit) as client:
+        cursor = ""
+        while len(seen) < text.count("\n"):
+            assert told(await client.call_tool("write_file", replace))["code"] == "base_required"
+            answer = await client.call_tool("search_content", {**search, "cursor": cursor} if cursor else search)
+            check(answer, limit, "search_content")
+            page = answer.structured_content
+            assert page, "nothing was shown"
+            for hit in page["hits"]:
+                seen |= set(range(hit["line"] - len(hit["before"]), hit["line"] + len(hit["after"]) + 1))
+            cursor = page["cursor"] or ""
+        assert told(await client.call_tool("write_file", replace))["status"] == "applied"
+
+
+# --- the exact next call ------------------------------------------------------------------
+
+
+async def followed(client: Client, limit: Limit, name: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """The answers to a call and to each call that the last answer names, exactly as it is named there."""
+    answers = []
+    while True:
+        answer: CallToolResult = await client.call_tool(name, arguments)
+        check(answer, limit, name)
+        answers.append(told(answer))
+        assert "cut" not in answers[-1] or answers[-1].get("next"), answers[-1]
+        follow = answers[-1].get("next")
+        if not follow:
+            return answers
+        called = ast.parse(follow, mode="eval").body
+        assert isinstance(called, ast.Call)
+        assert isinstance(called.func, ast.Name)
+        name = called.func.id
+        arguments = {keyword.arg or "": _value(keyword.value) for keyword in called.keywords}
+        assert len(answers) < 100, "it goes on for ever"
+
+
+def _value(node: ast.expr) -> Any:
+    return {"true": True, "false": False}[node.id] if isinstance(node, ast.Name) else ast.literal_eval(node)
+
+
+def parts(answers: list[dict[str, Any]], list_name: str, shown: Callable[[dict[str, Any]], Any]) -> list[Any]:
+    return [shown(item) for answer in answers for item in answer.get(list_name, ())]
+
+
+async def test_changes_that_did_not_fit_come_with_the_next_call(place: Place) -> None:
+    patch = "".join(f"--- /dev/null\n+++ b/made/{n}-{'n' * 100}\n@@ -0,0 +1 @@\n+new {n}\n" for n in range(60))
+    async with opened(place, "worker", SMALLEST) as client:
+        for number in range(20):
+            await client.call_tool("write_file", {"path": f"{number}.txt", "content": f"{number}\n", "mode": "create"})
+        await client.call_tool("apply_patch", {"patch": patch})
+        await client.call_tool("write_file", {"path": "last.txt", "content": "last\n", "mode": "create"})
+        answers = await followed(client, SMALLEST, "changes_since", {"version": "@0"})
+        assert len(answers) > 3
+        found = parts(answers, "changes", lambda change: change["path"])
+        made = sorted(f"made/{n}-{'n' * 100}" for n in range(60))
+        assert found[:20] == [f"{number}.txt" for number in range(20)]
+        assert sorted(found[20:-1]) == made
+        assert found[-1] == "last.txt"
+        some = await followed(client, SMALLEST, "changes_since", {"version": "@0", "globs": ["made/"], "limit": 7})
+        assert sorted(parts(some, "changes", lambda change: change["path"])) == made
+
+
+async def test_a_session_that_did_not_fit_comes_with_the_next_call(place: Place) -> None:
+    globs = [f"area/{n}-{'n' * 150}" for n in range(70)]
+    async with opened(place, "other", SMALLEST) as other, opened(place, "worker", SMALLEST) as client:
+        for number in range(25):
+            arguments = {"globs": [f"area/{number}/**"], "reason": "r" * 400, "mode": "shared"}
+            assert told(await other.call_tool("reserve_paths", arguments))["status"] == "granted"
+        for number in range(30):
+            path = {"path": f"{number}-{'n' * 100}.txt"}
+            await client.call_tool("write_file", {**path, "content": f"{number}\n", "mode": "create"})
+            await client.call_tool("read_file", path)
+        assert told(await client.call_tool("reserve_paths", {"globs": globs, "mode": "shared"}))["status"] == "granted"
+        answers = await followed(client, SMALLEST, "session_status", {})
+        assert len(answers) > 2
+        own = f"{{}}-{'n' * 100}.txt"
+        newest_first = [own.format(number) for number in reversed(range(30))]
+        assert parts(answers, "recent_reads", lambda read: read["path"]) == newest_first
+        assert parts(answers, "uncommitted_changes", lambda change: change["paths"]) == [[p] for p in newest_first]
+        assert [glob for shown in parts(answers, "leases", lambda lease: lease["globs"]) for glob in shown] == globs
+        assert {lease["agent"] for answer in answers for lease in answer.get("leases", ())} == {"worker"}
+        clash = await followed(client, SMALLEST, "reserve_paths", {"globs": ["area/"]})
+        assert clash[0]["status"] == "clash"
+        shown = {lease["globs"][0] for answer in clash for lease in answer.get("clashes", answer.get("leases", ()))}
+        assert shown >= {f"area/{number}/**" for number in range(25)}
