@@ -542,10 +542,13 @@ class DaemonUnreachable(OperatorError):
 
 
 class DaemonStopped(OperatorError):
-    """A person stopped the daemon; agents do not start it again."""
+    """A person stopped the daemon: a running transport refuses each call; a new `orchestrator mcp` starts it again."""
 
     code = "daemon_stopped"
-    hint = "Ask the person you work for to run `orchestrator up`; until then no file can be read or changed."
+    hint = (
+        "Ask the person you work for to run `orchestrator up`, or to start the agent anew; until then no file can be "
+        "read or changed."
+    )
 
 
 class DaemonRestarted(CallerError):
