@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket as sockets
 import struct
 from functools import partial
@@ -29,8 +30,11 @@ from orchestrator.servers.open_calls import OpenCalls
 PREAMBLE_TIMEOUT_S = 30.0
 """Who says nothing in that time is not let in."""
 
+SILENT_PART = 4
+"""One in so many of the file descriptors is for connections that have not said who they are."""
+
 BREATH_S = 0.2
-"""How long nobody is let in where the system has no descriptor for one more."""
+"""How long nobody is let in where the system has no descriptor for one more, and who came has to say who it is."""
 
 INLINE = frozenset(
     ("read_lines", "read_file", "file_info", "session_status", "begin_task", "end_task", "status", "get_diff")
@@ -64,6 +68,7 @@ class SocketServer:
     def __init__(self, engine: Engine, doorkeeper: Doorkeeper, dispatcher: Dispatcher, *, workspace: str) -> None:
         self._engine, self._doorkeeper, self._dispatcher = engine, doorkeeper, dispatcher
         self._workspace = workspace
+        self._silent: dict[SocketStream, tuple[LineStream, float]] = {}  # and since when; oldest first
         self._log = logger("servers")
 
     async def serve(self, listener: SocketListener) -> None:
@@ -76,6 +81,8 @@ class SocketServer:
                 except anyio.ClosedResourceError:
                     return
                 except anyio.BrokenResourceError as error:  # its cause says what the system lacks
+                    if await self._give_way():
+                        continue
                     if not waiting:
                         self._log.error("no more callers can be let in for now", error=str(error.__cause__))
                     waiting = True
@@ -84,10 +91,24 @@ class SocketServer:
                     waiting = False
                     connections.start_soon(self._connection, stream)
 
+    async def _give_way(self) -> bool:
+        """Close the connection that has said nothing for longest; False if each has only just come."""
+        oldest, (lines, since) = next(iter(self._silent.items()), (None, (None, 0.0)))
+        if oldest is None or lines is None or anyio.current_time() - since < BREATH_S:
+            return False
+        del self._silent[oldest]
+        lines.close()
+        await anyio.aclose_forcefully(oldest)
+        return True
+
     async def _connection(self, stream: SocketStream) -> None:
         """One caller, from preamble to end; its failures end here."""
         async with stream:
             with LineStream(stream) as lines:
+                self._silent[stream] = lines, anyio.current_time()
+                most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // SILENT_PART
+                while len(self._silent) > most and await self._give_way():
+                    pass
                 try:
                     await self._serve(stream, lines)
                 except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -96,6 +117,8 @@ class SocketServer:
                     self._log.warning("connection ended", code=error.code)
                 except Exception:  # noqa: BLE001  # one connection's defect must not end the others
                     self._log.exception("connection failed")
+                finally:
+                    self._silent.pop(stream, None)
 
     async def _serve(self, stream: SocketStream, lines: LineStream) -> None:
         admitted = await self._admit(stream, lines)
@@ -119,6 +142,7 @@ class SocketServer:
         try:
             with anyio.move_on_after(PREAMBLE_TIMEOUT_S) as timer:
                 line = await lines.receive(MAX_PREAMBLE_BYTES)
+            self._silent.pop(stream, None)
             if timer.cancelled_caught or line is None:
                 return None
             try:

@@ -15,8 +15,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from orchestrator.api import locations
 from orchestrator.api.parameters import Replacement
 from orchestrator.clients.python import FileAccess, RemoteError
+from orchestrator.servers.socket import PREAMBLE_TIMEOUT_S
 from tests.daemon.running import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -92,7 +94,9 @@ async def test_callers_wait_until_there_is_one(daemon: RunningDaemon) -> None:
         limit(daemon, 4)
         with ExitStack() as crowd:
             for _ in range(60):
-                crowd.enter_context(socket.socket(socket.AF_UNIX)).connect(str(daemon.socket))
+                caller = crowd.enter_context(socket.socket(socket.AF_UNIX))
+                caller.connect(str(daemon.socket))
+                caller.sendall(locations.preamble("rpc", agent="crowd", client="test", toolset="full"))
             with anyio.fail_after(LEFT_S):
                 while "no more callers" not in daemon.log:
                     await files.session_status()
@@ -100,6 +104,23 @@ async def test_callers_wait_until_there_is_one(daemon: RunningDaemon) -> None:
     with anyio.fail_after(LEFT_S):
         async with daemon.client("bob") as files:
             assert (await files.write_file("b.txt", "b\n", "create")).status == "applied"
+
+
+async def test_who_says_nothing_gives_way_to_who_comes(daemon: RunningDaemon) -> None:
+    limit(daemon, 30)
+    with ExitStack() as crowd:
+        silent = [crowd.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(80)]
+        for caller in silent:
+            caller.connect(str(daemon.socket))
+        with anyio.fail_after(PREAMBLE_TIMEOUT_S / 2):  # else they go by themselves
+            async with daemon.client("bob") as files:
+                assert (await files.write_file("b.txt", "b\n", "create")).status == "applied"
+                assert (await files.read_file("b.txt")).text
+        silent[0].settimeout(LEFT_S)
+        silent[-1].setblocking(False)
+        assert silent[0].recv(1) == b"", "the first of them was closed"
+        with pytest.raises(BlockingIOError):
+            silent[-1].recv(1)
 
 
 @pytest.mark.parametrize("few", [12, 16, 20, 24, 28])
