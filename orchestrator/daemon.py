@@ -61,6 +61,9 @@ POLICY_FILE = "policy.toml"
 LAST_CALLS_S = 3.0
 """How long calls that are open get when the daemon is told to stop."""
 
+SWITCH_S = 0.001
+"""How long a thread keeps the interpreter when another wants it: the event loop waits behind each that computes."""
+
 MCP_IMPORT_AFTER_S = 5.0
 """After it is ready: the import takes a second of processor time, which who comes first should not share."""
 
@@ -408,6 +411,7 @@ def parse(argv: list[str]) -> Config:
 
 def serve(daemon: Daemon, config: Config) -> int:
     """Run to the end; a refusal is told to whoever started us."""
+    sys.setswitchinterval(SWITCH_S)
     try:
         anyio.run(daemon.run, backend_options={"use_uvloop": True})
     except Exception as error:  # noqa: BLE001  # whatever ended it is told by a stable code, and logged

@@ -120,7 +120,7 @@ class Engine:
         self._observer, self._effects = observer, effects
         answers, paths, gate = Answers(services), Paths(roots), ApproverGate(services)
         changer = Changer(services, observer, effects, answers)
-        self._answers, self._arrivals = answers, Arrivals(services)
+        self._answers, self._arrivals, self._paths = answers, Arrivals(services), paths
         self._recovery = Recovery(services, observer)
         absorber = Absorber(services, observer)
         self.baseline = Baseline(services, observer, absorber)
@@ -264,6 +264,18 @@ class Engine:
     def ticks_us(self) -> int:
         """The clock that calls are measured by."""
         return self._s.clock.ticks_us()
+
+    def size_at(self, raw_path: str) -> int | None:
+        """The size of a file, in bytes; None where there is none, or the path is refused."""
+        try:
+            stat = self._s.workspace.stat(self._paths.either(raw_path))
+        except (OrchestratorError, OSError):
+            return None
+        return stat.signature.size if stat is not None and stat.kind == "file" else None
+
+    def known_files(self) -> int:
+        """How many files the registry has."""
+        return len(self._s.state.registry)
 
     async def call(self, caller: Caller, call: Call) -> Result:
         """Answer one call. Raises OrchestratorError; a refusal is in the journal by then."""

@@ -20,7 +20,8 @@ from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
 from orchestrator.ports.effort import OWNER
 from orchestrator.servers.open_calls import UNREAD_BYTES
-from orchestrator.servers.scheduling import CallScheduler, Turn
+from orchestrator.servers.scheduling import HEAVY, CallScheduler, Turn
+from orchestrator.servers.weight import Weigher
 
 WAITING = frozenset(("await_change",))
 """Calls that do nothing but wait for others; they take no turn."""
@@ -48,6 +49,8 @@ class Dispatcher:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._scheduler = CallScheduler(engine.ticks_us)
+        self._heavy = CallScheduler(engine.ticks_us, HEAVY)
+        self._weigher = Weigher(engine.size_at, engine.known_files)
         self._open = 0
         self._idle = anyio.Event()
         self._log = logger("servers")
@@ -111,13 +114,14 @@ class Dispatcher:
         OWNER.set(caller.agent)
         if name in WAITING:
             return await self._respond(caller, name, params, call_id, room)
-        turn = await self._turn(caller, name, lines)
+        scheduler = self._heavy if self._weigher.heavy(name, params) else self._scheduler
+        turn = await self._turn(scheduler, caller, name, lines)
         try:
             return await self._respond(caller, name, params, call_id, room)
         finally:
-            self._scheduler.end(turn)
+            scheduler.end(turn)
 
-    async def _turn(self, caller: Caller, name: str, lines: LineStream | None) -> Turn:
+    async def _turn(self, scheduler: CallScheduler, caller: Caller, name: str, lines: LineStream | None) -> Turn:
         """Wait for the agent's turn, and before that for the peer to read the answers that it has.
 
         What people do about the daemon itself (status, approvals) never waits for calls that come under their name.
@@ -130,10 +134,10 @@ class Dispatcher:
         while True:
             if lines is not None:
                 await lines.taken(UNREAD_BYTES)
-            turn = await self._scheduler.begin(owner)
+            turn = await scheduler.begin(owner)
             if lines is None or lines.unsent <= UNREAD_BYTES:
                 return turn
-            self._scheduler.end(turn)
+            scheduler.end(turn)
 
     async def _respond(
         self, caller: Caller, name: str, params: bytes | msgspec.Raw, call_id: str | None, room: Room

@@ -1,8 +1,8 @@
 """Which calls run now: one agent's many calls do not hold up another's few.
 
 The daemon computes in one thread, so each running call makes every other one slower. While several agents call,
-each has `IN_COMPANY` running calls at most; an agent that calls alone has `ALONE`. What is over that waits, and
-the agents take turns, whichever connections their calls came by.
+each has one running call at most; an agent that calls alone has more. What is over that waits, and the agents take
+turns, whichever connections their calls came by. Heavy calls have a scheduler of their own, with few places.
 """
 
 from __future__ import annotations
@@ -12,26 +12,29 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 
 import anyio
+import msgspec
 
 from orchestrator.core.fair_queue import FairQueue
-
-ALONE = 8
-"""Running calls of an agent while no other agent has called for `COMPANY_US`."""
-
-IN_COMPANY = 1
-"""Running calls of an agent while others call too: with one beside it, a call takes twice its time at most."""
-
-MOST_RUNNING = 32
-"""Running calls of all agents."""
-
-MOST_OF_ONE = 32
-"""Running calls of one agent, those counted that run for longer than `LONG_US`."""
 
 COMPANY_US = 1_000_000
 """For so long after its last call an agent counts as one that calls."""
 
-LONG_US = 250_000
-"""A call that runs for longer waits for a worker, a disk or a reviewer: the others need not wait for its end."""
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many calls run at a time. Those that run for longer than `long_us` count for `most_of_one` alone."""
+
+    alone: int  # of an agent, while no other agent calls
+    in_company: int = 1  # of an agent, while others call too: a call beside one takes twice its time at most
+    most_running: int  # of all agents
+    most_of_one: int  # of one agent, long ones too
+    long_us: int
+
+
+LIGHT = Limits(alone=8, most_running=32, most_of_one=16, long_us=250_000)
+"""A light call that runs for longer waits for a lock, a disk or a worker: the others need not wait for its end."""
+
+HEAVY = Limits(alone=2, most_running=3, most_of_one=4, long_us=10_000_000)
+"""Each may hold a large file and the lines of it, and keep a thread busy. After this time it waits for something."""
 
 
 class Turn:
@@ -48,10 +51,10 @@ class Turn:
 class CallScheduler:
     """Gives calls their turns. Not for calls that only wait for others, nor for people's (status, approvals)."""
 
-    def __init__(self, ticks_us: Callable[[], int]) -> None:
-        self._ticks_us = ticks_us
+    def __init__(self, ticks_us: Callable[[], int], limits: Limits = LIGHT) -> None:
+        self._ticks_us, self._limits = ticks_us, limits
         self._queue: FairQueue[Turn] = FairQueue()
-        self._young: OrderedDict[Turn, None] = OrderedDict()  # running for less than LONG_US, oldest first
+        self._young: OrderedDict[Turn, None] = OrderedDict()  # not long yet, oldest first
         self._young_of: Counter[str] = Counter()
         self._running_of: Counter[str] = Counter()
         self._called: OrderedDict[str, int] = OrderedDict()  # agents by their last call, oldest first
@@ -101,7 +104,7 @@ class CallScheduler:
         while (following := self._queue.take(self._may)) is not None:
             self._start(following[1])
         if self._queue and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(LONG_US / 1e6, self._look_again)
+            self._timer = asyncio.get_running_loop().call_later(self._limits.long_us / 1e6, self._look_again)
 
     def _look_again(self) -> None:
         """Calls that run for long make room for others, also while none comes or ends."""
@@ -110,16 +113,16 @@ class CallScheduler:
         self._hand_out()
 
     def _may(self, agent: str) -> bool:
-        company = len(self._called) > (agent in self._called)
+        limits, company = self._limits, len(self._called) > (agent in self._called)
         return (
-            self._young_of[agent] < (IN_COMPANY if company else ALONE)
-            and len(self._young) < MOST_RUNNING
-            and self._running_of[agent] < MOST_OF_ONE
+            self._young_of[agent] < (limits.in_company if company else limits.alone)
+            and len(self._young) < limits.most_running
+            and self._running_of[agent] < limits.most_of_one
         )
 
     def _note(self, now_us: int) -> None:
         """What the passing of time changed."""
-        while self._young and next(iter(self._young)).begun_us + LONG_US <= now_us:
+        while self._young and next(iter(self._young)).begun_us + self._limits.long_us <= now_us:
             self._grown(next(iter(self._young)))
         while self._called and next(iter(self._called.values())) + COMPANY_US <= now_us:
             self._called.popitem(last=False)

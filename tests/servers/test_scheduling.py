@@ -6,7 +6,7 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
-from orchestrator.servers.scheduling import ALONE, COMPANY_US, IN_COMPANY, LONG_US, MOST_OF_ONE, CallScheduler, Turn
+from orchestrator.servers.scheduling import COMPANY_US, LIGHT, CallScheduler, Turn
 
 pytestmark = pytest.mark.anyio
 
@@ -47,17 +47,17 @@ def many(agent: str, count: int) -> list[str]:
 async def test_one_agent_alone_has_more_calls_running_than_in_company() -> None:
     async with anyio.create_task_group() as tasks:
         calls = Calls(tasks)
-        await calls.come(*many("a", ALONE + 5))
-        assert calls.begun == many("a", ALONE)
+        await calls.come(*many("a", LIGHT.alone + 5))
+        assert calls.begun == many("a", LIGHT.alone)
         await calls.come("b0")
-        assert calls.begun[ALONE:] == ["b0"], "who comes now does not wait for what the other has waiting"
-        for name in many("a", ALONE - IN_COMPANY + 1):
+        assert calls.begun[LIGHT.alone :] == ["b0"], "who comes now does not wait for what the other has waiting"
+        for name in many("a", LIGHT.alone - LIGHT.in_company + 1):
             await calls.end(name)
-        assert calls.begun[ALONE + 1 :] == [f"a{ALONE}"]
+        assert calls.begun[LIGHT.alone + 1 :] == [f"a{LIGHT.alone}"]
         await calls.end("b0")
         calls.now_us += COMPANY_US
-        await calls.end(f"a{ALONE}")
-        assert calls.begun[ALONE + 2 :] == [f"a{ALONE + more}" for more in (1, 2, 3, 4)]
+        await calls.end(f"a{LIGHT.alone}")
+        assert calls.begun[LIGHT.alone + 2 :] == [f"a{LIGHT.alone + more}" for more in (1, 2, 3, 4)]
         tasks.cancel_scope.cancel()
 
 
@@ -90,13 +90,13 @@ async def test_the_places_of_all_go_round() -> None:
 async def test_a_call_that_runs_for_long_makes_room_up_to_a_bound() -> None:
     async with anyio.create_task_group() as tasks:
         calls = Calls(tasks)
-        await calls.come("b0", *many("a", MOST_OF_ONE + 4))
-        assert len(calls.begun) == 1 + IN_COMPANY
-        for _ in range(MOST_OF_ONE):
-            calls.now_us += LONG_US
+        await calls.come("b0", *many("a", LIGHT.most_of_one + 4))
+        assert len(calls.begun) == 1 + LIGHT.in_company
+        for _ in range(LIGHT.most_of_one):
+            calls.now_us += LIGHT.long_us
             await calls.come("b1")
             await calls.end("b1")
-        assert [name for name in calls.begun if name[0] == "a"] == many("a", MOST_OF_ONE)
+        assert [name for name in calls.begun if name[0] == "a"] == many("a", LIGHT.most_of_one)
         await calls.come("b2", "c0")
         assert calls.begun[-2:] == ["b2", "c0"], "nobody else waits for them"
         tasks.cancel_scope.cancel()

@@ -1,0 +1,44 @@
+"""Which calls take one of the few places for heavy ones."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from orchestrator.servers.weight import HEAVY_BYTES, LARGE_PATCH_BYTES, TREE_FILES, Weigher
+
+SIZES = {"small.txt": 10, "large.txt": HEAVY_BYTES + 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "files", "heavy"),
+    [
+        pytest.param("read_lines", {"path": "small.txt"}, 0, False, id="a small file"),
+        pytest.param("read_lines", {"path": "large.txt", "start": 5}, 0, True, id="a line of a large file"),
+        pytest.param("edit_file", {"path": "large.txt", "changes": []}, 0, True, id="an edit of a large file"),
+        pytest.param("move_file", {"source": "large.txt", "destination": "b"}, 0, True, id="a move of one"),
+        pytest.param("write_file", {"path": "a", "content": "x" * HEAVY_BYTES}, 0, True, id="much to write"),
+        pytest.param("apply_patch", {"patch": "x" * LARGE_PATCH_BYTES}, 0, True, id="a long patch"),
+        pytest.param("apply_patch", {"patch": "x"}, 0, False, id="a short patch"),
+        pytest.param("search_content", {"pattern": "x"}, 0, True, id="a search of the tree"),
+        pytest.param("search_content", {"pattern": "x", "path": "small.txt"}, 0, False, id="of a small file"),
+        pytest.param("search_content", {"pattern": "x", "path": "large.txt"}, 0, True, id="of a large file"),
+        pytest.param("list_files", {"recursive": True}, TREE_FILES + 1, True, id="a list of many files"),
+        pytest.param("list_files", {"recursive": True}, TREE_FILES, False, id="of fewer"),
+        pytest.param("list_files", {"recursive": False}, TREE_FILES + 1, False, id="of one directory"),
+        pytest.param("get_diff", {}, 0, True, id="the diff of the tree"),
+        pytest.param("rollback", {"agent": "a"}, 0, True, id="a rollback"),
+        pytest.param("status", {}, TREE_FILES + 1, False, id="without a path"),
+        pytest.param("read_lines", {"path": 5}, 0, False, id="what will be refused"),
+    ],
+)
+def test_weight(name: str, params: dict[str, Any], files: int, heavy: bool) -> None:
+    weigher = Weigher(SIZES.get, lambda: files)
+    assert weigher.heavy(name, json.dumps(params).encode()) is heavy
+
+
+@pytest.mark.parametrize("params", [b"", b"[]", b"{", b'{"path": "\xff"}', b"null"])
+def test_what_is_no_object_is_light(params: bytes) -> None:
+    assert not Weigher(SIZES.get, lambda: 0).heavy("read_lines", params)
