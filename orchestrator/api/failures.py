@@ -12,7 +12,7 @@ from rapidfuzz import fuzz, process
 from orchestrator.api.framing import UNREADABLE, Refusal
 from orchestrator.api.odd_text import refused_text
 from orchestrator.api.operations import BY_NAME, PLANNED, Operation
-from orchestrator.api.parameters import EditFile, Params
+from orchestrator.api.parameters import MOST_GLOB_CHARACTERS, EditFile, Params
 from orchestrator.core.errors import (
     CallerError,
     NotAvailable,
@@ -92,7 +92,7 @@ def parse_params(operation: Operation, raw: bytes | msgspec.Raw) -> Params:
     NotAvailable for a planned one, ParameterInvalid for a wrong type or range.
     """
     try:
-        return _convert_json(operation, raw)
+        return _bounded(_convert_json(operation, raw))
     except msgspec.ValidationError:
         pass  # read it as plain data below, to say what is wrong with it
     except UNREADABLE as error:
@@ -124,13 +124,21 @@ def params_from(operation: Operation, given: Any) -> Params:
     if operation.params is EditFile:
         given = _unflattened(given)
     try:
-        return msgspec.convert(given, operation.params, strict=True)
+        return _bounded(msgspec.convert(given, operation.params, strict=True))
     except msgspec.ValidationError as error:
         raise _explained(operation, given, str(error)) from error
 
 
 def _convert_json(operation: Operation, raw: bytes | msgspec.Raw) -> Params:
     return msgspec.json.decode(raw, type=operation.params)
+
+
+def _bounded(params: Params) -> Params:
+    """Lists of globs have a bound on their sum, too. Raises ParameterInvalid."""
+    given = sum(map(len, getattr(params, "globs", ())))
+    if given > MOST_GLOB_CHARACTERS:
+        raise ParameterInvalid("globs", f"has {given:,} characters, of at most {MOST_GLOB_CHARACTERS:,} in all")
+    return params
 
 
 def _unflattened(given: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,9 @@ from orchestrator.core.glob_pattern import MOST_CHARACTERS
 MOST_ENTRIES = 100
 """Of a list of globs or names."""
 
+MOST_GLOB_CHARACTERS = 10_000
+"""Of all globs of a list together: what matching a path with them costs grows with it."""
+
 MOST_CHANGES = 1000
 """Of one edit_file."""
 

@@ -22,8 +22,8 @@ from orchestrator.engine.paths import Paths
 from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import Services
 
-OFF_LOOP_PATHS = 1000
-"""With more known paths, whether globs overlap is found out in a worker thread."""
+OFF_LOOP_MATCHES = 100_000
+"""Known paths times characters of globs beyond which it is found out in a thread whether globs overlap."""
 
 MOST_NAMED = 5
 """Leases in the sentence of a clash; `clashes` has all."""
@@ -123,7 +123,7 @@ class Leaser:
     async def _outcome(self, wish: Reserve) -> Outcome:
         known = tuple(entry.path for entry in self._s.state.registry.files())
         decide = partial(reserve, wish, self._s.state.leases.live(), known)
-        if len(known) > OFF_LOOP_PATHS:
+        if len(known) * sum(map(len, wish.globs)) > OFF_LOOP_MATCHES:
             return await to_thread.run_sync(decide)
         return decide()
 

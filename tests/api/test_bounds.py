@@ -59,6 +59,7 @@ def test_every_parameter_has_an_upper_bound(kind: inspect.Type) -> None:
         ("search_content", {"pattern": "x" * 10_001}, "pattern", "is too long; the most characters are 10,000"),
         ("list_files", {"globs": ["*.py"] * 101}, "globs", "has too many entries; the most are 100"),
         ("find_files", {"glob": "a" * 1001}, "glob", "is too long; the most characters are 1,000"),
+        ("list_files", {"globs": ["a" * 101] * 100}, "globs", "has 10,100 characters, of at most 10,000 in all"),
         ("rollback", {"globs": ["a" * 1001]}, "globs[0]", "is too long; the most characters are 1,000"),
         ("edit_file", {"path": "a", "changes": [{"search": "a", "replace": "b"}] * 1001}, "changes", "most are 1,000"),
         ("read_file", {"path": "a" * 16_385}, "path", "is too long; the most characters are 16,384"),

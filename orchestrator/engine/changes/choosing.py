@@ -38,6 +38,9 @@ OUTSIDE = "outside"
 SLICE = 200
 """Events that are gone through before other callers have their turn: some 2 ms."""
 
+GLOB_SLICE = 20
+"""The same where their paths are matched with globs."""
+
 OUTSIDE_TAGS = (tag_of(FileChangedOutside), tag_of(FileCreatedOutside), tag_of(FileRemovedOutside))
 
 
@@ -101,13 +104,13 @@ class Chooser:
 
     async def span(self, span: Span) -> Chosen:
         """All changes of a span that are still in effect. Raises NothingToChange if there are none."""
-        globs = Globs(span.globs) if span.globs else None
+        globs = await to_thread.run_sync(Globs, span.globs) if span.globs else None
         found: dict[Seq, list[Made]] = {}
         folders: dict[Seq, frozenset[WorkspacePath]] = {}
         seen = 0
         async for recorded in self._s.journal.events(self._filter(span)):
             seen += 1
-            if seen % SLICE == 0:
+            if seen % (SLICE if globs is None else GLOB_SLICE) == 0:
                 await anyio.lowlevel.checkpoint()
             if _fits(recorded, span):
                 made = [item for item in _made(recorded) if globs is None or globs.match(item[0])]

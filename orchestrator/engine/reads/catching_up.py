@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Literal
 
+import anyio.lowlevel
 import msgspec
+from anyio import to_thread
 
 from orchestrator.api import tracing as t
 from orchestrator.core.content import LineHunk, PathChange
@@ -62,12 +64,13 @@ class Chronicler:
     async def changes_since(self, caller: Caller, call: Call, params: t.ChangesSince) -> t.Changes:
         head = self._s.journal.head
         after = not_beyond(parse_seq(params.version), head)
-        globs = Globs(params.globs) if params.globs else None
+        globs = await to_thread.run_sync(Globs, params.globs) if params.globs else None
         told: list[t.PathChanged] = []
         left_out, more, at, skip = 0, False, after, params.skip
         room = call.room.less(FRAME_BYTES)
         wanted = EventFilter(tags=CHANGE_TAGS, after=after, until=head)
         async for recorded in self._s.journal.events(wanted, batch=min(BATCH, params.limit + 1)):
+            await anyio.lowlevel.checkpoint()  # a batch takes its time where globs are long
             if len(told) >= params.limit:
                 more = True
                 break

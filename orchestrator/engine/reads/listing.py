@@ -61,17 +61,20 @@ class Lister:
         if cursor is not None and depth == 1 and cursor[:1] not in ("0", "1"):
             raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
         self._s.permit(caller, "list", path, directory=True)
-        wanted = Globs(globs) if globs else None
-        walked = await to_thread.run_sync(lambda: self._walk(path, depth, hidden))
-        chosen = [
-            item
-            for item in walked
-            if not (files_only and item.stat.kind == "directory")
-            and (wanted is None or wanted.match(_below(path, item.path)))
-            and not isinstance(self._s.verdict(caller, "list", item.path), Deny)
-        ]
         flat = depth == 1
-        chosen.sort(key=lambda item: _cursor(item, flat=flat))
+
+        def choose() -> list[Walked]:
+            wanted = Globs(globs) if globs else None
+            chosen = [
+                item
+                for item in self._walk(path, depth, hidden)
+                if not (files_only and item.stat.kind == "directory")
+                and (wanted is None or wanted.match(_below(path, item.path)))
+                and not isinstance(self._s.verdict(caller, "list", item.path), Deny)
+            ]
+            return sorted(chosen, key=lambda item: _cursor(item, flat=flat))
+
+        chosen = await to_thread.run_sync(choose)
         rest = [item for item in chosen if cursor is None or _cursor(item, flat=flat) > cursor]
         page = [(item, self._entry(caller, item)) for item in rest[:limit]]
         room = call.room.less(2 * size(path) + FRAME_BYTES, 2)
