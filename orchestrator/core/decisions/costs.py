@@ -19,16 +19,33 @@ LARGE_BYTES = 64 * 1024
 
 LARGE_LINES = LARGE_BYTES // 32
 
+WRITTEN_BYTES = 512 * 1024
+"""A new content up to this size is encoded at once."""
+
+SEARCHED_BYTES = 64 * 1024 * 1024
+"""Of all texts that are searched for all passages: so much is searched at once, to see whether more is to be done."""
+
+
+def large(*documents: Document) -> bool:
+    """Whether comparing these texts may take long. Cost: of large ones, nothing."""
+    if sum(document.line_count for document in documents) > LARGE_LINES:
+        return True
+    return sum(sum(map(len, document.lines)) for document in documents) > WRITTEN_BYTES
+
 
 def costly(command: Command, facts: AllFacts) -> bool:
     """Whether deciding may take long: large texts to compare, or to search by likeness. Cost: a search in C."""
     if effort(command) > LARGE_LINES:
         return True
+    if isinstance(command, Write) and len(command.content) > WRITTEN_BYTES:
+        return True
     if size_of(facts) <= LARGE_BYTES:
         return False
     match command:
         case Edit(path=path, changes=changes):
-            return _rebases(facts[path]) or not _quoted(changes, facts[path].held)
+            held = facts[path].held
+            much = held is not None and len(changes) * len(held.data) > SEARCHED_BYTES
+            return much or _rebases(facts[path]) or not _quoted(changes, held)
         case Write(mode="append" | "create") | Delete() | Move() | MoveTree():
             return False
         case _:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from orchestrator.core.content import LineHunk, LineRange
+from orchestrator.core.decisions.costs import LARGE_LINES
 from orchestrator.core.decisions.noticing import At, Gone, Lines, Piece, hunks_between, looked_at, own, piece_of, pieces
 from orchestrator.core.ids import Seq
 from orchestrator.core.projections.readers import Glimpse
@@ -204,7 +205,10 @@ class Tracker:
                 continue
             was = old[changed.old : changed.old + changed.old_len]
             is_now = new[changed.new : changed.new + changed.new_len]
-            hunks = hunks_between(was, is_now)
+            if len(was) + len(is_now) <= LARGE_LINES or was == is_now:
+                hunks = hunks_between(was, is_now)
+            else:  # comparing them takes too long here: all of it has changed
+                hunks = [LineHunk(0, changed.old_len, 0, changed.new_len)]
             if hunks == [LineHunk(0, changed.old_len, 0, changed.new_len)]:
                 changed.unsure = False
                 refined.append(changed)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import anyio.lowlevel
 
 from orchestrator.api import parameters as p
-from orchestrator.core.decisions.bases import implied_base
+from orchestrator.core.decisions.bases import Rule, implied_base
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.decision import Base, Facts, Held
 from orchestrator.core.errors import (
@@ -44,6 +46,7 @@ class FactFinder:
     async def find(self, command: Command, wanted: Wanted) -> dict[WorkspacePath, Facts]:
         """Of every path of a command. Raises ParameterInvalid, StaleBase, VersionNotKept, Denied."""
         facts = {}
+        based = command.based
         for number, path in enumerate(command.paths, 1):
             if number % SLICE == 0:
                 await anyio.lowlevel.checkpoint()
@@ -55,7 +58,7 @@ class FactFinder:
                     raise  # these say nothing of what stands there
                 facts[path] = Facts(path, None, None, trouble=error)
                 continue
-            base = await self._base(command, wanted, present)
+            base = await self._base(based, wanted, present)
             version = present.entry.version if present.entry else None
             blind = not self._s.readable(wanted.caller, path)
             alone = held is not None and base is not None and await self._alone(wanted, path, base, held)
@@ -76,13 +79,13 @@ class FactFinder:
         since = [row for row in rows if row.seq > base.version]
         return len(since) < LOOKED_BACK and all(row.agent == wanted.caller.agent for row in since)
 
-    async def _base(self, command: Command, wanted: Wanted, present: Present) -> Base | None:
+    async def _base(self, based: Mapping[WorkspacePath, Rule], wanted: Wanted, present: Present) -> Base | None:
         """The base of CONTRACT's three rules; the third, the present content, is None here."""
         path = present.path
-        rule = command.based.get(path)
+        rule = based.get(path)
         if rule is None:
             return None
-        if wanted.base is not None and len(command.based) > 1 and not _is_version(wanted.base):
+        if wanted.base is not None and len(based) > 1 and not _is_version(wanted.base):
             raise ParameterInvalid("base", "must be '@N' for a change of several files")
         if wanted.base is not None:
             readable = self._s.readable(wanted.caller, path)  # else no outcome tells of the content anyway

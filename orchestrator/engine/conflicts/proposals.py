@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -15,6 +16,7 @@ from orchestrator.api.results import ChangeAnswer
 from orchestrator.core.conflicts.rebase import GapClashes, Side, within
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.commands import Settle
+from orchestrator.core.decisions.costs import large
 from orchestrator.core.errors import NothingToChange, OrchestratorError
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.catalog import tag_of
@@ -24,12 +26,12 @@ from orchestrator.core.ids import AgentName, Digest, SessionId, WorkspacePath, p
 from orchestrator.core.policy.rules import Allow
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.projections.reviews import Review
-from orchestrator.core.text.encoding import NotEncodable, decode, encode
-from orchestrator.core.text.merge import Merged, merge3
+from orchestrator.core.text.encoding import Document, NotEncodable, decode, encode
+from orchestrator.core.text.merge import Clashed, Merged, merge3
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.changing import Changer
 from orchestrator.engine.changes.wanted import Wanted
-from orchestrator.engine.conflicts.sides import sides_of, text
+from orchestrator.engine.conflicts.sides import chosen, sides_of, text
 from orchestrator.engine.services import Services
 from orchestrator.ports.checking import Checker
 from orchestrator.ports.journal import EventFilter
@@ -70,7 +72,7 @@ class Proposals:
         else:
             choices = sides.all_of(reply.verdict)
         try:
-            return encode(sides.chosen(choices))
+            return await chosen(self._s.effort, sides, choices)
         except GapClashes as error:
             raise ProposalUnfit("conflict_moved", "the sides clash elsewhere by now") from error
         except NotEncodable as error:
@@ -87,7 +89,7 @@ class Proposals:
         if sides is None or document is None:
             raise ProposalUnfit("not_text", "the proposal, or a side of the conflict, is no text")
         try:
-            between = sides.gaps()
+            between = await self._s.effort.run(sides.gaps) if sides.large else sides.gaps()
         except GapClashes as error:
             raise ProposalUnfit("conflict_moved", "the sides clash elsewhere by now") from error
         if sides.regions and not within(between, document.lines):
@@ -155,8 +157,8 @@ class Proposals:
         ProposalUnfit.
         """
         found = conflict.found
-        chosen = await self._onto_present(conflict, review)
-        command = Settle(path=found.path, current=found.current, chosen=chosen, strict=True)
+        accepted = await self._onto_present(conflict, review)
+        command = Settle(path=found.path, current=found.current, chosen=accepted, strict=True)
         said = await self.answer(conflict, review)
         wanted = Wanted(
             caller=reviewer_caller(review.reviewer),
@@ -193,7 +195,7 @@ class Proposals:
         """Apply a change that clashes with nothing any more, as its author's. Raises CallerError."""
         found = conflict.found
         sides = await sides_of(self._s.contents, found)
-        chosen = encode(sides.chosen({})) if sides is not None else None
+        data = await chosen(self._s.effort, sides, {}) if sides is not None else None
         if conflict.gone or (sides is None and found.proposed is not None):
             return None
         call = Call(
@@ -202,7 +204,7 @@ class Proposals:
         )
         reason = "nothing clashes with it any more"
         wanted = Wanted(caller=self.author(conflict), call=call, reason=reason, settles=conflict.seq)
-        command = Settle(path=found.path, current=found.current, chosen=chosen, strict=True)
+        command = Settle(path=found.path, current=found.current, chosen=data, strict=True)
         answer = await self._changer.change(command, wanted)
         if answer.status == "applied" and answer.change is not None:
             event = ConflictSettled(
@@ -221,13 +223,18 @@ class Proposals:
             return data
         old, now = await text(self._s.contents, review.current), await text(self._s.contents, found.current)
         new = decode(data)
-        merged = merge3(old.lines, now.lines, new.lines) if old and now and new else None
+        merged = await self._merged(old, now, new) if old and now and new else None
         sides = await sides_of(self._s.contents, found)
         if not isinstance(merged, Merged) or sides is None:
             raise ProposalUnfit("conflict_moved", "the file has changed where the proposal wants to go")
         data = encode(sides.current_with(merged.lines))
         await self.checked(conflict, data)
         return data
+
+    async def _merged(self, old: Document, now: Document, new: Document) -> Merged | Clashed:
+        """Raises TextTooCostly."""
+        work = partial(merge3, old.lines, now.lines, new.lines)
+        return await self._s.effort.run(work) if large(old, now, new) else work()
 
     async def answer(self, conflict: Conflict, review: Review) -> ReviewAnswered | None:
         """What a reviewer said, as the journal has it."""

@@ -38,7 +38,7 @@ from orchestrator.engine.conflicts.judges import may_judge
 from orchestrator.engine.conflicts.pages import ConflictPages
 from orchestrator.engine.conflicts.proposals import Proposals, ProposalUnfit
 from orchestrator.engine.conflicts.rebasing import Rebaser
-from orchestrator.engine.conflicts.sides import sides_of, text
+from orchestrator.engine.conflicts.sides import Sides, chosen, sides_of, text
 from orchestrator.engine.services import Services
 from orchestrator.ports.reviewing import Party
 
@@ -164,7 +164,7 @@ class Settler:
             raise ParameterInvalid("regions", f"name a side for each of its {count} regions, in their order")
         choices: dict[int, Side | tuple[str, ...]] = dict(enumerate(named))
         try:
-            return encode(sides.chosen(choices))
+            return await chosen(self._s.effort, sides, choices)
         except GapClashes as error:
             raise ParameterInvalid("choice", "the sides clash elsewhere too; choose one side, or content") from error
 
@@ -237,11 +237,20 @@ class Settler:
             reviews=await self._reviews(conflict, shown=readable),
             review_diff=review_diff,
             review_diff_truncated=review_diff_truncated,
-            marked=sides.marked() if sides is not None and sides.regions else None,
+            marked=await self._marked(sides) if sides is not None and sides.regions else None,
             moved_from=conflict.moved[-1].path if conflict.moved else None,
             moved_at=show(at) if conflict.moved and (at := conflict.moved[-1].at) is not None else None,
             deleted_at=await self._pages.deleted_at(conflict),
         )
+
+    async def _marked(self, sides: Sides) -> str | None:
+        """The file with markers; not where that takes too long."""
+        if not sides.large:
+            return sides.marked()
+        try:
+            return await self._s.effort.run(sides.marked)
+        except TextTooCostly:
+            return None
 
     async def _reviews(self, conflict: Conflict, *, shown: bool) -> tuple[r.ReviewLine, ...]:
         """Who was asked; what they say may quote the file."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 
 from orchestrator.core.conflicts.rebase import GapClashes, Side, assembled, gaps
+from orchestrator.core.decisions.costs import large
 from orchestrator.core.decisions.patching import EMPTY
 from orchestrator.core.events.conflicts import ClashRegion, ConflictFound
 from orchestrator.core.ids import Digest
-from orchestrator.core.text.encoding import Document, edits_between, splice, with_runs_of
+from orchestrator.core.text.encoding import Document, edits_between, encode, splice, with_runs_of
 from orchestrator.engine.contents import Contents
+from orchestrator.ports.effort import Effort
 
 OURS, BASE, SEPARATOR, THEIRS = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
 
@@ -37,6 +40,11 @@ class Sides(msgspec.Struct, frozen=True):
         like = self.current if self.current.lines else self.proposed
         onto = with_runs_of(like, self.base, self.current, self.proposed)
         return splice(onto, edits_between(like, lines, self._ended()))
+
+    @property
+    def large(self) -> bool:
+        """Whether comparing them may take long."""
+        return large(self.base, self.current, self.proposed)
 
     def gaps(self) -> tuple[tuple[str, ...], ...]:
         """What no choice may touch. Raises GapClashes."""
@@ -64,6 +72,16 @@ class Sides(msgspec.Struct, frozen=True):
         """Whether the last line is: as the side says that changed it, the proposed one if both did."""
         changed = self.proposed.final_newline != self.base.final_newline or not self.current.lines
         return self.proposed.final_newline if changed else self.current.final_newline
+
+
+async def chosen(effort: Effort, sides: Sides, choices: Mapping[int, Side | tuple[str, ...]]) -> bytes:
+    """The bytes of `Sides.chosen`. Raises GapClashes, NotEncodable, TextTooCostly."""
+    work = partial(_written, sides, choices)
+    return await effort.run(work) if sides.large else work()
+
+
+def _written(sides: Sides, choices: Mapping[int, Side | tuple[str, ...]]) -> bytes:
+    return encode(sides.chosen(choices))
 
 
 async def sides_of(contents: Contents, found: ConflictFound) -> Sides | None:

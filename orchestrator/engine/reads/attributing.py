@@ -162,7 +162,7 @@ class Attributions:
                 return
             hunks = await self._compared(old, new)
         step = _step(lineage, known, hunks)
-        lineage.attribution.take(msgspec.structs.replace(step, texts=await self._texts(lineage, step)))
+        await self._take(lineage, [msgspec.structs.replace(step, texts=await self._texts(lineage, step))])
         lineage.went_on(known)
 
     async def _before(self, lineage: Lineage) -> Document | None:

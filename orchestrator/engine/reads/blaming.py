@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from anyio import to_thread
+
 from orchestrator.api import tracing as t
 from orchestrator.core.errors import (
     ApprovalRequired,
@@ -69,7 +71,9 @@ class Blamer:
         end = total if params.end is None else min(params.end, total)
         if params.start > max(end, 1):
             raise ParameterInvalid("start", f"{path} has {total} lines at {show(row.seq)}; asked for {params.start}")
-        ranges = await self._ranges(path, list(lineage.attribution.owned(params.start, end)), lineage.authors)
+        last = end
+        owned = await to_thread.run_sync(lambda: list(lineage.attribution.owned(params.start, last)))
+        ranges = await self._ranges(path, owned, lineage.authors)
         room = call.room.less(2 * size(escaped(path)) + FRAME_BYTES + sum(map(size, told)), FRAME_LINES)
         kept = room.first((room.cost(_cost(part), part), 1) for part in ranges)
         follow = None

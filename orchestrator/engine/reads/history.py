@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.content import LineRange
+from orchestrator.core.decisions.costs import large
 from orchestrator.core.decisions.patching import EMPTY
 from orchestrator.core.errors import (
     BinaryFile,
@@ -18,10 +20,10 @@ from orchestrator.core.errors import (
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, FileInspected, SeenLines
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
-from orchestrator.core.text.diff import counts, diff, unified
+from orchestrator.core.text.document_diff import shown_diff
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.room import size
-from orchestrator.core.text.shown_diff import ShownDiff, within
+from orchestrator.core.text.shown_diff import ShownDiff
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.merges import told
@@ -126,33 +128,24 @@ class Historian:
             right = await self._side(caller, path, params.to, now, parameter="to")
             left = await self._left(caller, path, params.from_, right, now)
             old, new = await self._document(path, left), await self._document(path, right)
-        text = unified(
-            old.lines,
-            new.lines,
-            path_before=path if left.digest else None,
-            path_after=path if right.digest else None,
-            context=params.context_lines,
-            final_newline_before=old.final_newline or not old.lines,
-            final_newline_after=new.final_newline or not new.lines,
-        )
-        hunks = diff(old.lines, new.lines)
-        added, removed = counts(hunks)
-        near = params.context_lines
         warned = warnings(present)
         frame = 3 * size(path) + FRAME_BYTES + sum(map(size, warned))
-        fitting = within(text, call.room.less(frame, FRAME_LINES))
-        ranges = fitting.shown
-        if fitting.goes_on is None:
-            ranges = tuple(
-                LineRange(max(1, h.new_start + 1 - near), min(new.line_count, h.new_start + h.new_len + near))
-                for h in hunks
-            )
-        seen = SeenLines(path=path, version=right.version, ranges=ranges, total_lines=new.line_count)
+        work = partial(
+            shown_diff,
+            path if left.digest else None,
+            path if right.digest else None,
+            old,
+            new,
+            context=params.context_lines,
+            room=call.room.less(frame, FRAME_LINES),
+        )
+        fitting, added, removed = await self._s.effort.run(work) if large(old, new) else work()
+        seen = SeenLines(path=path, version=right.version, ranges=fitting.shown, total_lines=new.line_count)
         event = DiffShown(
             path=path,
             from_version=left.version,
             to_version=right.version,
-            seen=seen if right.digest and ranges and right.version else None,
+            seen=seen if right.digest and fitting.shown and right.version else None,
         )
         await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return r.Diff(

@@ -267,11 +267,16 @@ def _diff(found: Stale) -> tuple[str, bool]:
 
 
 def _hunk(piece: Piece, found: Stale) -> list[str]:
-    old = found.texts[piece.origin][piece.seen.start - 1 : piece.seen.end]
-    new = (found.present or ())[piece.start : piece.start + piece.length]
+    """The rows of a piece; of each side no more than are shown at most, and one."""
+    most = DIFF_LINES + 1
+    text, present = found.texts[piece.origin], found.present or ()
+    first_seen = piece.seen.start - 1
+    gone = min(piece.seen.end, len(text)) - first_seen
+    new = [f"+{line}" for line in present[piece.start : piece.start + min(piece.length, most)]]
+    come = min(piece.length, len(present) - piece.start)
     if piece.added:
-        head = f"@@ -{piece.seen.start},2 +{piece.start},{len(new) + 2} @@"
-        return [head, f" {old[0]}", *(f"+{line}" for line in new), f" {old[1]}"]
+        head = f"@@ -{piece.seen.start},2 +{piece.start},{come + 2} @@"
+        return [head, f" {text[first_seen]}", *new, f" {text[first_seen + 1]}"]
     first = piece.start + 1 if piece.length else piece.start
-    head = f"@@ -{piece.seen.start},{len(old)} +{first},{len(new)} @@"
-    return [head, *(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+    head = f"@@ -{piece.seen.start},{gone} +{first},{come} @@"
+    return [head, *(f"-{line}" for line in text[first_seen : first_seen + min(gone, most)]), *new]

@@ -135,6 +135,10 @@ class ReadSets:
         if present is None:
             return None
         then = await self._told(path, view) if news_only and view.told else None
+        for text in seen.values():  # large ones apart; they are at hand then
+            await self.tracked.compared(text, present)
+            if then is not None:
+                await self.tracked.compared(text, then)
         texts = {at: lines for at, (_, lines) in seen.items()}
         size = len(present[1]) + sum(map(len, texts.values()))
         work = partial(self._pieces, tuple(glimpses), seen, texts, present, then)

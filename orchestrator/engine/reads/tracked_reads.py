@@ -131,16 +131,22 @@ class TrackedReads:
                 old, new = await self._text(At(path, before.seq)), await self._text(At(path, after.seq))
                 if old is None or new is None:
                     raise _Gap
-                hunks = await self._compared(old, new)
+                hunks = await self.compared(old, new)
             tracker.follow(Step(after.seq, after.authors, hunks))
             await self._tell(tracker, path, told)
         if tracker.version != until:
             raise _Gap
 
-    async def _compared(self, old: Text, new: Text) -> Sequence[LineHunk]:
-        """Large texts are compared apart; where that takes too long, all of them has changed."""
+    async def compared(self, old: Text, new: Text) -> Sequence[LineHunk]:
+        """What makes one text the other, kept at hand.
+
+        Large texts are compared apart; where that takes too long, all of them has changed.
+        """
         if len(old[1]) + len(new[1]) <= LARGE_LINES:
             return self._s.comparisons.hunks(old, new)
+        known = self._s.comparisons.known(old[0], new[0])
+        if known is not None:
+            return known
         try:
             hunks = await self._s.effort.run(partial(hunks_between, old[1], new[1]))
         except TextTooCostly:

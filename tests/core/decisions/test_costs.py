@@ -24,6 +24,9 @@ LARGE = "".join(f"line {n}\n" for n in range(20_000)).encode()
 PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n-line 0\n+line zero\n line 1\n"
 
 
+MANY = tuple(Replacement(search=f"line {n}\n", replace="new\n") for n in range(1000))
+
+
 def facts(data: bytes, *, base: bytes | None = None) -> dict[WorkspacePath, Facts]:
     held = Held(data, digest_of(data), 0o644, decode(data))
     against = base if base is not None else data
@@ -50,6 +53,8 @@ def patch() -> Patch:
         pytest.param(edit("line 7\n"), facts(LARGE, base=LARGE + b"x"), True, id="large, stale"),
         pytest.param(Write(path=PATH, content="x", mode="truncate"), facts(LARGE), True, id="large, replaced"),
         pytest.param(Write(path=PATH, content="x", mode="append"), facts(LARGE), False, id="large, appended to"),
+        pytest.param(Edit(path=PATH, changes=MANY), facts(LARGE), True, id="large, searched for many passages"),
+        pytest.param(Write(path=PATH, content="x" * 600_000, mode="create"), facts(b""), True, id="much, created"),
         pytest.param(Delete(path=PATH), facts(LARGE), False, id="large, deleted"),
         pytest.param(patch(), facts(LARGE), True, id="large, patched"),
         pytest.param(patch(), facts(SMALL), False, id="small, patched"),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from orchestrator.core.text.charsets import CODECS
 from orchestrator.core.text.encoding import (
     MOST_DOUBTED_BYTES,
+    PACKED_LINES,
     Document,
     Edit,
     NotEncodable,
@@ -49,6 +52,19 @@ def test_decode(data: bytes, encoding: str, eol: str, final: bool) -> None:
 @pytest.mark.parametrize("data", [b"a\0b", b"\xff\xfe\0\0", b"\xfe\xff\0a\0\0", "a".encode("utf-32")])
 def test_binary(data: bytes) -> None:
     assert decode(data) is None
+
+
+@quick
+@given(file_bytes)
+def test_a_document_is_the_same_in_another_process(data: bytes) -> None:
+    doc = decode(data)
+    assert pickle.loads(pickle.dumps(doc)) == doc
+
+
+def test_a_document_is_packed_in_pieces() -> None:
+    doc = document(b"a line\r\n" * PACKED_LINES + b"\n" * PACKED_LINES + b"end")
+    assert pickle.loads(pickle.dumps(doc)) == doc
+    assert len(doc.__reduce__()[1][0]) == 3  # type: ignore[arg-type]  # of pieces
 
 
 @quick
