@@ -1,9 +1,9 @@
 """A second client in a process of its own, which measures how long its small calls take until it is told to stop.
 
-python -m tests.daemon.beside SOCKET AGENT
+python -m tests.daemon.beside SOCKET AGENT [reads]
 
-Each turn is a read of one line and an edit of another file's line. It says `ready`, begins when a line comes on
-stdin, stops at the next, and prints what each call took, in milliseconds, as JSON.
+Each turn is a read of one line and an edit of another file's line; with `reads`, no edit. It says `ready`, begins
+when a line comes on stdin, stops at the next, and prints what each call took, in milliseconds, as JSON.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Beside:
 
     measured: Measured
 
-    def __init__(self, daemon: RunningDaemon, agent: str = "beside") -> None:
+    def __init__(self, daemon: RunningDaemon, agent: str = "beside", *, edits: bool = True) -> None:
         (daemon.workspace / f"{agent}-read.txt").write_text("one\ntwo\n")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.daemon.beside", str(daemon.socket), agent],
+            [sys.executable, "-m", "tests.daemon.beside", str(daemon.socket), agent, *([] if edits else ["reads"])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -80,7 +80,7 @@ class Beside:
         self._process.communicate()
 
 
-def main(socket: str, agent: str) -> None:
+def main(socket: str, agent: str, only: str = "") -> None:
     """See the module's text."""
     from tests.benchmarks.callers import Connection
 
@@ -107,9 +107,10 @@ def main(socket: str, agent: str) -> None:
         edits: list[float] = []
         while True:
             reads.append(call("read_lines", {"path": f"{agent}-read.txt", "start": 1, "end": 1}))
-            change = {"search": f"number {number}\n", "replace": f"number {number + 1}\n"}
-            edits.append(call("edit_file", {"path": path, "changes": [change]}))
-            number += 1
+            if not only:
+                change = {"search": f"number {number}\n", "replace": f"number {number + 1}\n"}
+                edits.append(call("edit_file", {"path": path, "changes": [change]}))
+                number += 1
             if selector.select(0.002):
                 break
     print(json.dumps([reads, edits]), flush=True)

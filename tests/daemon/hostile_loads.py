@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import resource
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 
+import anyio
+
+from orchestrator.api.parameters import MOST_GLOB_CHARACTERS
 from orchestrator.clients.python import FileAccess, RemoteError
 from tests.daemon.loads import Load, Work
 from tests.daemon.running import RunningDaemon
@@ -23,13 +28,19 @@ async def globbing(daemon: RunningDaemon) -> AsyncIterator[Work]:
     work = daemon.workspace
     work.joinpath(*["a" * 255] * 10).mkdir(parents=True)
     work.joinpath(*["a"] * 200, "c").mkdir(parents=True)
+    for n in range(1000):
+        (work / ("a" * 255) / f"{'a' * 200}{n}").touch()
 
     async def turn(files: FileAccess, number: int) -> object:
         glob = GLOBS[number % len(GLOBS)]
         await files.find_files(glob)
-        await files.search_content("x", globs=[glob] * 100)
-        await files.changes_since("@0", globs=[glob])
-        lease = await files.reserve_paths([glob])
+        many = [glob] * min(100, MOST_GLOB_CHARACTERS // len(glob))
+        await files.search_content("x", globs=many)
+        await files.list_files(recursive=True, globs=many)
+        await files.changes_since("@0", globs=many)
+        if glob.startswith("["):  # it names nothing, and a lease of it is refused
+            return None
+        lease = await files.reserve_paths(many)
         return await files.release_paths(lease.lease or "")
 
     yield turn
@@ -96,4 +107,43 @@ async def crowding(daemon: RunningDaemon) -> AsyncIterator[Work]:
     yield turn
 
 
-HOSTILE: tuple[Load, ...] = (globbing, ignoring, requesting, guessing_codes, crowding)
+@asynccontextmanager
+async def starting_again(daemon: RunningDaemon) -> AsyncIterator[Work]:
+    """Commands that start a daemon, or find the one that is there, and are killed at some moment of it."""
+
+    async def turn(files: FileAccess, number: int) -> object:
+        if number % 2:
+            daemon.socket.unlink(missing_ok=True)  # it is put back within seconds
+        up = subprocess.Popen(  # noqa: ASYNC220  # it is not waited for, but killed
+            [sys.executable, "-m", "orchestrator", "up", "--json", "--workspace", str(daemon.workspace)],
+            env={"PYTHONPATH": os.getcwd(), **daemon.env},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        await anyio.sleep(0.05 * (number % 10))
+        up.kill()
+        up.wait()
+        return await files.session_status()
+
+    yield turn
+
+
+@asynccontextmanager
+async def losing_the_state(daemon: RunningDaemon) -> AsyncIterator[Work]:
+    """The state directory is moved away and back: no write is acknowledged from then on, and reads go on."""
+    elsewhere = daemon.state_dir.with_name("elsewhere")
+
+    async def turn(files: FileAccess, number: int) -> object:
+        daemon.state_dir.rename(elsewhere)
+        try:
+            with suppress(RemoteError):
+                answer = await files.write_file(f"lost{number}.txt", "x\n", mode="create")
+                raise AssertionError(answer)
+            return await files.read_lines("beside-losing_the_state-read.txt")
+        finally:
+            elsewhere.rename(daemon.state_dir)
+
+    yield turn
+
+
+HOSTILE: tuple[Load, ...] = (globbing, ignoring, requesting, guessing_codes, crowding, starting_again)

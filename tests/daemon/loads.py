@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 
@@ -26,6 +28,11 @@ ODD = bytes(random.Random(1).choices(range(1, 256), k=1 << 20)) * 40
 """40 MB in no encoding."""
 LINES = "".join(f"value_{n} = compute({n}, 'text {n % 97}')\n" for n in range(900_000))
 """37 MB of code."""
+LONG_LINE = "".join(random.Random(2).choices("abcdefgh ,;()'", k=1 << 20)) * 38 + "\n"
+"""40 MB in one line."""
+
+REFUSED = frozenset(("search_not_found", "binary_file", "text_too_costly"))
+"""What the daemon may answer to the work of a load; anything else is a defect of the load, or of the daemon."""
 
 
 @asynccontextmanager
@@ -35,7 +42,7 @@ async def merging(daemon: RunningDaemon) -> AsyncIterator[Work]:
 
     async def work(files: FileAccess, turn: int) -> object:
         path.write_text(EQUAL * 4700)
-        await files.read_file("equal.txt", max_tokens=1_000_000)
+        await files.read_file("equal.txt", max_tokens=200_000)
         base = (await files.file_info("equal.txt")).version_id
         path.write_text("".join(f"{n}\n" + EQUAL * (n % 5) for n in range(1500)))
         return await files.write_file(
@@ -106,9 +113,61 @@ async def following(daemon: RunningDaemon) -> AsyncIterator[Work]:
 
     async def work(files: FileAccess, turn: int) -> object:
         path.write_text(texts[turn % 3])
-        await files.read_file("followed.txt", max_tokens=1_000_000)
+        await files.read_file("followed.txt", max_tokens=200_000)
         path.write_text(texts[(turn + 1) % 3])
         return await files.file_info("followed.txt")
+
+    yield work
+
+
+@asynccontextmanager
+async def quoting_a_long_line(daemon: RunningDaemon) -> AsyncIterator[Work]:
+    """Edits that quote 3,000 characters wrongly of a line that is the whole file."""
+    (daemon.workspace / "line.txt").write_text(LONG_LINE)
+
+    async def work(files: FileAccess, turn: int) -> object:
+        search = LONG_LINE[turn : turn + 3000].replace("a", "b", 3)
+        return await files.edit_file("line.txt", [Replacement(search=search, replace="x")])
+
+    yield work
+
+
+@asynccontextmanager
+async def replacing_many(daemon: RunningDaemon) -> AsyncIterator[Work]:
+    """Edits of a thousand passages of a large file."""
+    (daemon.workspace / "large.py").write_text(LINES)
+
+    async def work(files: FileAccess, turn: int) -> object:
+        old, new = (" = ", "=") if turn % 2 == 0 else ("=", " = ")
+        changes = [Replacement(search=f"value_{n}{old}c", replace=f"value_{n}{new}c") for n in range(800, 800_800, 800)]
+        return await files.edit_file("large.py", changes)
+
+    yield work
+
+
+@asynccontextmanager
+async def creating(daemon: RunningDaemon) -> AsyncIterator[Work]:
+    """New files of 12 MB."""
+
+    async def work(files: FileAccess, turn: int) -> object:
+        return await files.write_file(f"created{turn}.py", LINES[:12_000_000], mode="create")
+
+    yield work
+
+
+@asynccontextmanager
+async def clashing(daemon: RunningDaemon) -> AsyncIterator[Work]:
+    """Conflicts in files of 60,000 lines, and what the agent is shown of them."""
+    text = "".join(f"line {n} {n * 7 % 13}\n" for n in range(60_000))
+
+    async def work(files: FileAccess, turn: int) -> object:
+        path = daemon.workspace / f"clash{turn}.txt"
+        path.write_text(text)
+        base = (await files.file_info(path.name)).version_id
+        path.write_text(text.replace("1", "one"))
+        answer = await files.write_file(path.name, text.replace("1", "uno"), mode="truncate", base=base)
+        assert answer.conflict
+        return await files.list_conflicts(conflict=answer.conflict, max_tokens=5_000_000)
 
     yield work
 
@@ -117,19 +176,33 @@ def name_of(load: Load) -> str:
     return getattr(load, "__name__", "")
 
 
-HEAVY: tuple[Load, ...] = (merging, comparing, guessing, misquoting, searching, following)
+HEAVY: tuple[Load, ...] = (
+    merging,
+    comparing,
+    guessing,
+    misquoting,
+    searching,
+    following,
+    quoting_a_long_line,
+    replacing_many,
+    creating,
+    clashing,
+)
 
 
-async def beside_work(daemon: RunningDaemon, load: Load, seconds: float) -> tuple[Measured, int]:
+async def beside_work(daemon: RunningDaemon, load: Load, seconds: float, *, edits: bool = True) -> tuple[Measured, int]:
     """What a second client's calls took while one agent did heavy work again and again; and how often it did."""
     turns = 0
     async with load(daemon) as work, daemon.client("heavy") as files:
-        beside = Beside(daemon, f"beside-{name_of(load)}")
+        beside = Beside(daemon, f"beside-{name_of(load)}", edits=edits)
         end = time.monotonic() + seconds
         with beside:
             while time.monotonic() < end:
-                with suppress(RemoteError):
+                try:
                     await work(files, turns)
+                except RemoteError as error:
+                    if error.code not in REFUSED:
+                        raise
                 turns += 1
     return beside.measured, turns
 
@@ -167,6 +240,37 @@ async def beside_flood(daemon: RunningDaemon, seconds: float, *, writes: bool) -
                 done += 1
                 put(talk)
             await anyio.lowlevel.checkpoint()
+    for talk in talks:
+        talk.close()
+    return beside.measured, done
+
+
+async def beside_heavy_flood(
+    daemon: RunningDaemon, seconds: float, call: Callable[[Talk, int], object]
+) -> tuple[Measured, int]:
+    """The same while six agents keep 64 calls each open that take a large file; and how many were answered."""
+    (daemon.workspace / "large.py").write_text(LINES)
+    done = 0
+    beside = Beside(daemon, "beside-flood")
+    talks = [Talk(daemon, f"flood{n}") for n in range(6)]
+
+    def read(talk: Talk) -> None:
+        nonlocal done
+        for n in range(64):
+            call(talk, n)
+        with suppress(OSError, AssertionError):  # it is shut down at the end
+            while True:
+                assert "result" in talk.answer()
+                done += 1
+                call(talk, done)
+
+    with ThreadPoolExecutor(len(talks)) as threads:
+        with beside:
+            for talk in talks:
+                threads.submit(read, talk)
+            await anyio.sleep(seconds)
+        for talk in talks:
+            talk.socket.shutdown(socket.SHUT_RDWR)
     for talk in talks:
         talk.close()
     return beside.measured, done

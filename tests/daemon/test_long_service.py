@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.concurrency import one_round, prepared, resident_mb
+from tests.daemon.beside import Beside
 from tests.daemon.running import RunningDaemon
 
 CALLS = int(os.environ.get("SOAK_CALLS", "200000"))
@@ -30,9 +31,11 @@ def test_memory_is_bounded_by_what_a_restart_needs(base: Path) -> None:
     assert daemon.process is not None
     try:
         for done in range(ROUND, CALLS + 1, ROUND):
-            measured = one_round(daemon, FILES, CLIENTS, ROUND)
+            with Beside(daemon, f"beside-{done}") as beside:
+                measured = one_round(daemon, FILES, CLIENTS, ROUND)
             held = resident_mb(daemon.process.pid)
             print(f"{done:7,} calls: {held:4.0f} MB, {measured.rate:4.0f} calls/s, {measured.cpu_ms:.2f} ms a call")
+            print(f"  beside: {beside.measured}")
         daemon.stop()
         daemon.start()
         print(f"after a restart: {resident_mb(daemon.process.pid):.0f} MB")
