@@ -45,7 +45,8 @@ SAMPLE_BYTES = 16_384
 SAMPLE_RUNS = 1_000
 """Of neighbouring characters that are not ASCII, the same."""
 
-LONG_BYTES = 256 * 1024
+PIECE_BYTES = 256 * 1024
+"""What is decoded in one go."""
 
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _C1 = re.compile(rb"[\x80-\x9f]")
@@ -79,15 +80,22 @@ def runs_of(line: str) -> list[str]:
 
 def holds(data: bytes, encoding: Encoding) -> str | None:
     """The text of the bytes after the mark, if every one of them is part of a character."""
-    codec = CODECS[encoding]
     try:
-        if len(data) > LONG_BYTES:  # the codecs for two bytes take memory for all of it before they fail at the first
-            found = _NOT_ASCII.search(data)
-            start = found.start() if found else 0
-            codecs.getincrementaldecoder(codec)().decode(data[start : start + SAMPLE_BYTES])
-        return data.decode(codec)
+        return decoded(data, CODECS[encoding])
     except UnicodeDecodeError:
         return None
+
+
+def decoded(data: bytes, codec: str) -> str:
+    """As `data.decode`, in pieces: one call would hold the interpreter lock, and take memory, for all of it.
+
+    Raises UnicodeDecodeError.
+    """
+    if len(data) <= PIECE_BYTES:
+        return data.decode(codec)
+    decoder = codecs.getincrementaldecoder(codec)()
+    starts = range(0, len(data), PIECE_BYTES)
+    return "".join([decoder.decode(data[at : at + PIECE_BYTES], at + PIECE_BYTES >= len(data)) for at in starts])
 
 
 def named(character: str) -> str:

@@ -22,6 +22,7 @@ from orchestrator.core.text.charsets import (
     MARKS,
     Encoding,
     certain,
+    decoded,
     doubted,
     guess,
     holds,
@@ -63,7 +64,7 @@ class EncodingUncertain(NotEncodable):
 
 
 PACKED_LINES = 4096
-"""Of a text that is handed to another process, in one piece."""
+"""Of a text that is packed or encoded, in one piece: one call for all of it would hold the interpreter lock."""
 
 _MARK_OF = {"\n": "n", "\r": "r", "\r\n": "c", "": "0"}
 _END_OF = {mark: end for end, mark in _MARK_OF.items()}
@@ -173,7 +174,7 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
     body = data.removeprefix(MARKS["utf-8-sig"])
     encoding: Encoding = mark or "utf-8"
     try:
-        text = body.decode("utf-8")
+        text = decoded(body, "utf-8")
     except UnicodeDecodeError:
         if (told := legacy(like)) is not None and holds(data, told) is not None:
             return _document(data, told, in_doubt=doubted(like))
@@ -198,15 +199,18 @@ def encode(doc: Document) -> bytes:
     """
     _check_runs(doc)
     codec = CODECS[doc.encoding]
-    if doc.kept:
-        body = b"".join(_bytes(doc, codec))
-    else:
+    body = b"".join(_bytes(doc, codec) if doc.kept else _pieces(doc, codec))
+    return body if doc.encoding not in MARKS else MARKS[doc.encoding] + body
+
+
+def _pieces(doc: Document, codec: str) -> Iterator[bytes]:
+    for at in range(0, len(doc.lines), PACKED_LINES):
         try:
-            body = join(doc.lines, doc.ends).encode(codec)
+            yield join(doc.lines[at : at + PACKED_LINES], doc.ends[at : at + PACKED_LINES]).encode(codec)
         except UnicodeEncodeError as error:
             ends = split(error.object[: error.start])[1]
-            raise NotEncodable(error.object[error.start], len(ends) - ends.count("") + 1, doc.encoding) from None
-    return body if doc.encoding not in MARKS else MARKS[doc.encoding] + body
+            line = at + len(ends) - ends.count("") + 1
+            raise NotEncodable(error.object[error.start], line, doc.encoding) from None
 
 
 def with_runs_of(doc: Document, *others: Document) -> Document:
@@ -254,7 +258,7 @@ def _wide(body: bytes, encoding: Encoding, *, known: bool) -> Document | None:
 
 def _document(data: bytes, encoding: Encoding, *, in_doubt: bool = False) -> Document:
     """Text in an encoding that holds all of the bytes."""
-    text = data.decode(CODECS[encoding])
+    text = decoded(data, CODECS[encoding])
     if encoding in ("shift_jis", "gb18030") and not bytelines.same(data, text, encoding):
         doc = _with_kept(data, encoding)
     else:

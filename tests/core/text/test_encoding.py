@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.text.charsets import CODECS
+from orchestrator.core.text.charsets import CODECS, MARKS, PIECE_BYTES, Encoding
 from orchestrator.core.text.encoding import (
     MOST_DOUBTED_BYTES,
     PACKED_LINES,
@@ -59,6 +59,31 @@ def test_binary(data: bytes) -> None:
 def test_a_document_is_the_same_in_another_process(data: bytes) -> None:
     doc = decode(data)
     assert pickle.loads(pickle.dumps(doc)) == doc
+
+
+LONG = PIECE_BYTES // 5
+"""Lines."""
+
+
+@pytest.mark.parametrize("encoding", sorted(CODECS))
+def test_long_texts_are_read_and_written_in_pieces(encoding: Encoding) -> None:
+    """A character may stand across the end of a piece, a line ending too."""
+    head = "\ufeff" if encoding in MARKS else ""
+    wide = "é" if encoding in ("latin-1", "cp1252") else "日本語"
+    text = head + "".join(f"{'a' * (n % 7)}{wide}\r\n" for n in range(LONG))
+    codec = CODECS[encoding]
+    data = MARKS.get(encoding, b"") + text.removeprefix(head).encode(codec)
+    assert len(data) > PIECE_BYTES
+    doc = decode(data, written=encoding)
+    assert doc is not None
+    assert (doc.encoding, doc.line_count, doc.lines[-1][-len(wide) :]) == (encoding, LONG, wide)
+    assert encode(doc) == data
+
+
+def test_the_line_of_what_is_not_encodable_is_that_of_the_text() -> None:
+    doc = Document(("a",) * PACKED_LINES + ("é", "日"), ("\n",) * (PACKED_LINES + 2), "latin-1")
+    with pytest.raises(NotEncodable, match=str(PACKED_LINES + 2)):
+        encode(doc)
 
 
 def test_a_document_is_packed_in_pieces() -> None:
