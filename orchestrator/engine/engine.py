@@ -266,9 +266,13 @@ class Engine:
         return self._s.clock.ticks_us()
 
     def size_at(self, raw_path: str) -> int | None:
-        """The size of a file, in bytes; None where there is none, or the path is refused."""
+        """The size of a file, in bytes, as far as it is known; None where there is none, or the path is refused."""
         try:
-            stat = self._s.workspace.stat(self._paths.either(raw_path))
+            path = self._paths.either(raw_path)
+            known = self._s.state.registry.get(path)
+            if known is not None and known.signature is not None:
+                return known.signature.size
+            stat = self._s.workspace.stat(path)
         except (OrchestratorError, OSError):
             return None
         return stat.signature.size if stat is not None and stat.kind == "file" else None

@@ -65,6 +65,10 @@ class Dispatcher:
                 hint='Send one JSON object a line: {"jsonrpc": "2.0", "id": 1, "method": …, "params": {…}}.',
             ) from error
 
+    def heavy(self, name: str, params: bytes | msgspec.Raw) -> bool:
+        """Whether a call may wait long for its turn."""
+        return self._weigher.heavy(name, params)
+
     def begin(self) -> None:
         """One more call has come in: `idle` is held back until its reply is sent, and not only made."""
         self._open += 1
@@ -114,7 +118,7 @@ class Dispatcher:
         OWNER.set(caller.agent)
         if name in WAITING:
             return await self._respond(caller, name, params, call_id, room)
-        scheduler = self._heavy if self._weigher.heavy(name, params) else self._scheduler
+        scheduler = self._heavy if self.heavy(name, params) else self._scheduler
         turn = await self._turn(scheduler, caller, name, lines)
         try:
             return await self._respond(caller, name, params, call_id, room)

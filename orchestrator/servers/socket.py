@@ -187,11 +187,15 @@ class SocketServer:
                     continue
                 if request.method in METHODS:
                     await feed.answer(request, self._dispatcher.failed)
-                elif request.method in INLINE and not lines.more_waiting:
+                elif self._inline(request, lines):
                     await self._reply(lines, caller, request)
                 else:
                     open_calls.opened(len(line))
                     calls.start_soon(partial(self._answer, lines, caller, request, open_calls, len(line)))
+
+    def _inline(self, request: Request, lines: LineStream) -> bool:
+        short = request.method in INLINE and not lines.more_waiting
+        return short and not self._dispatcher.heavy(request.method, request.params)
 
     async def _answer(
         self, lines: LineStream, caller: Caller, request: Request, open_calls: OpenCalls, size: int

@@ -12,6 +12,20 @@ pytestmark = pytest.mark.anyio
 
 CONNECTIONS = 4
 TURNS = 10
+HEAVY_CALLS = 40
+
+
+def test_light_calls_do_not_wait_for_the_heavy_ones_of_the_same_agent(daemon: RunningDaemon) -> None:
+    """Searches of the tree have few places; what else the agent calls goes on beside them."""
+    for n in range(500):
+        (daemon.workspace / f"{n}.txt").write_text("text\n" * 50)
+    talk = Talk(daemon, "searcher")
+    searches = {talk.call("search_content", pattern=f"not there {n}") for n in range(HEAVY_CALLS)}
+    tasks = {talk.call("begin_task", title=f"{n}") for n in range(TURNS)}
+    answered = [talk.answer()["id"] for _ in range(len(searches) + len(tasks))]
+    talk.close()
+    before = sum(number in searches for number in answered[: max(map(answered.index, tasks))])
+    assert before <= HEAVY_CALLS // 2, f"{before} searches came before the last task"
 
 
 async def test_a_flood_by_several_connections_does_not_hold_up_another_agent(daemon: RunningDaemon) -> None:
