@@ -10,6 +10,7 @@ import shutil
 import signal
 from collections.abc import Callable
 
+from orchestrator.journal.schema import migrations
 from tests.daemon.test_damage import alter, append_of_the_future
 from tests.docs.guide import Operator
 
@@ -115,7 +116,7 @@ def newer_schema(operator: Operator) -> None:
 
 
 def newer_event(operator: Operator) -> None:
-    alter("PRAGMA user_version = 2")(operator.state_dir)
+    alter(f"PRAGMA user_version = {len(migrations())}")(operator.state_dir)
     append_of_the_future(operator.state_dir)
 
 
