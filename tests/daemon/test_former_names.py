@@ -94,3 +94,41 @@ async def test_a_folder_of_secrets_that_had_a_plain_name_for_a_while(daemon: Run
             with pytest.raises(RemoteError) as met:
                 await call()
             assert met.value.code == "denied", name
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["while it runs", "while it is stopped"])
+async def test_a_secret_that_was_renamed_over_a_plain_file(daemon: RunningDaemon, stopped: bool) -> None:
+    work = daemon.workspace
+    (work / "plain.txt").write_text("plain\n")
+    (work / ".env").write_text(SECRET)
+    async with daemon.client() as person:
+        await seen(person, work)
+        before = (await person.file_history("plain.txt")).versions[0].version_id
+    if stopped:
+        daemon.stop()
+    (work / ".env").rename(work / "plain.txt")
+    if stopped:
+        daemon.start()
+    async with daemon.client() as person:
+        await seen(person, work)
+        moved = (await person.file_history("plain.txt")).versions[0]
+        assert (moved.moved_from, moved.version_id) != (None, before)
+    if stopped:
+        daemon.stop()
+    (work / "plain.txt").rename(work / ".env")
+    (work / "plain.txt").write_text("plain\n")
+    if stopped:
+        daemon.start()
+    async with daemon.client("spy") as spy, daemon.client() as person:
+        await seen(person, work)
+        at = moved.version_id
+        calls: dict[str, Callable[[], Awaitable[object]]] = {
+            "read_file": lambda: spy.read_file("plain.txt", at=at),
+            "from": lambda: spy.get_diff("plain.txt", from_=at),
+            "to": lambda: spy.get_diff("plain.txt", from_=before, to=at),
+        }
+        for name, call in calls.items():
+            with pytest.raises(RemoteError) as met:
+                await call()
+            assert met.value.code == "denied", name
+        assert (await spy.read_file("plain.txt", at=before)).text.endswith("plain\n"), "this one was open to all"

@@ -156,6 +156,40 @@ async def test_renames_are_recognised(base: Path, work: Path) -> None:
             assert (await outside(person))[-1] == ("changed", "lib/inner/b.py")
 
 
+async def test_a_rename_over_a_file_is_one_and_its_undo_brings_both_back(base: Path, work: Path) -> None:
+    (work / "one.txt").write_text("one\n")
+    (work / "two.txt").write_text("two\n")
+    (work / "twin1").write_text("the same\n")
+    (work / "twin2").write_text("the same\n")
+    (RunningDaemon(base).state_dir / "policy.toml").write_text(POLICY)
+    with running(base) as daemon:
+        async with daemon.client("bob") as bob, daemon.client() as person:
+            while (await person.status()).health.baseline != "done":
+                pass
+            await seen(person, work)
+            head = (await person.status()).head
+            first = (await person.file_info("one.txt")).version_id
+            await bob.read_file("one.txt")
+            (work / "one.txt").rename(work / "two.txt")
+            (work / "twin1").unlink()
+            (work / "twin2").chmod(0o755)  # it held the same before
+            await seen(person, work)
+            (changed,) = await entries(person, "file_changed_outside")
+            removed = {e.event["path"]: e.event.get("moved_to") for e in await entries(person, "file_removed_outside")}
+            assert (changed.event["moved_from"], changed.paths[0].moved_from) == ("one.txt", "one.txt")
+            assert removed == {"one.txt": "two.txt", "twin1": None}
+            told = (await person.changes_since(head, globs=["one.txt", "two.txt"])).changes
+            assert [(row.path, row.kind, row.moved_from) for row in told] == [("two.txt", "moved", "one.txt")]
+            assert [lines.version for lines in (await person.blame("two.txt")).ranges] == [first]
+            notices = (await bob.read_file("twin2")).notices
+            assert [(notice.kind, notice.path, notice.moved_from) for notice in notices] == [
+                ("moved", "two.txt", "one.txt")
+            ]
+            await person.revert(changed.seq)
+            assert ((work / "one.txt").read_text(), (work / "two.txt").read_text()) == ("one\n", "two\n")
+            assert (await person.journal_rebuild()).ok
+
+
 async def test_a_folder_moved_into_a_new_one_is_a_rename_and_its_undo_brings_it_back(base: Path, work: Path) -> None:
     (work / "d2" / "deep").mkdir(parents=True)
     for name in ("f5", "deep/f6"):

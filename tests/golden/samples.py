@@ -209,7 +209,15 @@ GROWN: tuple[Event, ...] = (
     ),
     w.OutsideGroupClosed(group=Seq(34), changes=12, also=(Seq(33),)),
     f.FileChangedOutside(
-        path=PATH, before=A, after=C, signature=SIGNATURE, mode=0o644, kept=True, by=AGENT, lease=Seq(36)
+        path=PATH,
+        before=A,
+        after=C,
+        signature=SIGNATURE,
+        mode=0o644,
+        kept=True,
+        by=AGENT,
+        lease=Seq(36),
+        moved_from=OLD,
     ),
     f.FileCreatedOutside(
         path=PATH,

@@ -50,6 +50,7 @@ class Lineage:
     def __init__(self, modes: Modes) -> None:
         self.steps: list[Step] = []
         self.path: WorkspacePath | None = None  # where it stands now; None: removed
+        self._over: Lineage | None = None  # the file that went as this one was moved over it in the last step
         self._modes = modes
 
     @property
@@ -77,6 +78,11 @@ class Lineage:
             )
         )
         self.path = path
+        self._over = None
+
+    def went_over(self, replaced: Lineage | None) -> None:
+        """The last step moved it to where another file stood: what tells one tells both."""
+        self._over = replaced
 
     def _mode_before(self, last: Step, seq: Seq) -> int | None:
         """What its permission bits had become when the next thing happened."""
@@ -88,6 +94,8 @@ class Lineage:
         last = self.steps[-1]
         changes = last.changes if change in last.changes else (*last.changes, change)
         self.steps[-1] = msgspec.structs.replace(last, keys=(*last.keys, key), changes=changes)
+        if self._over is not None:
+            self._over.also(key, change)
 
 
 def lineages(histories: Mapping[WorkspacePath, Iterable[VersionRow]], modes: Modes = NO_MODES) -> tuple[Lineage, ...]:
@@ -128,26 +136,26 @@ def _came(
 ) -> None:
     """A file stands where the row says: the one that stood there, one that was moved there, or a new one."""
     source = row.moved_from
-    if source is not None and source in leaving:
-        lineage = leaving.pop(source)
-        replaced = standing.get(row.path)
-        if replaced is not None:  # it went as this one came
-            replaced.take(msgspec.structs.replace(row, present=False), None)
-            left[row.path] = replaced
-    elif source is not None and source in left and left[source].path is None:
-        lineage = left[source]
-        gone = lineage.steps.pop()  # the removal was the first half of a move by other hands
-        lineage.take(row, row.path)
-        for key in gone.keys:
-            lineage.also(key, gone.change)
-        standing[row.path] = lineage
-        return
+    parted = source is not None and source not in leaving and source in left and left[source].path is None
+    arrives = parted or source in leaving
+    replaced = standing.get(row.path) if arrives else None
+    if replaced is not None:  # it went as this one came
+        replaced.take(msgspec.structs.replace(row, present=False), None)
+        left[row.path] = replaced
+    gone: Step | None = None
+    if source is not None and arrives:
+        lineage = leaving.pop(source) if source in leaving else left[source]
+        gone = lineage.steps.pop() if parted else None  # the removal was the first half of a move by other hands
     elif row.path in standing:
         lineage = standing[row.path]
     else:
         lineage = Lineage(modes)
         found.append(lineage)
     lineage.take(row, row.path)
+    lineage.went_over(replaced)
+    if gone is not None:
+        for key in gone.keys:
+            lineage.also(key, gone.change)
     standing[row.path] = lineage
 
 

@@ -198,6 +198,7 @@ class FileChangedOutside(Event, frozen=True, kw_only=True, tag="file_changed_out
     kept: bool
     by: AgentName | None = None  # the holder of the only lease on it, where that is certain
     lease: Seq | None = None
+    moved_from: WorkspacePath | None = None  # where this content stood until now: a file was renamed over this one
 
 
 class FileCreatedOutside(Event, frozen=True, kw_only=True, tag="file_created_outside"):

@@ -88,8 +88,8 @@ def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
                     moved_from=change.moved_from,
                 )
         case (
-            FileChangedOutside(path=path, after=after, signature=signature, mode=mode, by=by)
-            | FileCreatedOutside(path=path, after=after, signature=signature, mode=mode, by=by)
+            FileChangedOutside(path=path, after=after, signature=signature, mode=mode, by=by, moved_from=source)
+            | FileCreatedOutside(path=path, after=after, signature=signature, mode=mode, by=by, moved_from=source)
         ):
             yield VersionRow(
                 path=path,
@@ -101,7 +101,7 @@ def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
                 size=signature.size,
                 mode=mode,
                 agent=by,
-                moved_from=recorded.event.moved_from if isinstance(recorded.event, FileCreatedOutside) else None,
+                moved_from=source,
             )
         case FileRemovedOutside(path=path, by=by):
             yield VersionRow(

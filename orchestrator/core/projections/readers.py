@@ -161,9 +161,10 @@ class Readers:
                 self._saw(session, recorded, seen)
             case ChangeApplied() as applied:
                 self._applied(recorded, applied)
-            case FileChangedOutside(path=path, by=by):
-                self._touch(path, recorded.seq, by or OUTSIDE, but=())
-            case FileCreatedOutside(path=path, moved_from=source, by=by):
+            case (
+                FileChangedOutside(path=path, moved_from=source, by=by)
+                | FileCreatedOutside(path=path, moved_from=source, by=by)
+            ):
                 if source is not None:
                     self._move(source, path, recorded.seq, by or OUTSIDE, but=())
                 self._touch(path, recorded.seq, by or OUTSIDE, but=())

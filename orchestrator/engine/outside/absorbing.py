@@ -9,6 +9,7 @@ from orchestrator.core.content import FoundFile, Signature
 from orchestrator.core.errors import FileNotFound, PathError
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import (
+    FileChangedOutside,
     FileCreatedOutside,
     FileRemovedOutside,
     FilesFound,
@@ -44,8 +45,8 @@ class Met(msgspec.Struct, frozen=True):
 class Moves(msgspec.Struct, frozen=True):
     """Renames, both ways."""
 
-    by_created: dict[WorkspacePath, WorkspacePath] = {}
-    by_gone: dict[WorkspacePath, WorkspacePath] = {}
+    by_target: dict[WorkspacePath, WorkspacePath] = {}
+    by_source: dict[WorkspacePath, WorkspacePath] = {}
 
 
 class Absorber:
@@ -142,7 +143,7 @@ class Absorber:
         )
 
     def _moves(self, suspects: Suspects) -> Moves:
-        """Blocking. Only created files as large as a gone one are read for it."""
+        """Blocking. Only files as large as a gone one are read for it."""
         gone: list[tuple[WorkspacePath, str]] = []
         sizes: set[int] = set()
         for path in suspects.gone:
@@ -150,18 +151,21 @@ class Absorber:
             if entry is not None and entry.signature is not None and entry.signature.size:
                 gone.append((path, entry.digest or _identity(entry.signature)))
                 sizes.add(entry.signature.size)
-        created: list[tuple[WorkspacePath, str]] = []
-        for path in suspects.created:
+        came: list[tuple[WorkspacePath, str]] = []
+        for path in suspects.came:
             if suspects.sizes[path] in sizes:
                 try:
-                    created.append((path, self._content(path, frozenset(key for _, key in gone))))
+                    content = self._content(path, frozenset(key for _, key in gone))
                 except PathError:
                     continue
-        by_created = paired(gone, created)
-        return Moves(by_created, {source: path for path, source in by_created.items()})
+                entry = self._s.state.registry.get(path)
+                if entry is None or entry.digest != content:
+                    came.append((path, content))
+        by_target = paired(gone, came)
+        return Moves(by_target, {source: path for path, source in by_target.items()})
 
     def _content(self, path: WorkspacePath, gone: frozenset[str]) -> str:
-        """What tells what a created file holds: that it is a gone file never hashed, or a digest. Raises PathError."""
+        """What tells what a file holds: that it is a gone file never hashed, or a digest. Raises PathError."""
         stat = standing(self._s.workspace, path)
         if stat is None:
             raise FileNotFound(path, "there is no such file")
@@ -177,9 +181,9 @@ def _identity(signature: Signature) -> str:
 def _moved(event: Event, moves: Moves) -> Event:
     """The event, with where its content went or came from."""
     match event:
-        case FileCreatedOutside(path=path) if path in moves.by_created:
-            return msgspec.structs.replace(event, moved_from=moves.by_created[path])
-        case FileRemovedOutside(path=path) if path in moves.by_gone:
-            return msgspec.structs.replace(event, moved_to=moves.by_gone[path])
+        case FileChangedOutside(path=path) | FileCreatedOutside(path=path) if path in moves.by_target:
+            return msgspec.structs.replace(event, moved_from=moves.by_target[path])
+        case FileRemovedOutside(path=path) if path in moves.by_source:
+            return msgspec.structs.replace(event, moved_to=moves.by_source[path])
         case _:
             return event

@@ -20,7 +20,7 @@ class Suspects(msgspec.Struct, frozen=True):
 
     sizes: dict[WorkspacePath, int]  # in path order; 0 for what is gone
     gone: frozenset[WorkspacePath]  # tracked, and no file any more
-    created: frozenset[WorkspacePath]  # a file, and not tracked
+    came: frozenset[WorkspacePath]  # a file that is not tracked, or not the one that the registry knows
 
 
 def standing(workspace: Workspace, path: WorkspacePath) -> FileStat | None:
@@ -87,12 +87,12 @@ class _Sieve:
         self._s = services
         self._sizes: dict[WorkspacePath, int] = {}
         self._gone: set[WorkspacePath] = set()
-        self._created: set[WorkspacePath] = set()
+        self._came: set[WorkspacePath] = set()
 
     @property
     def suspects(self) -> Suspects:
         ordered = {path: self._sizes[path] for path in sorted(self._sizes)}
-        return Suspects(ordered, frozenset(self._gone), frozenset(self._created))
+        return Suspects(ordered, frozenset(self._gone), frozenset(self._came))
 
     def look(self, path: WorkspacePath) -> None:
         if path in self._sizes:
@@ -110,10 +110,11 @@ class _Sieve:
                 self._sizes[path] = 0
                 self._gone.add(path)
             return
-        if entry is None:
-            self._created.add(path)
-        elif entry.signature == stat.signature and entry.mode == stat.mode and path not in self._s.suspect:
-            return
+        if entry is not None and (entry.signature, entry.mode) == (stat.signature, stat.mode):
+            if path not in self._s.suspect:
+                return
+        else:
+            self._came.add(path)
         self._sizes[path] = stat.signature.size
 
 
@@ -132,10 +133,10 @@ def chunked(sizes: dict[WorkspacePath, int], *, most: int, most_bytes: int) -> I
 
 
 def paired(
-    gone: Iterable[tuple[WorkspacePath, str]], created: Iterable[tuple[WorkspacePath, str]]
+    gone: Iterable[tuple[WorkspacePath, str]], came: Iterable[tuple[WorkspacePath, str]]
 ) -> dict[WorkspacePath, WorkspacePath]:
-    """Which created path (key) holds what a gone one held, by digest; only where no other on either side does."""
-    left, right = _alone(gone), _alone(created)
+    """Which path (key) now holds what a gone one held, by digest; only where no other on either side does."""
+    left, right = _alone(gone), _alone(came)
     return {right[digest]: path for digest, path in left.items() if path is not None and right.get(digest)}  # type: ignore[misc]
 
 

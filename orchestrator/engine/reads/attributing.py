@@ -94,12 +94,12 @@ class Attributions:
             versions = await self._s.journal.changes_of(path, after=base, until=until)
             if target is not None and versions and _moved_to(versions[-1]) == target:
                 versions.pop()  # its removal from here was the move
-            moved = next((n for n in reversed(range(len(versions))) if _moved_from(versions[n])), None)
+            moved = next((n for n in reversed(range(len(versions))) if versions[n].row.moved_from), None)
             if moved is None:
                 segments.append(versions)
                 return (self._kept[path, base].copy() if base else Lineage()), segments
             segments.append(versions[moved:])
-            source = _moved_from(versions[moved])
+            source = versions[moved].row.moved_from
             if source is None:
                 raise AssertionError("unreachable: `moved` has a source")
             target, path, until = path, source, versions[moved].row.seq - 1
@@ -231,7 +231,7 @@ def _given(lineage: Lineage, known: KnownVersion) -> tuple[LineHunk, ...] | None
     row, changed = known.row, _changed(known)
     if lineage.lost is not None:
         return None
-    if _moved_from(known) is not None:
+    if row.moved_from is not None:
         return () if lineage.present and row.digest is not None and row.digest == lineage.digest else None
     if changed is None or changed.binary or changed.before != lineage.digest:
         return None
@@ -262,11 +262,6 @@ def _changed(known: KnownVersion) -> PathChange | None:
     if not isinstance(event, ChangeApplied):
         return None
     return next((c for c in event.paths if c.path == known.row.path and not c.directory), None)
-
-
-def _moved_from(known: KnownVersion) -> WorkspacePath | None:
-    event = known.recorded.event
-    return event.moved_from if isinstance(event, FileCreatedOutside) else known.row.moved_from
 
 
 def _moved_to(known: KnownVersion) -> WorkspacePath | None:

@@ -180,11 +180,15 @@ def path_acts(recorded: Recorded) -> Iterator[Act]:
                     yield Act(changed, "moved")
                 else:
                     yield Act(changed, "created" if changed.before is None else "changed")
-        case FileChangedOutside(path=path, before=before, after=after):
-            yield Act(PathChange(path, before, after, binary=before is None or after is None), "changed")
+        case FileChangedOutside(path=path, before=before, after=after, moved_from=source):
+            binary = before is None or after is None
+            yield Act(
+                PathChange(path, before, after, moved_from=source, binary=binary), "moved" if source else "changed"
+            )
         case FileCreatedOutside(path=path, after=after, moved_from=source):
-            kind: Literal["moved", "created"] = "moved" if source else "created"
-            yield Act(PathChange(path, None, after, moved_from=source, binary=after is None), kind)
+            yield Act(
+                PathChange(path, None, after, moved_from=source, binary=after is None), "moved" if source else "created"
+            )
         case FileRemovedOutside(path=path, before=before, moved_to=target):
             yield Act(PathChange(path, before, None, binary=before is None), "deleted", target)
         case _:

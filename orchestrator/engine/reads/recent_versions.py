@@ -54,9 +54,9 @@ class RecentVersions:
                         self._forget(changed.path)
                     else:
                         self._add(changed.path, recorded.seq, changed.before, changed.after, who)
-            case FileChangedOutside(path=path, before=before, after=after, by=by):
+            case FileChangedOutside(path=path, before=before, after=after, by=by, moved_from=None):
                 self._add(path, recorded.seq, before, after, by or OUTSIDE)
-            case FileCreatedOutside(path=path) | FileRemovedOutside(path=path):
+            case FileChangedOutside(path=path) | FileCreatedOutside(path=path) | FileRemovedOutside(path=path):
                 self._forget(path)
             case FilesFound(entries=entries):
                 for found in entries:

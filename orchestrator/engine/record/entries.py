@@ -94,8 +94,9 @@ class Entries:
         match event:
             case ChangeApplied(paths=paths):
                 return tuple([self._changed(seq, change) for change in paths])
-            case FileChangedOutside(path=path, before=before, after=after):
-                return (await self._outside(seq, path, before=before, after=after, there=True),)
+            case FileChangedOutside(path=path, before=before, after=after, moved_from=moved_from):
+                entry = await self._outside(seq, path, before=before, after=after, there=True)
+                return (msgspec.structs.replace(entry, moved_from=moved_from),)
             case FileCreatedOutside(path=path, after=after, moved_from=moved_from):
                 entry = await self._outside(seq, path, before=None, after=after, there=True)
                 return (msgspec.structs.replace(entry, before=None, moved_from=moved_from),)

@@ -168,6 +168,20 @@ def test_a_move_by_other_hands_is_one_step() -> None:
     assert story.after(story.undo(story.at(gone, came))) == {A: CHANGED}
 
 
+@pytest.mark.parametrize("gone_first", [True, False])
+def test_a_move_by_other_hands_over_a_file_brings_both_back(gone_first: bool) -> None:
+    story = Story(**{A: TEN, "b.txt": "bob's\n"})
+    story.write("alice", A, CHANGED)
+    rows = [(A, None, None), ("b.txt", CHANGED, A)]
+    changes = []
+    for path, text, source in rows if gone_first else rows[::-1]:
+        story.seq += 1
+        changes.append(story._row(path, text, None, moved_from=source))
+    assert story.after(story.undo(story.of("alice"))) == {"b.txt": TEN}
+    for chosen in (changes, changes[:1], changes[1:]):
+        assert story.after(story.undo(story.at(*chosen))) == {A: CHANGED, "b.txt": "bob's\n"}
+
+
 def test_a_mode_goes_back_unless_it_was_changed_again() -> None:
     story = Story(**{A: TEN})
     change = story.write("alice", A, TEN, mode=0o755)
