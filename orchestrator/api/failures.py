@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 from rapidfuzz import fuzz, process
@@ -12,7 +12,7 @@ from rapidfuzz import fuzz, process
 from orchestrator.api.framing import UNREADABLE, Refusal
 from orchestrator.api.odd_text import refused_text
 from orchestrator.api.operations import BY_NAME, PLANNED, Operation
-from orchestrator.api.parameters import MOST_GLOB_CHARACTERS, EditFile, Params
+from orchestrator.api.parameters import CHANGE_FORMS, MOST_GLOB_CHARACTERS, EditFile, Params
 from orchestrator.core.errors import (
     CallerError,
     NotAvailable,
@@ -142,8 +142,17 @@ def _bounded(params: Params) -> Params:
 
 
 def _unflattened(given: dict[str, Any]) -> dict[str, Any]:
-    """Accept `search`/`replace` beside `path` as one change: models do it all the time."""
+    """Accept `search`/`replace` beside `path` as one change, one change without its list, and a list as JSON text."""
+    if "file_path" in given and "path" not in given:
+        given = {"path" if name == "file_path" else name: value for name, value in given.items()}
     changes = given.get("changes")
+    if isinstance(changes, str):
+        try:
+            changes = json.loads(changes)
+        except (ValueError, RecursionError):
+            return given
+    if isinstance(changes, dict):
+        changes = [changes]
     if isinstance(changes, list):
         return {**given, "changes": [_renamed(change) for change in changes]}
     if changes is not None:
@@ -199,16 +208,31 @@ def _explained(operation: Operation, given: dict[str, Any], message: str) -> Orc
         where = what.split("`")[1]
         what = "is required"
     elif what.startswith("Object contains unknown field"):
-        return ParameterUnknown(f"{operation.name}: {where}: {what}", details={"parameter": where})
+        hint = CHANGE_FORMS if where.startswith("changes") else None
+        return ParameterUnknown(f"{operation.name}: {where}: {what}", hint=hint, details={"parameter": where})
     limit = _LIMIT.fullmatch(what)
     if limit is not None:
         kind, most = limit.groups()
         return ParameterInvalid(where, f"{_OVER[kind]} {int(most):,}", hint=_SMALLER[kind])
-    return ParameterInvalid(
-        where or "params",
-        what,
-        hint=f"{operation.name} takes: {', '.join(known)}. Send them with the types of its schema.",
-    )
+    return ParameterInvalid(where or "params", what, hint=_shape(operation, where.partition("[")[0]))
+
+
+def _shape(operation: Operation, name: str) -> str:
+    """What to send for a parameter, as a hint."""
+    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(operation.params)}
+    words = _words(kinds.get(name))
+    if words:
+        return f"Send one of: {', '.join(words)}."
+    if operation.params is EditFile and name == "changes":
+        return f"changes is a list: [{{search, replace}}, …]. {CHANGE_FORMS}"
+    return f"{operation.name} takes: {', '.join(kinds)}. Send them with the types of its schema."
+
+
+def _words(kind: Any) -> tuple[str, ...]:
+    """The words that a type consists of; none where it takes any text."""
+    if get_origin(kind) is Literal:
+        return tuple(map(str, get_args(kind)))
+    return tuple(word for part in get_args(kind) for word in _words(part))
 
 
 def _unknown(operation: Operation, name: str, known: list[str], given: dict[str, Any]) -> ParameterUnknown:

@@ -22,6 +22,9 @@ MOST_GLOB_CHARACTERS = 10_000
 MOST_CHANGES = 1000
 """Of one edit_file."""
 
+CHANGE_FORMS = "Send {search, replace}, {start, end, expect, replace} or {symbol, content}."
+"""For the hint of a refused change."""
+
 PATTERN_CHARACTERS = 10_000
 PATH_CHARACTERS = 16_384
 """Room for the longest path with the workspace's root before it; the name rule judges it."""
