@@ -27,6 +27,9 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.settling import SettledRegion
 from orchestrator.core.text.patch import FilePatch
 
+SHOWN_PATHS = 50
+"""Of a patch's files in one refusal."""
+
 
 class FilePart(msgspec.Struct, frozen=True, kw_only=True):
     """One file's patch. `target` differs from `path` where the file gets another name."""
@@ -82,9 +85,14 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
         outlines: list[Source] = []
         settled: list[SettledRegion] = []
         clashes: list[Clash] = []
+        unread: list[BaseRequired] = []
         rung, score, seen_whole, warnings = 0, 1.0, True, list[str]()
         for item in self.files:
-            outcome = _named(item, facts, fuzzy=self.fuzzy)
+            try:
+                outcome = _named(item, facts, fuzzy=self.fuzzy)
+            except BaseRequired as error:
+                unread.append(error)
+                continue
             match outcome:
                 case Need(digests=digests, outlines=sources):
                     missing |= dict.fromkeys(digests)
@@ -97,6 +105,8 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
                     seen_whole = seen_whole and outcome.on_seen_whole
                     settled += outcome.settled
                     warnings += (f"{item.path}: {warning}" for warning in outcome.warnings)
+        if unread:
+            raise _unread(unread)
         if missing or outlines:
             return Need(tuple(missing), tuple(outlines))
         if clashes:
@@ -211,7 +221,7 @@ def _named(item: FilePart, facts: AllFacts, *, fuzzy: bool) -> Outcome:
     """As `_decide`; a refusal says of which file it is."""
     try:
         return _decide(item, facts, fuzzy=fuzzy)
-    except (SearchNotFound, SearchAmbiguous, ChangesOverlap, BaseRequired) as error:
+    except (SearchNotFound, SearchAmbiguous, ChangesOverlap) as error:
         error.message = f"{item.path}, {error.message} None of the patch's files was changed."
         error.details["path"] = item.path
         raise
@@ -251,6 +261,17 @@ def _renamed(item: FilePart, outcome: Apply, facts: AllFacts) -> tuple[Part, ...
             part, path=item.target, before=None, renamed_from=item.path, mode=part.mode or (held.mode if held else None)
         ),
     )
+
+
+def _unread(refusals: list[BaseRequired]) -> BaseRequired:
+    """The first one's refusal, with the names of all files that must be read."""
+    paths = [error.details["path"] for error in refusals]
+    first, more = refusals[0], len(paths) - SHOWN_PATHS
+    others = ", ".join(paths[1:SHOWN_PATHS]) + (f" and {more} more" if more > 0 else "")
+    too = f"So it is with {others}. " if others else ""
+    first.message = f"{first.message}. {too}None of the patch's files was changed."
+    first.details["paths"] = paths[:SHOWN_PATHS]
+    return first
 
 
 def _refused(clashes: list[Clash], facts: AllFacts) -> ChangesClash:
