@@ -61,6 +61,9 @@ from orchestrator.core.text.patch import FilePatch, locate_patch
 EMPTY = Document((), ())
 """The text of a file without lines."""
 
+CONTINUED = "the file's last line had no line end, so the text continues that line"
+"""What an append warns of that glued two lines."""
+
 STANDS_TWICE = "of two equal passages there it is not sure which one is meant"
 """Why a change waits that would go to one of them."""
 
@@ -129,7 +132,10 @@ def append(content: str, facts: Facts) -> Apply:
         return _unseen(content, facts, facts.held, at_end=True)
     document = text_of(facts.held, facts.path)
     whole = replace_text(document, document.text + content)
-    return _applied(facts, facts.held, document, whole, "current", seen_whole=False)
+    applied = _applied(facts, facts.held, document, whole, "current", seen_whole=False)
+    if not document.text or document.text.endswith("\n") or content.startswith(("\n", "\r")):
+        return applied
+    return msgspec.structs.replace(applied, warnings=(*applied.warnings, CONTINUED))
 
 
 def truncate(content: str, facts: Facts) -> Outcome:

@@ -11,6 +11,7 @@ from orchestrator.core.conflicts.rebase import rebased
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions import patching
 from orchestrator.core.decisions.decision import Apply, Base, Clash, Held, Need
+from orchestrator.core.decisions.several import FilePart, PatchSeveral
 from orchestrator.core.errors import (
     BaseRequired,
     BinaryFile,
@@ -23,7 +24,8 @@ from orchestrator.core.errors import (
     SearchNotFound,
     StaleBase,
 )
-from orchestrator.core.ids import Seq
+from orchestrator.core.ids import Seq, WorkspacePath
+from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.locate import Replacement
 from orchestrator.core.text.unified import parse_unified
 from tests.core.decisions.facts import PATH, facts
@@ -170,6 +172,22 @@ def test_append_goes_on_whatever_is_there() -> None:
     assert after(patching.append("more\n", facts(None))) == "more\n"
 
 
+@pytest.mark.parametrize(
+    ("now", "more", "warned"),
+    [
+        pytest.param("a\nb", "c\n", True, id="the last line has no end"),
+        pytest.param("a\nb", "\nc\n", False, id="the text begins with one"),
+        pytest.param("a\nb\n", "c\n", False, id="the last line has one"),
+        pytest.param("", "c\n", False, id="empty"),
+    ],
+)
+def test_append_warns_where_it_continues_the_last_line(now: str, more: str, warned: bool) -> None:
+    outcome = patching.append(more, facts(now))
+    assert after(outcome) == now + more
+    assert isinstance(outcome, Apply)
+    assert outcome.warnings == ((patching.CONTINUED,) if warned else ())
+
+
 PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -5,3 +5,3 @@\n line 4\n-line 5\n+LINE 5\n line 6\n"
 
 
@@ -256,3 +274,20 @@ def test_a_blind_caller_learns_no_encoding(data: bytes) -> None:
         assert isinstance(applied, Apply)
         written = applied.parts[0].data or b""
         assert any("\u00e9\U0001f511\n" in written.decode(as_, "replace") for as_ in ("utf-8", "utf-16"))
+
+
+def test_a_patch_of_files_that_nobody_read_names_all_of_them() -> None:
+    paths = tuple(map(WorkspacePath, ("a.txt", "b.txt", "c.txt")))
+    rows = "".join(f"*** Add File: {path}\n+new\n" for path in paths)
+    patches = parse(f"*** Begin Patch\n{rows}*** End Patch\n").files
+    command = PatchSeveral(
+        files=tuple(FilePart(path=path, target=path, patch=one) for path, one in zip(paths, patches, strict=True))
+    )
+    here = {path: facts("old\n", path=path, base="old\n" if path == "b.txt" else None) for path in paths}
+    with pytest.raises(BaseRequired) as refused:
+        command.decide(here)
+    assert refused.value.details == {"path": "a.txt", "paths": ["a.txt", "c.txt"]}
+    assert refused.value.message == (
+        "a.txt: the file exists, and this session has not seen all of it. So it is with c.txt. "
+        "None of the patch's files was changed."
+    )
