@@ -160,3 +160,14 @@ def test_what_is_hidden_can_be_redacted_by_version_and_path(place: Place) -> Non
     never = place.person.call("journal_redact", blob=place.version(), path=".env", approver=place.approver)
     assert never.code == "not_redactable"
     assert "never" in never.error["message"]
+
+
+def test_an_undo_of_what_was_redacted_tells_no_hash(place: Place) -> None:
+    start = place.version()
+    waiting = place.agent.done("write_file", path=".env", content="mine=2\n", mode="truncate", base=start)
+    change = place.decided(waiting)["change"]
+    place.person.done("journal_redact", blob=start, path=".env", approver=place.approver)
+    for operation, params in (("revert", {"change": change}), ("rollback", {"agent": "alice"})):
+        refused = place.agent.call(operation, preview=True, **params)
+        assert refused.code == "version_not_kept"
+        assert hashlib.sha256(SECRET).hexdigest()[:6] not in str(refused.error)

@@ -211,7 +211,7 @@ class Changer:
                 return outcome
             fetched: dict[Digest, bytes] = {}
             for digest in outcome.digests:
-                fetched[digest] = await self._s.contents.need(digest, f"{command.paths[0]} ({digest[:19]}…)")
+                fetched[digest] = await self._s.contents.need(digest, f"an earlier version of {command.paths[0]}")
             parsed = await self._s.outlines(outcome.outlines)
             facts = {
                 path: msgspec.structs.replace(f, contents={**f.contents, **fetched}, outlines={**f.outlines, **parsed})

@@ -134,7 +134,10 @@ class Redactor:
         recorded = await self._found(raw, parameter="blob")
         contents = dict(_contents(recorded.event))
         if not contents:
-            raise NotRedactable(f"event {show(recorded.seq)} brought no content", hint="Name the content by its hash.")
+            raise NotRedactable(
+                f"event {show(recorded.seq)} brought no content by itself",
+                hint="Name its file, too (path; --path on the command line), or the content by its hash.",
+            )
         if len(contents) > 1:
             listed = ", ".join(f"{digest} ({path})" for digest, path in list(contents.items())[:MOST_NAMED])
             raise NotRedactable(
