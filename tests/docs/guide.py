@@ -86,7 +86,12 @@ class Operator:
     def sh(self, script: str) -> str:
         """Run what others do, in the repository; no step of the guide."""
         done = subprocess.run(
-            ["bash", "-euc", script], cwd=self.shop, env=self.env, capture_output=True, text=True, check=False
+            ["timeout", "300", "bash", "-euc", script],
+            cwd=self.shop,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
         return done.stdout
