@@ -8,9 +8,9 @@ import msgspec
 
 from orchestrator.core.ids import WorkspacePath
 
-SettleRule = Literal["same_change", "disjoint_symbols", "additions", "imports", "list_items", "moved"]
+SettleRule = Literal["same_change", "disjoint_symbols", "additions", "imports", "list_items"]
 """Why a clash was safe to settle: both sides changed the same, or neighbouring symbols; both added
-definitions; both changed a list of imports; both added entries of a list; one moved what the other edited."""
+definitions; both changed a list of imports; both added entries of a list."""
 
 SETTLE_RULES: Final[tuple[SettleRule, ...]] = (
     "same_change",
@@ -18,10 +18,9 @@ SETTLE_RULES: Final[tuple[SettleRule, ...]] = (
     "additions",
     "imports",
     "list_items",
-    "moved",
 )
 
-MergeRule = Literal["apart", "same_change", "disjoint_symbols", "additions", "imports", "list_items", "moved"]
+MergeRule = Literal["apart", "same_change", "disjoint_symbols", "additions", "imports", "list_items"]
 """As `SettleRule`; `apart`: nobody else changed these lines or the ones next to them."""
 
 

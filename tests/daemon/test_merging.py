@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 HEAD = 'name = "p"\ndefault = "allow"\n'
 ALL = HEAD
-NO_IMPORTS = HEAD + '\n[edits]\nsettle_rules = ["same_change", "moved"]\n'
+NO_IMPORTS = HEAD + '\n[edits]\nsettle_rules = ["same_change", "list_items"]\n'
 NONE = HEAD + "\n[edits]\nsettle = false\n"
 
 CAREFUL = HEAD + '\n[edits]\nlowest_rung = "shifted"\n'
@@ -104,11 +104,11 @@ async def test_an_edit_goes_where_its_symbol_was_moved(ground: RunningDaemon) ->
         await alice.read_file("b.py")
         await alice.write_file("b.py", f"{rest}\n\n{BLOCK}", mode="truncate")
         answer = await bob.edit_file("b.py", [Replacement(search="b = 2", replace="b = 3")], base=seen.version_id)
-    assert (answer.status, answer.rung, answer.merge[0].rule) == ("applied", "merged", "moved")
+    assert (answer.status, answer.rung) == ("applied", "anchored")
     assert (ground.workspace / "b.py").read_text() == f"{rest}\n\n{BLOCK.replace('b = 2', 'b = 3')}"
 
 
-async def test_an_edit_goes_where_its_lines_were_moved(ground: RunningDaemon) -> None:
+async def test_an_edit_of_moved_lines_that_stand_twice_is_a_conflict(ground: RunningDaemon) -> None:
     rest = TELLING.removeprefix(f"{PIECE}\n")
     changed = Replacement(search="door.\nStop.\n", replace="door.\nKnock.\n")
     async with ground.client("alice") as alice, ground.client("bob") as bob:
@@ -116,9 +116,8 @@ async def test_an_edit_goes_where_its_lines_were_moved(ground: RunningDaemon) ->
         await alice.read_file("c.txt")
         await alice.write_file("c.txt", f"{rest}\n{PIECE}", mode="truncate")
         answer = await bob.edit_file("c.txt", [changed], base=seen.version_id)
-    assert (answer.status, answer.rung) == ("applied", "merged")
-    assert (ground.workspace / "c.txt").read_text() == f"{rest}\n{PIECE.replace('Stop', 'Knock')}"
-    assert [place.rule for place in answer.merge] == ["moved"]
+    assert answer.status == "conflict"
+    assert (ground.workspace / "c.txt").read_text() == f"{rest}\n{PIECE}"
 
 
 @pytest.mark.parametrize("text", [CAREFUL])

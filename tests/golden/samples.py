@@ -268,7 +268,7 @@ SETTLING: tuple[Event, ...] = (
         current=C,
         current_version=Seq(22),
         proposed=B,
-        settleable=("imports", "moved"),
+        settleable=("imports", "list_items"),
     ),
     c.ApprovalRequested(
         operation="edit_file",

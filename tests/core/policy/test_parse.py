@@ -258,8 +258,8 @@ def test_the_lists_of_secrets_are_one() -> None:
         pytest.param("", EditRules(), id="nothing said: all rules"),
         pytest.param("settle = false", EditRules(settle=False), id="as git"),
         pytest.param(
-            'settle_rules = ["moved", "imports", "moved"]',
-            EditRules(settle_rules=("imports", "moved")),
+            'settle_rules = ["list_items", "imports", "list_items"]',
+            EditRules(settle_rules=("imports", "list_items")),
             id="some rules",
         ),
     ],

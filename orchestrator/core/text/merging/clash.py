@@ -55,21 +55,11 @@ class Sides(msgspec.Struct, frozen=True, dict=True):
         )
 
 
-class Transplant(msgspec.Struct, frozen=True):
-    """Lines put in place of some of what another cluster comes to; `start` counts in that cluster's lines."""
-
-    cluster: int
-    start: int
-    length: int
-    lines: tuple[str, ...]
-
-
 class Resolution(msgspec.Struct, frozen=True):
     """What to put in place of a clash, and why that is safe."""
 
     lines: tuple[str, ...]
     why: str
-    transplant: Transplant | None = None
 
 
 def new_lines(side: Sequence[str], hunk: Hunk) -> list[str]:

@@ -10,8 +10,8 @@ import msgspec
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.settling import SETTLE_RULES, MergeRule, SettledRegion, SettleRule
 from orchestrator.core.text.merge import Clashed, Cluster, agreed_lines, clusters
-from orchestrator.core.text.merging import additions, disjoint_symbols, imports, list_items, moved, same_change
-from orchestrator.core.text.merging.clash import Outlines, Resolution, Sides, Transplant
+from orchestrator.core.text.merging import additions, disjoint_symbols, imports, list_items, same_change
+from orchestrator.core.text.merging.clash import Outlines, Resolution, Sides
 from orchestrator.core.text.merging.doubts import doubts
 from orchestrator.core.text.merging.import_lines import language_of
 
@@ -23,7 +23,6 @@ RULES: Final[Mapping[SettleRule, Settling]] = {
     "list_items": list_items.settle,
     "additions": additions.settle,
     "disjoint_symbols": disjoint_symbols.settle,
-    "moved": moved.settle,
 }
 """In the order in which they are tried."""
 
@@ -79,7 +78,6 @@ def settle(
     sides = Sides(base, current, proposed, found, outlines, _language(outlines, path), path)
     outputs = [lines or () for lines in agreed]
     reasons = [_plain(cluster) for cluster in found]
-    transplants: list[Transplant] = []
     wanted: dict[SettleRule, None] = {}
     for at in clashing:
         settled = _first(found[at], sides, tried)
@@ -89,16 +87,8 @@ def settle(
         if rule not in allowed:
             wanted[rule] = None
         outputs[at], reasons[at] = resolution.lines, (rule, resolution.why)
-        if resolution.transplant is not None:
-            transplants.append(resolution.transplant)
-    if len({transplant.cluster for transplant in transplants}) < len(transplants):
-        return Unsettled(clashed)
     if wanted:
         return Unsettled(clashed, tuple(wanted))
-    for transplant in transplants:
-        lines = list(outputs[transplant.cluster])
-        lines[transplant.start : transplant.start + transplant.length] = transplant.lines
-        outputs[transplant.cluster] = lines
     merged, report = _joined(base, found, outputs, reasons, path)
     if (doubt := doubts(base, current, proposed, merged, found, clashing)) is not None:
         return Unsettled(Clashed(doubt.regions), why=doubt.why)

@@ -433,69 +433,6 @@ def test_import_lists_among_others(base: str, current: str, proposed: str, merge
     check("imports", base, current, proposed, merged)
 
 
-WIDER = "one()\na\nb\nthree()\nfour()\n"
-BLOCK = "one()\ntwo()\nthree()\nfour()\n"
-REST = "".join(f"rest {n}\n" for n in range(8))
-
-
-@pytest.mark.parametrize(
-    ("base", "current", "proposed", "merged"),
-    [
-        pytest.param(
-            f"head\n{BLOCK}\n{REST}",
-            f"head\n{REST}\n{BLOCK}",
-            f"head\n{BLOCK.replace('two', '2')}\n{REST}",
-            f"head\n{REST}\n{BLOCK.replace('two', '2')}",
-            id="down",
-        ),
-        pytest.param(
-            f"head\n{REST}\n{BLOCK}end",
-            f"head\n{BLOCK}\n{REST}end",
-            f"head\n{REST}\n{WIDER}end",
-            f"head\n{WIDER}\n{REST}end",
-            id="up",
-        ),
-        pytest.param(
-            f"head\n{BLOCK}\n{REST}",
-            f"head\n{REST}\n{BLOCK.replace('four', '4')}",
-            f"head\n{BLOCK.replace('two', '2')}\n{REST}",
-            None,
-            id="moved and edited by both",
-        ),
-        pytest.param(
-            f"head\none()\ntwo()\n\n{REST}",
-            f"head\n{REST}\none()\ntwo()\n",
-            f"head\none()\n2()\n\n{REST}",
-            None,
-            id="too short to be sure",
-        ),
-        pytest.param(
-            f"head\n{BLOCK}\n{REST}",
-            f"head\n{REST}\n{BLOCK}mid\n{BLOCK}",
-            f"head\n{BLOCK.replace('two', '2')}\n{REST}",
-            None,
-            id="copied twice",
-        ),
-        pytest.param(
-            f"head\n{BLOCK}\n{REST}",
-            f"head\n{REST}",
-            f"head\n{BLOCK.replace('two', '2')}\n{REST}",
-            None,
-            id="not moved, removed",
-        ),
-        pytest.param(
-            f"head\n{BLOCK}\n{REST}end",
-            f"head\n{REST}{BLOCK}end",
-            f"head\n{BLOCK.replace('two', '2')}\n{REST}fin",
-            None,
-            id="the other changed where it went",
-        ),
-    ],
-)
-def test_moved(base: str, current: str, proposed: str, merged: str | None) -> None:
-    check("moved", base, current, proposed, merged, "a.txt")
-
-
 LIST = "# News\n\n- one\n- two\n{}\nMore.\n"
 ROWS = "| a | b |\n|---|---|\n| 1 | 2 |\n{}\nMore.\n"
 WORDS = "alpha\nbeta\n{}omega\n"

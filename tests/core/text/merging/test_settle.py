@@ -147,8 +147,7 @@ def test_the_report_names_the_lines(sides: tuple[list[str], list[str], list[str]
     at = now = 0
     for region in merged.report:
         untouched = merged.lines[at : region.start]
-        if all(part.rule != "moved" for part in merged.report):
-            assert list(untouched) == current[now : region.current_start]
+        assert list(untouched) == current[now : region.current_start]
         if region.rule == "apart":
             added = proposed[region.proposed_start : region.proposed_start + region.proposed_len]
             assert list(merged.lines[region.start : region.start + region.length]) == added
@@ -166,7 +165,6 @@ def test_a_rule_that_policy_leaves_out_is_named_and_not_used(rule: str) -> None:
     assert isinstance(merging(base, current, proposed, path=path, rules=[rule]), Settled)  # type: ignore[list-item]
 
 
-REST = "".join(f"rest {n}\n" for n in range(8))
 CASES = {
     "same_change": ("a\nb\nc\nd", "a\nX1\nc\nd", "a\nX1\nY1\nd", PYTHON),
     "disjoint_symbols": (
@@ -178,7 +176,6 @@ CASES = {
     "additions": ("x", "x\ndef f():\n    a", "x\ndef g():\n    b", PYTHON),
     "imports": ("import a\nx", "import a\nimport b\nx", "import a\nimport c\nx", PYTHON),
     "list_items": ("- a\n- b", "- a\n- b\n- c", "- a\n- b\n- d", WorkspacePath("a.md")),
-    "moved": (f"h\na\nb\nc\n\n{REST}", f"h\n{REST}\na\nb\nc\n", f"h\na\nB\nc\n\n{REST}", PYTHON),
 }
 
 
