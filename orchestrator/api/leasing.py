@@ -19,19 +19,19 @@ class ReservePaths(Params, frozen=True, kw_only=True):
     globs: Annotated[
         tuple[GlobText, ...],
         Meta(
-            description="What you will work on, gitignore-style: 'src/api' and all in it, '/a.py' in the root only, "
-            "'*.sql' at any depth; '!x' excepts from those before it.",
+            description="gitignore-style: 'src/api' and all in it, '/a.py' in the root only, '*.sql' at any depth, "
+            "'!x' excepts.",
             min_length=1,
             max_length=MOST_ENTRIES,
         ),
     ]
     ttl_s: Annotated[
         int,
-        Meta(description="How long, in seconds; the same call again before then renews it.", ge=1, le=30 * 86_400),
+        Meta(description="Seconds; the same call again renews it.", ge=1, le=30 * 86_400),
     ] = 600
     mode: Annotated[
         LeaseMode,
-        Meta(description="'exclusive': you alone change them. 'shared': nobody else may have them exclusively."),
+        Meta(description="exclusive: you alone change them; shared: nobody may have them exclusively."),
     ] = "exclusive"
     reason: Reason = ""
     request_id: RequestId = None

@@ -7,15 +7,15 @@ from typing import Annotated
 from msgspec import Meta
 
 from orchestrator.api.operation import PATHS, Operation
-from orchestrator.api.parameters import AnyPath, Params
+from orchestrator.api.parameters import Params, PathText
 from orchestrator.api.results import Notice, NoticeLines, Result
 from orchestrator.core import errors as e
 from orchestrator.core.errors import escaped
 
 
 class StaleReaders(Params, frozen=True, kw_only=True):
-    path: Annotated[AnyPath, Meta(description="Path from the workspace's root, with '/'.")]
-    limit: Annotated[int, Meta(ge=1, le=200, description="At most so many sessions.")] = 20
+    path: PathText
+    limit: Annotated[int, Meta(ge=1, le=200, description="Most sessions in one answer.")] = 20
 
 
 class StaleReader(Result, frozen=True, kw_only=True):

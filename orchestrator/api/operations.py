@@ -23,7 +23,7 @@ OPERATIONS: tuple[Operation, ...] = (
         result=r.Listing,
         shape="text",
         core=True,
-        summary="List a directory: name, kind, size and version of each entry. Ignored files are left out.",
+        summary="List a directory: kind, size and version of each entry, without ignored files.",
         raises=(*PATHS, e.FileNotFound, e.Denied),
     ),
     Operation(
@@ -48,7 +48,7 @@ OPERATIONS: tuple[Operation, ...] = (
         result=r.SearchResult,
         shape="text",
         core=True,
-        summary="Find an exact text in one file or below a directory; shows lines with context, paged.",
+        summary="Find an exact text in one file or below a directory; shows lines with context.",
         raises=READS,
         planned=("mode=regex", "mode=fuzzy", "max_edits"),
     ),
@@ -76,8 +76,8 @@ OPERATIONS: tuple[Operation, ...] = (
         result=r.ChangeAnswer,
         writes=True,
         core=True,
-        summary="Change passages of one file by search and replace or by line numbers, or replace whole symbols; "
-        "all of them or none. A stale edit is rebased where that is safe, else it becomes a conflict that waits.",
+        summary="Change passages of one file by search and replace, by line numbers or by symbol. "
+        "A stale edit is rebased where that is safe, else it becomes a conflict.",
         raises=(
             *CHANGES,
             e.FileNotFound,
@@ -97,8 +97,7 @@ OPERATIONS: tuple[Operation, ...] = (
         result=r.ChangeAnswer,
         writes=True,
         core=True,
-        summary="Apply a unified diff, a '*** Begin Patch', search/replace blocks or a whole file in a fence; "
-        "of several files all or none; creates, deletes, renames.",
+        summary="Apply a patch of one or several files, all or none; it can create, delete and rename.",
         raises=(
             *CHANGES,
             e.FileNotFound,

@@ -1,6 +1,6 @@
 """The parameters of every operation; unknown ones are refused, `null` means the default.
 
-Field descriptions are what a model reads in the tool's schema, so they say what to send.
+A model reads the field descriptions in every session, so they say what to send in as few words as that takes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from orchestrator.core.events.outcomes import Outcome, described
+from orchestrator.core.events.outcomes import Outcome
 from orchestrator.core.glob_pattern import MOST_CHARACTERS
 
 MOST_ENTRIES = 100
@@ -32,38 +32,42 @@ PATH_CHARACTERS = 16_384
 CONTENT_CHARACTERS = 16 * 1024 * 1024
 """As much as a frame can carry."""
 
+OPERATOR_ONLY = "x-operator-only"
+"""Marks a parameter, in its schema, that people send on the socket and no tool offers to a model."""
+
 Version = Annotated[str, Meta(max_length=100)] | Annotated[int, Meta(le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 AnyPath = Annotated[str, Meta(max_length=PATH_CHARACTERS)]
 Name = Annotated[str, Meta(max_length=500)]
 Content = Annotated[str, Meta(max_length=CONTENT_CHARACTERS)]
-PathText = Annotated[AnyPath, Meta(description="Path relative to the workspace, '/'-separated, e.g. 'src/app.py'.")]
-DirectoryText = Annotated[AnyPath, Meta(description="Directory relative to the workspace; '.' is its root.")]
+PathText = Annotated[AnyPath, Meta(description="Relative path, e.g. 'src/app.py'.")]
+DirectoryText = Annotated[AnyPath, Meta(description="Directory; '.' is the workspace.")]
 GlobText = Annotated[str, Meta(max_length=MOST_CHARACTERS)]
 Globs = Annotated[
     tuple[GlobText, ...],
-    Meta(description="gitignore-style patterns; '*.py' matches at any depth, '!x' excepts.", max_length=MOST_ENTRIES),
+    Meta(description="gitignore-style; '*.py' at any depth, '!x' excepts.", max_length=MOST_ENTRIES),
 ]
 BaseText = Annotated[
     Version | None,
     Meta(
-        description="The version ('@N' from an earlier answer) or 'sha256:…' that this change was made against. "
-        "Without it: the newest version that this session has seen. Subagents that share one connection must send it."
+        description="'@N' or 'sha256:…' of the version to change; default: the newest you saw. "
+        "Subagents on one connection must send it."
     ),
 ]
-Preview = Annotated[bool, Meta(description="Only show what would happen: the diff and the status it would get.")]
-Reason = Annotated[str, Meta(description="Why, in a few words, for the people who read the history.", max_length=2000)]
+Preview = Annotated[bool, Meta(description="Only show the outcome.")]
+Reason = Annotated[str, Meta(description="Why, in a few words.", max_length=2000)]
 RequestId = Annotated[
     Annotated[str, Meta(min_length=1, max_length=200)] | None,
-    Meta(description="Your own id of this request: sending the same call with it again never applies it twice."),
+    Meta(description="Your own id; a repeated call is applied once."),
 ]
-Supersedes = Annotated[Version | None, Meta(description="'@N' of an open conflict of yours that this change replaces.")]
+Supersedes = Annotated[Version | None, Meta(description="'@N' of your conflict that this replaces.")]
 Start = Annotated[Count, Meta(description="First line, 1-based.")]
-Limit = Annotated[int, Meta(description="Most entries in one answer.", ge=1, le=5000)]
-Cursor = Annotated[AnyPath | None, Meta(description="`cursor` of the last answer, to go on from there.")]
+Limit = Annotated[int, Meta(description="Most entries.", ge=1, le=5000)]
+Cursor = Annotated[AnyPath | None, Meta(description="`cursor` of the last answer.")]
+ApproverCode = Annotated[Name | None, Meta(description="The approver code.", extra_json_schema={OPERATOR_ONLY: True})]
 
 
-MOMENT = "'@N', or a time in ISO 8601 such as '2026-11-21T09:30:00+01:00' (no zone: UTC)."
+MOMENT = "'@N' or ISO 8601 (no zone: UTC)"
 
 
 class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,19 +77,17 @@ class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class ListFiles(Params, frozen=True, kw_only=True):
     path: DirectoryText = "."
     globs: Globs = ()
-    recursive: Annotated[bool, Meta(description="Also what is in the directories below.")] = False
-    max_depth: Annotated[Count | None, Meta(description="With recursive: levels down; 1 is one directory.")] = None
-    include_hidden: Annotated[bool, Meta(description="Also names that begin with a dot.")] = False
+    recursive: Annotated[bool, Meta(description="Also below.")] = False
+    max_depth: Annotated[Count | None, Meta(description="With recursive: levels down.")] = None
+    include_hidden: Annotated[bool, Meta(description="Also dot files.")] = False
     limit: Limit = 200
     cursor: Cursor = None
 
 
 class FindFiles(Params, frozen=True, kw_only=True):
-    glob: Annotated[
-        GlobText, Meta(description="gitignore-style pattern, e.g. '*.py', 'src/**/test_*.py'.", min_length=1)
-    ]
+    glob: Annotated[GlobText, Meta(description="gitignore-style, e.g. '*.py', 'src/**/test_*.py'.", min_length=1)]
     path: DirectoryText = "."
-    recursive: Annotated[bool, Meta(description="Also what is in the directories below.")] = True
+    recursive: Annotated[bool, Meta(description="Also below.")] = True
     limit: Limit = 200
     cursor: Cursor = None
 
@@ -98,32 +100,30 @@ class SearchContent(Params, frozen=True, kw_only=True):
     pattern: Annotated[
         str,
         Meta(
-            description="Text to find, exactly as it stands; may not span lines.",
+            description="Exact text, within one line.",
             min_length=1,
             max_length=PATTERN_CHARACTERS,
         ),
     ]
-    path: Annotated[AnyPath, Meta(description="A file, or a directory to search below; '.' is everything.")] = "."
+    path: Annotated[AnyPath, Meta(description="File or directory; '.' is everything.")] = "."
     globs: Globs = ()
     mode: Annotated[Literal["exact"], Meta(description="How to match.")] = "exact"
     case_sensitive: Annotated[bool, Meta(description="false: 'a' finds 'A'.")] = True
     word: Annotated[bool, Meta(description="Only whole words.")] = False
-    invert: Annotated[bool, Meta(description="Lines that do not match.")] = False
-    count_only: Annotated[bool, Meta(description="Only the number of matching lines.")] = False
-    context_lines: Annotated[int, Meta(description="Lines shown before and after each hit.", ge=0, le=50)] = 2
-    max_results: Annotated[int, Meta(description="Most hits in one answer.", ge=1, le=1000)] = 20
+    invert: Annotated[bool, Meta(description="Lines without it.")] = False
+    count_only: Annotated[bool, Meta(description="Only how many lines match.")] = False
+    context_lines: Annotated[int, Meta(description="Lines around each hit.", ge=0, le=50)] = 2
+    max_results: Annotated[int, Meta(description="Most hits.", ge=1, le=1000)] = 20
     cursor: Cursor = None
 
 
 class ReadFile(Params, frozen=True, kw_only=True):
     path: PathText
     start: Start = 1
-    end: Annotated[Count | None, Meta(description="Last line, included; without it as far as max_tokens allows.")] = (
-        None
-    )
-    max_tokens: Annotated[int, Meta(description="Budget of the answer, estimated.", ge=50, le=200_000)] = 8000
+    end: Annotated[Count | None, Meta(description="Last line, included; default: as far as max_tokens allows.")] = None
+    max_tokens: Annotated[int, Meta(description="Token budget.", ge=50, le=200_000)] = 8000
     line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
-    at: Annotated[Version | None, Meta(description="An earlier state, '@N'.")] = None
+    at: Annotated[Version | None, Meta(description="An earlier version, '@N'.")] = None
 
 
 class ReadLines(Params, frozen=True, kw_only=True):
@@ -132,7 +132,7 @@ class ReadLines(Params, frozen=True, kw_only=True):
     end: Annotated[Count | None, Meta(description="Last line, included; default start + 199.")] = None
     context: Annotated[int, Meta(description="Further lines before and after.", ge=0, le=500)] = 0
     line_numbers: Annotated[bool, Meta(description="Number the lines.")] = True
-    at: Annotated[Version | None, Meta(description="An earlier state, '@N'.")] = None
+    at: Annotated[Version | None, Meta(description="An earlier version, '@N'.")] = None
 
 
 class Replacement(Params, frozen=True, kw_only=True, omit_defaults=True):
@@ -140,32 +140,24 @@ class Replacement(Params, frozen=True, kw_only=True, omit_defaults=True):
     symbol's new content {symbol, content}."""
 
     search: Annotated[
-        Content | None, Meta(description="The present text, copied exactly from a read; '' for an empty file.")
+        Content | None, Meta(description="Present text, copied exactly from a read; '' for an empty file.")
     ] = None
-    replace: Annotated[Content | None, Meta(description="The new text; '' removes the passage.")] = None
-    expected_count: Annotated[Count, Meta(description="How often `search` must stand; all are replaced.")] = 1
+    replace: Annotated[Content | None, Meta(description="New text; '' removes.")] = None
+    expected_count: Annotated[Count, Meta(description="How often `search` occurs; all are replaced.")] = 1
     fuzzy: Annotated[
         bool | None,
-        Meta(
-            description="true: `search` may have other typography or indentation than the file; false: refuse. "
-            "Without it the policy says."
-        ),
+        Meta(description="Allow other typography or indentation in `search`; default: policy."),
     ] = None
-    start: Annotated[Count | None, Meta(description="Instead of `search`: the first line to replace, 1-based.")] = None
-    end: Annotated[Count | None, Meta(description="With `start`: the last line, included.")] = None
-    expect: Annotated[
-        Content | None, Meta(description="With `start`: the text that these lines hold; refused if they hold another.")
-    ] = None
+    start: Annotated[Count | None, Meta(description="First line to replace, 1-based.")] = None
+    end: Annotated[Count | None, Meta(description="Last line, included.")] = None
+    expect: Annotated[Content | None, Meta(description="What these lines hold now; refused if they differ.")] = None
     symbol: Annotated[
         Annotated[str, Meta(min_length=1, max_length=500)] | None,
-        Meta(description="Instead of `search`: a function, class, key or heading to replace, e.g. 'Class.method'."),
+        Meta(description="Function, class, key or heading, e.g. 'Class.method'."),
     ] = None
     content: Annotated[
         Content | None,
-        Meta(
-            description="With `symbol`: all of its new text, with its decorators and the comments right above; "
-            "indentation is fitted to its place; '' removes it."
-        ),
+        Meta(description="The symbol's whole new text, with decorators and comments above; '' removes."),
     ] = None
 
 
@@ -181,7 +173,12 @@ class EditFile(ChangeParams, frozen=True, kw_only=True):
     path: PathText
     changes: Annotated[
         tuple[Replacement, ...],
-        Meta(description="Applied together or not at all.", min_length=1, max_length=MOST_CHANGES),
+        Meta(
+            description="All or none. Each is {search, replace}, {start, end, expect, replace} for lines by number, or "
+            "{symbol, content}.",
+            min_length=1,
+            max_length=MOST_CHANGES,
+        ),
     ]
     base: BaseText = None
     supersedes: Supersedes = None
@@ -191,23 +188,23 @@ class ApplyPatch(ChangeParams, frozen=True, kw_only=True):
     patch: Annotated[
         Content,
         Meta(
-            description="A unified diff ('--- a/x', '+++ b/x', '@@ …'), a '*** Begin Patch', or blocks of "
-            "'<<<<<<< SEARCH', '=======', '>>>>>>> REPLACE' below the file's name, or the whole file in a fence (```) "
-            "below its path. Copy the context exactly, leave nothing out; at most 1,000 files, 100,000 rows, 4 MiB.",
+            description="A unified diff ('--- a/x', '+++ b/x', '@@ …'), a '*** Begin Patch', blocks of "
+            "'<<<<<<< SEARCH', '=======', '>>>>>>> REPLACE' below the file's name, or a whole file in a ``` fence "
+            "below its path. Copy context exactly, leave nothing out.",
             min_length=1,
         ),
     ]
-    path: Annotated[AnyPath | None, Meta(description="The file, if the patch does not name it.")] = None
+    path: Annotated[AnyPath | None, Meta(description="The file, if the patch names none.")] = None
     base: BaseText = None
     supersedes: Supersedes = None
 
 
 class WriteFile(ChangeParams, frozen=True, kw_only=True):
     path: PathText
-    content: Annotated[Content, Meta(description="The whole new content, or what to append.")]
+    content: Annotated[Content, Meta(description="The whole new text, or what to append.")]
     mode: Annotated[
         Literal["truncate", "append", "create"],
-        Meta(description="truncate: replace everything (the file must have been read whole); create: only if absent."),
+        Meta(description="truncate: replace all (read it whole first); create: only if absent."),
     ]
     base: BaseText = None
     supersedes: Supersedes = None
@@ -215,7 +212,7 @@ class WriteFile(ChangeParams, frozen=True, kw_only=True):
 
 class MoveFile(ChangeParams, frozen=True, kw_only=True):
     source: PathText
-    destination: Annotated[AnyPath, Meta(description="The new path; must not exist.")]
+    destination: Annotated[AnyPath, Meta(description="New path; must not exist.")]
     base: BaseText = None
 
 
@@ -230,35 +227,35 @@ class CreateDirectory(ChangeParams, frozen=True, kw_only=True):
 
 class FileHistory(Params, frozen=True, kw_only=True):
     path: PathText
-    limit: Annotated[int, Meta(description="Most versions in one answer.", ge=1, le=500)] = 20
+    limit: Annotated[int, Meta(description="Most versions.", ge=1, le=500)] = 20
     cursor: Cursor = None
 
 
 class GetDiff(Params, frozen=True, kw_only=True):
-    path: Annotated[AnyPath | None, Meta(description="The file; without it all files that differ.")] = None
+    path: Annotated[AnyPath | None, Meta(description="Default: all files that differ.")] = None
     from_: Annotated[
         Version,
         Meta(description="'@N', '@previous' or 'working'. Without path, '@previous' is when this session began."),
     ] = msgspec.field(default="@previous", name="from")
-    to: Annotated[Version, Meta(description="'@N', 'current' or 'working' (the disk now).")] = "current"
-    context_lines: Annotated[int, Meta(description="Unchanged lines around each change.", ge=0, le=1000)] = 3
+    to: Annotated[Version, Meta(description="'@N', 'current' or 'working' (the disk).")] = "current"
+    context_lines: Annotated[int, Meta(description="Lines around each change.", ge=0, le=1000)] = 3
     max_tokens: Annotated[
         Annotated[int, Meta(ge=50, le=2_000_000)] | None,
-        Meta(description="Without path: budget of the answer, estimated; default 20000."),
+        Meta(description="Without path: token budget; default 20000."),
     ] = None
-    cursor: Annotated[AnyPath | None, Meta(description="Without path: `cursor` of the last answer, to go on.")] = None
+    cursor: Annotated[AnyPath | None, Meta(description="Without path: `cursor` of the last answer.")] = None
 
 
 class Revert(Params, frozen=True, kw_only=True):
-    change: Annotated[Version, Meta(description="'@N' of any event of the change, or of an outside change.")]
+    change: Annotated[Version, Meta(description="'@N' of a change or of an external change.")]
     preview: Preview = False
     reason: Reason = ""
     request_id: RequestId = None
 
 
 class SessionStatus(Params, frozen=True, kw_only=True):
-    all_leases: Annotated[bool, Meta(description="Also leases on files that this session has not seen.")] = False
-    cursor: Annotated[Name | None, Meta(description="Where to go on, as `next` of the last answer says.")] = None
+    all_leases: Annotated[bool, Meta(description="Also leases on files you have not seen.")] = False
+    cursor: Annotated[Name | None, Meta(description="As `next` of the last answer says.")] = None
 
 
 class BeginTask(Params, frozen=True, kw_only=True):
@@ -276,14 +273,14 @@ class ListConflicts(Params, frozen=True, kw_only=True):
     conflict: Annotated[Version | None, Meta(description="Only this one, '@N'.")] = None
     limit: Annotated[int, Meta(description="Most conflicts in one answer.", ge=1, le=100)] = 20
     cursor: Cursor = None
-    max_tokens: Annotated[int, Meta(description="Budget of the answer, estimated.", ge=500, le=10_000_000)] = 20_000
+    max_tokens: Annotated[int, Meta(description="Token budget.", ge=500, le=10_000_000)] = 20_000
 
 
 class ResolveConflict(Params, frozen=True, kw_only=True):
     conflict: Annotated[Version, Meta(description="'@N' of the conflict.")]
     choice: Annotated[
         Literal["current", "proposed", "content", "regions", "review"],
-        Meta(description="Which side stands; or `content`; or a side for each region; or the reviewer's proposal."),
+        Meta(description="One side; or `content`; or a side for each region; or the reviewer's proposal."),
     ]
     content: Annotated[
         Content | None,
@@ -291,29 +288,28 @@ class ResolveConflict(Params, frozen=True, kw_only=True):
     ] = None
     regions: Annotated[
         Annotated[tuple[Literal["current", "proposed"], ...], Meta(max_length=100_000)] | None,
-        Meta(description="With choice 'regions': a side for each region that version `on` showed, in their order."),
+        Meta(description="With choice 'regions': a side for each region, in order."),
     ] = None
     on: Annotated[
         Version | None,
         Meta(
-            description="The version that you looked at: `current_version` of list_conflicts, '@0' where it is null. "
-            "Required with 'content' and 'regions', and with 'proposed' where other lines clash now than when the "
-            "conflict was found, or the whole file would be replaced. A content is carried onto newer changes; "
-            "any other choice is refused (`conflict_moved`) if other lines clash by now."
+            description="The version you looked at: `current_version` of list_conflicts, '@0' where it is null. "
+            "Required with 'content' and 'regions', and with 'proposed' if other lines clash now or the whole file "
+            "would be replaced."
         ),
     ] = None
     review: Annotated[
         Version | None,
-        Meta(description="Required with choice 'review': '@N' of the review whose proposal you looked at."),
+        Meta(description="With choice 'review': '@N' of the review."),
     ] = None
     reason: Reason = ""
     request_id: RequestId = None
-    approver: Annotated[Name | None, Meta(description="The approver code.")] = None
+    approver: ApproverCode = None
 
 
 class AwaitChange(Params, frozen=True, kw_only=True):
     id: Annotated[Version, Meta(description="'@N' of an approval, a conflict or a change.")]
-    timeout_s: Annotated[float, Meta(description="How long to wait, in seconds.", ge=0, le=50)] = 25.0
+    timeout_s: Annotated[float, Meta(description="Seconds to wait.", ge=0, le=50)] = 25.0
 
 
 class JournalFilter(Params, frozen=True, kw_only=True):
@@ -321,20 +317,18 @@ class JournalFilter(Params, frozen=True, kw_only=True):
 
     path: Annotated[
         AnyPath | None,
-        Meta(description="Only events about this path: changes, reads, searches that showed it, refusals, approvals."),
+        Meta(description="Only events about this path."),
     ] = None
     agent: Annotated[Name | None, Meta(description="Only this agent's.")] = None
     session: Annotated[Name | None, Meta(description="Only this session's.")] = None
     task: Annotated[
         Version | None,
-        Meta(description="'@N' of a task: what its session did from its begin to its end, and what carries it."),
+        Meta(description="Only this task's, '@N'."),
     ] = None
-    kind: Annotated[Name | None, Meta(description="Only events of this kind, e.g. 'change_applied'.")] = None
-    since: Annotated[Version | None, Meta(description=f"From this moment on: {MOMENT}")] = None
-    until: Annotated[Version | None, Meta(description=f"Up to this moment, included: {MOMENT}")] = None
-    outcome: Annotated[
-        Outcome | None, Meta(description=f"Only events that say that it came out so. {described()}.")
-    ] = None
+    kind: Annotated[Name | None, Meta(description="Only this kind, e.g. 'change_applied'.")] = None
+    since: Annotated[Version | None, Meta(description=f"From here on: {MOMENT}.")] = None
+    until: Annotated[Version | None, Meta(description=f"Up to here, included: {MOMENT}.")] = None
+    outcome: Annotated[Outcome | None, Meta(description="Only events with this outcome.")] = None
 
 
 class JournalQuery(JournalFilter, frozen=True, kw_only=True):
@@ -352,7 +346,7 @@ class Status(Params, frozen=True, kw_only=True):
 class Approving(Params, frozen=True, kw_only=True):
     """The base of what needs the approver code."""
 
-    approver: Name | None = None
+    approver: ApproverCode = None
 
 
 class ApprovalsList(Params, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ import msgspec
 from orchestrator.api.operations import OPERATIONS, Operation
 from orchestrator.core.errors import ApproverError, CallerError, OperatorError, OrchestratorError
 from orchestrator.core.events.base import Event
+from orchestrator.core.events.outcomes import MEANINGS
 
 WHO = ((CallerError, "caller"), (ApproverError, "approver"), (OperatorError, "operator"), (OrchestratorError, "us"))
 """Who must act on an error, by its base class; the first that fits."""
@@ -37,6 +38,7 @@ def tables(*, errors: Iterable[type[OrchestratorError]], events: Iterable[type[E
         "people": operations_table((op for op in OPERATIONS if op.people), people=True),
         "errors": errors_table(errors),
         "events": events_table(events),
+        "outcomes": table(["outcome", "meaning"], ([f"`{name}`", text] for name, text in MEANINGS.items())),
     }
 
 

@@ -15,20 +15,18 @@ from orchestrator.core import errors as e
 class Blame(Params, frozen=True, kw_only=True):
     path: PathText
     start: Start = 1
-    end: Annotated[Count | None, Meta(description="Last line, included; the file's end without it.")] = None
-    at: Annotated[Version | None, Meta(description="The file as it was at '@N'; the present one without it.")] = None
+    end: Annotated[Count | None, Meta(description="Last line, included; default: the file's end.")] = None
+    at: Annotated[Version | None, Meta(description="An earlier version, '@N'.")] = None
 
 
 CHANGES_LIMIT = 100
 
 
 class ChangesSince(Params, frozen=True, kw_only=True):
-    version: Annotated[Version, Meta(description="'@N': what came after it. Go on with `head` of the last answer.")]
+    version: Annotated[Version, Meta(description="'@N': what came after it.")]
     globs: Globs = ()
-    limit: Annotated[int, Meta(description="Most changed paths in one answer.", ge=1, le=1000)] = CHANGES_LIMIT
-    skip: Annotated[
-        int, Meta(description="Paths of the first change to leave out: see `next`.", ge=0, le=2**31 - 1)
-    ] = 0
+    limit: Annotated[int, Meta(description="Most paths in one answer.", ge=1, le=1000)] = CHANGES_LIMIT
+    skip: Annotated[int, Meta(description="As `next` of the last answer says.", ge=0, le=2**31 - 1)] = 0
 
 
 class BlamedLines(Result, frozen=True, kw_only=True):

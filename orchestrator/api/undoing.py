@@ -13,20 +13,20 @@ from orchestrator.core import errors as e
 
 
 class Rollback(ChangeParams, frozen=True, kw_only=True):
-    agent: Annotated[
-        Name | None, Meta(description="Only changes of this agent; 'outside': only those by other hands.")
-    ] = None
+    agent: Annotated[Name | None, Meta(description="Only changes of this agent; 'outside': only external changes.")] = (
+        None
+    )
     session: Annotated[Name | None, Meta(description="Only changes of this session.")] = None
     task: Annotated[Version | None, Meta(description="Only changes of this task ('@N').")] = None
     globs: Annotated[
         tuple[GlobText, ...],
         Meta(
-            description="Only these files, gitignore-style; '!x' excepts. Use it to accept a part of a preview.",
+            description="Only these files, gitignore-style; accepts a part of a preview.",
             max_length=MOST_ENTRIES,
         ),
     ] = ()
-    since: Annotated[Version | None, Meta(description=f"Only what came after: {MOMENT}")] = None
-    until: Annotated[Version | None, Meta(description=f"Only what came until then: {MOMENT}")] = None
+    since: Annotated[Version | None, Meta(description=f"Only what came after: {MOMENT}.")] = None
+    until: Annotated[Version | None, Meta(description=f"Only what came until then: {MOMENT}.")] = None
 
 
 class UndoneFile(r.Result, frozen=True, kw_only=True):

@@ -1,4 +1,8 @@
-"""The catalogue as MCP tools: names, descriptions for a model, and schemas without references."""
+"""The catalogue as MCP tools: names, descriptions for a model, and schemas without references.
+
+Every session of every agent reads `tools/list`, so it holds what a model needs to make a call, and nothing else:
+what is wrong with a call, its refusal says.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,8 @@ import mcp_types as types
 import msgspec
 
 from orchestrator.api.operations import Operation, toolset
+from orchestrator.api.parameters import OPERATOR_ONLY
 from orchestrator.api.reference import FAR
-from orchestrator.api.results import ChangeAnswer
 
 INSTRUCTIONS = (
     "Files of this workspace are read and changed through these tools; every act is journalled and every change can be "
@@ -23,7 +27,16 @@ INSTRUCTIONS = (
 
 
 CLAUDE_CHARS = 500_000
-"""What Claude Code takes of an answer of ours, in place of its own 50,000 characters; others leave `_meta` alone."""
+"""What Claude Code takes of an answer of ours, in place of its own 50,000 characters; others leave `_meta` alone.
+
+On every tool: the answers of a connection are cut to one size, and what a client cuts away must not count as seen.
+"""
+
+_LAST = ("preview", "reason", "request_id")
+"""What every change can carry stands behind what is its own."""
+
+_UNTOLD = frozenset(("title", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties"))
+"""Rules that a model breaks seldom; the refusal of a call that does says which one."""
 
 
 @lru_cache(maxsize=4)
@@ -33,20 +46,21 @@ def tools(name: Literal["core", "full"], *, structured: bool) -> tuple[types.Too
 
 
 def _tool(operation: Operation, *, structured: bool) -> types.Tool:
-    shows_result = operation.shape == "json" or structured
     return types.Tool(
         name=operation.name,
-        description=_description(operation),
-        input_schema=plain_schema(operation.params),
-        output_schema=_output_schema(operation.result) if shows_result else None,
-        annotations=types.ToolAnnotations(
-            read_only_hint=not operation.writes,
-            destructive_hint=operation.destructive,
-            idempotent_hint=not operation.writes,
-            open_world_hint=False,
-        ),
+        description=operation.summary,
+        input_schema=input_schema(operation.params),
+        output_schema=_output_schema(operation.result) if structured else None,
+        annotations=_annotations(operation),
         _meta={"anthropic/maxResultSizeChars": CLAUDE_CHARS},
     )
+
+
+def _annotations(operation: Operation) -> types.ToolAnnotations:
+    """A read is safe; of a change MCP's defaults, which are destructive and open to the world, would say too much."""
+    if operation.writes:
+        return types.ToolAnnotations(destructive_hint=operation.destructive, open_world_hint=False)
+    return types.ToolAnnotations(read_only_hint=True)
 
 
 def _output_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
@@ -55,23 +69,57 @@ def _output_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
     Gemini CLI takes the JSON text of a refusal for structured content and holds it to this schema; with required
     fields its model reads a schema error in place of the refusal (0.61.0, tests/end_to_end/agents).
     """
-    schema = plain_schema(kind)
-    schema.pop("required", None)
+    schema = _plain_schema(kind)
+    for key in ("required", "title", "description"):
+        schema.pop(key, None)
     return schema
 
 
-def _description(operation: Operation) -> str:
-    text = operation.summary
-    if operation.result is ChangeAnswer and operation.name != "await_change":
-        text += (
-            " Answers status applied, waiting, conflict or preview, with the diff as applied and the new version_id."
-        )
-    if operation.raises:
-        text += " Errors: " + ", ".join(dict.fromkeys(error.code for error in operation.raises)) + "."
-    return text
+def input_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON Schema of an operation's parameters, as short as a model can use it; required ones come first."""
+    return _short(_plain_schema(kind))
 
 
-def plain_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
+def _short(node: dict[str, Any]) -> dict[str, Any]:
+    """One schema without what need not be said, in plain types: a member that may be null can be left out as well."""
+    if "anyOf" in node:
+        kinds = [kind for kind in node["anyOf"] if kind != {"type": "null"}]
+        text = [kind for kind in kinds if kind.get("type") == "string"]
+        node = {**(text or kinds)[0], **{key: value for key, value in node.items() if key != "anyOf"}}
+    short = {key: value for key, value in node.items() if not _is_untold(key, value)}
+    if "properties" in node:
+        short.pop("description", None)
+        short["properties"] = _properties(node)
+    if "items" in node:
+        short["items"] = _short(node["items"])
+    return short
+
+
+def _properties(node: dict[str, Any]) -> dict[str, Any]:
+    required = node.get("required", ())
+    offered = {name: schema for name, schema in node["properties"].items() if _is_offered(schema)}
+    ordered = sorted(offered, key=lambda name: (name not in required, name in _LAST))
+    return {name: _short(offered[name]) for name in ordered}
+
+
+def _is_offered(schema: dict[str, Any]) -> bool:
+    """Not what people alone send, and not what has one value only."""
+    return OPERATOR_ONLY not in schema and len(schema.get("enum", "more")) > 1
+
+
+def _is_untold(key: str, value: Any) -> bool:
+    match key:
+        case "default":
+            return not value
+        case "minimum":
+            return bool(value <= 1)
+        case "required":
+            return not value
+        case _:
+            return key in _UNTOLD or _is_far(key, value)
+
+
+def _plain_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON Schema of a struct, with every reference written out: some clients do not follow them.
 
     Without how long a text and how large a number may be: they are far from what a model sends, and take room.
@@ -79,8 +127,6 @@ def plain_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
     schema = msgspec.json.schema(kind)
     definitions = schema.pop("$defs", {})
     plain: dict[str, Any] = _resolved(schema, definitions)
-    plain.pop("title", None)
-    plain.pop("description", None)
     return plain
 
 

@@ -6,14 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from orchestrator.api.operations import toolset
 from orchestrator.clients import frames
 from orchestrator.clients.handshake import FOLDER, Handshake
 from tests.daemon.running import RunningDaemon
 from tests.docs.answers import HANDSHAKE_VERSIONS, META, asked, initialize, request, written
 
-KINDS = [(toolset, structured) for toolset in ("core", "full") for structured in (False, True)]
+NOT_OFFERED = {"search_content": {"mode"}, "resolve_conflict": {"approver"}}
+"""What models are not told of: it has one value, or is a person's to send."""
+
+KINDS = [(name, structured) for name in ("core", "full") for structured in (False, True)]
 
 
 def conversations() -> list[list[dict[str, Any]]]:
@@ -30,13 +35,46 @@ def conversations() -> list[list[dict[str, Any]]]:
 
 
 def test_the_transport_says_what_the_daemon_says(daemon: RunningDaemon) -> None:
-    for toolset, structured in KINDS:
+    for name, structured in KINDS:
         for messages in conversations():
-            own = Handshake(toolset, structured=structured)
-            replies = asked(str(daemon.socket), messages, toolset=toolset, structured=structured)
+            own = Handshake(name, structured=structured)
+            replies = asked(str(daemon.socket), messages, toolset=name, structured=structured)
             for message, reply in zip(messages, replies, strict=True):
                 said = frames.said(json.dumps(message).encode())
-                assert own.reply(said) == reply, f"{toolset} {message['method']}: run `make docs`"
+                assert own.reply(said) == reply, f"{name} {message['method']}: run `make docs`"
+
+
+def listed(name: str) -> list[dict[str, Any]]:
+    """What `tools/list` answers to a client of 2026."""
+    line = json.dumps(request("tools/list", _meta=META)).encode()
+    reply = Handshake(name, structured=False).reply(frames.said(line))
+    assert reply
+    found: list[dict[str, Any]] = json.loads(reply)["result"]["tools"]
+    return found
+
+
+@pytest.mark.parametrize(("name", "most"), [("core", 12_000), ("full", 28_000)])
+def test_what_every_session_must_read_is_short(name: str, most: int) -> None:
+    sent = json.dumps(listed(name), separators=(",", ":"), ensure_ascii=False)
+    assert len(sent.encode()) <= most
+
+
+def test_every_tool_says_what_to_send() -> None:
+    """Each parameter of the catalogue, required ones first, in plain types and with a description."""
+    tools = {tool["name"]: tool["inputSchema"] for tool in listed("full")}
+    assert list(tools) == [operation.name for operation in toolset("full")]
+    for operation in toolset("full"):
+        schema = tools[operation.name]
+        fields = {field.encode_name: field.required for field in msgspec.structs.fields(operation.params)}
+        assert set(schema["properties"]) == fields.keys() - NOT_OFFERED.get(operation.name, set()), operation.name
+        required = [name for name, needed in fields.items() if needed]
+        assert set(schema.get("required", ())) == set(required), operation.name
+        assert set(list(schema["properties"])[: len(required)]) == set(required), operation.name
+        for name, described in schema["properties"].items():
+            assert described["description"], f"{operation.name}: {name}"
+            assert "type" in described or "enum" in described, f"{operation.name}: {name}"
+        for waste in ("anyOf", '"null"', ": null", "additionalProperties", "$ref"):
+            assert waste not in json.dumps(schema), operation.name
 
 
 def test_the_files_are_as_make_docs_writes_them(daemon: RunningDaemon) -> None:

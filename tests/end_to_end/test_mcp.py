@@ -67,12 +67,13 @@ async def test_tools_are_the_core_set(place: Place, mode: Mode, revision: str) -
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert sorted(tools) == sorted(CORE)
     for name, tool in tools.items():
-        assert (tool.output_schema is None) == (name in TEXT_SHAPED), name
-        assert "required" not in (tool.output_schema or {}), "a client may hold a refusal to this schema"
+        assert tool.output_schema is None, name
         assert tool.description
         assert "$ref" not in json.dumps(tool.input_schema)
         assert tool.annotations
-        assert tool.annotations.read_only_hint == (name in TEXT_SHAPED or name in ("await_change", "session_status"))
+        reads = name in TEXT_SHAPED or name in ("await_change", "session_status")
+        assert tool.annotations.read_only_hint == (True if reads else None)
+        assert tool.annotations.destructive_hint == (None if reads else name not in ("edit_file", "apply_patch"))
 
 
 @ERAS
@@ -191,7 +192,9 @@ async def test_content_cannot_forge_the_end(place: Place) -> None:
 async def test_structured(place: Place) -> None:
     (place.workspace / "a.txt").write_text("one\n")
     async with place.client("alice", "--structured") as client:
-        assert all(tool.output_schema for tool in (await client.list_tools()).tools)
+        for tool in (await client.list_tools()).tools:
+            assert tool.output_schema, tool.name
+            assert "required" not in tool.output_schema, "a client may hold a refusal to this schema"
         answer = await client.call_tool("read_file", {"path": "a.txt"})
         assert answer.structured_content
         assert answer.structured_content["text"] == "     1\tone\n"

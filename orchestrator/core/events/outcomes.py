@@ -102,8 +102,3 @@ def outcome_of(event: Event) -> Outcome | None:
 def tags_with(outcome: Outcome) -> tuple[str, ...]:
     """The kinds of event that can come out so."""
     return tuple(tag_of(kind) for kind, outcomes in _KINDS.items() if outcome in outcomes)
-
-
-def described() -> str:
-    """All outcomes, for the description of a parameter."""
-    return "; ".join(f"{outcome}: {meaning}" for outcome, meaning in MEANINGS.items())
