@@ -61,7 +61,7 @@ def parse_policy(text: str, *, source: str) -> Policy:
     policy, problems = _Reader(text, source).read()
     if policy is None:
         raise PolicyInvalid(
-            "\n".join(f"{source}:{p.line}: {p.key + ': ' if p.key else ''}{p.message}" for p in problems),
+            "; ".join(f"{source}:{p.line}: {p.key + ': ' if p.key else ''}{p.message}" for p in problems),
             hint="Mend the file; `orchestrator policy check` lists what is wrong. policies/README.md has the format.",
             details={"source": source, "problems": [msgspec.to_builtins(p) for p in problems]},
         )

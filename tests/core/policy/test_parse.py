@@ -189,6 +189,10 @@ def test_a_problem_has_its_line_and_key(old: str, new: str, line: int, key: str,
 def test_all_problems_at_once_in_order() -> None:
     text = GOOD.replace('"ask"', '"asks"').replace('"list"', '"lits"').replace('"allow"', '"maybe"')
     assert [p.line for p in check_policy(text, "p.toml")] == [2, 12, 15]
+    with pytest.raises(PolicyInvalid) as caught:
+        parse_policy(text, source="p.toml")
+    one, two, three = caught.value.message.split("; p.toml:")
+    assert "\n" not in one + two + three, "a refusal is shown on one line"
 
 
 def test_two_rules_of_one_name() -> None:
