@@ -143,8 +143,8 @@ class Daemon:
         inner = locations.nested(self._config.workspace)
         if inner is not None:
             raise WorkspaceNested(
-                f"a daemon serves {inner.workspace}, which is inside or around {self._config.workspace}",
-                hint="Stop that one, or use it.",
+                f"a daemon serves {inner.workspace}, which is {self._where(inner.workspace)}",
+                hint="Use that one, or end it with `orchestrator stop` there.",
             )
         locations.socket_path(self._config.workspace_id, self._config.socket)
         locations.refuse_own(self._config.workspace, self._places)
@@ -158,12 +158,16 @@ class Daemon:
         other = processes.nested(self._config.workspace)  # after our own lock: of two that start at once one sees it
         if other is not None:
             raise WorkspaceNested(
-                f"a daemon (process {other.pid}) serves {other.workspace}, which is inside or around "
-                f"{self._config.workspace}",
+                f"a daemon (process {other.pid}) serves {other.workspace}, which is {self._where(other.workspace)}",
                 hint=f"Stop that one, or use it; it was started with another HOME and keeps {other.state_dir}.",
             )
         state.say("opening the journal")
         return state
+
+    def _where(self, nested: str) -> str:
+        """Where a workspace lies that is inside or around ours."""
+        inside = len(nested) > len(os.path.realpath(self._config.workspace))
+        return f"{'inside' if inside else 'around'} {self._config.workspace}"
 
     async def _services(self, stack: AsyncExitStack) -> Services:
         config = self._config
