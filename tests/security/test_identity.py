@@ -288,7 +288,10 @@ def test_61_a_yes_is_used_once(fort: Fort, waiting: str) -> None:
 
 def test_61_a_no_stays_a_no(fort: Fort, waiting: str) -> None:
     fort.person.done("deny", approval=waiting, approver=fort.approver)
-    fort.refused("approve", "approval_closed", caller=fort.person, approval=waiting, approver=fort.approver)
+    for operation in ("approve", "deny"):
+        again = fort.refused(operation, "approval_closed", caller=fort.person, approval=waiting, approver=fort.approver)
+        assert again.error["message"] == f"{waiting} does not wait any more: denied"
+        assert "yes" not in again.error["hint"]
     assert fort.agent.done("await_change", id=waiting, timeout_s=0)["status"] == "denied"
 
 

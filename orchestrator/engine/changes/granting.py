@@ -396,4 +396,4 @@ class ApprovalClosed(CallerError):
     """The request was answered, used or lapsed before."""
 
     code = "approval_closed"
-    hint = "A yes is good for one change, once; a new change asks anew."
+    hint = "A request is answered once, and the answer is for one change; a new change asks anew."
