@@ -223,7 +223,7 @@ def _status(info: r.StatusInfo) -> Iterator[str]:
         ("socket", info.socket),
         ("state dir", info.state_dir),
         ("journal", _checked(health.checked)),
-        ("whole", f"`journal verify`: {health.whole}" if health.whole else "not verified since this start"),
+        ("whole", f"`journal verify`: {health.whole}" if health.whole else ""),
         ("recovered", str(health.recovered) if health.recovered else ""),
         ("diverged", ", ".join(health.diverged)),
     )

@@ -299,6 +299,11 @@ def test_wrong_usage(run: Run, arguments: list[str]) -> None:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert "Error" in err
+    code, out, err = run("--json", *arguments)
+    assert (code, err) == (2, "")
+    refused = json.loads(out)
+    assert refused["code"] == "usage"
+    assert refused["message"]
 
 
 @pytest.mark.usefixtures("rpc")
@@ -360,7 +365,7 @@ def test_up_shows_the_code_on_the_terminal_only(run: Run, rpc: RpcDaemon, monkey
     assert CODE in told[0]
     assert CODE not in out
     assert "claude mcp add orchestrator -- " in out
-    assert "none yet in this version" in out
+    assert "page:" not in out
     assert [operation for operation, _ in rpc.calls] == ["approver_create", "status"]
 
 

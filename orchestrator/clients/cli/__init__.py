@@ -70,6 +70,10 @@ def main(argv: list[str]) -> int:
     try:
         code = orchestrator.main(args=argv, prog_name="orchestrator", standalone_mode=False, obj=settings)
     except click.ClickException as error:
+        if settings.json or "--json" in argv:
+            settings.json = True
+            settings.refuse(Refusal(code="usage", message=error.format_message(), hint="--help lists what it takes."))
+            return USAGE
         message = io.StringIO()
         error.show(message)
         click.echo("\n".join(map(escaped, message.getvalue().splitlines())), err=True)

@@ -167,7 +167,7 @@ def _up_lines(facts: UpFacts) -> Iterator[str]:
         ("workspace", facts.workspace),
         ("socket", facts.socket),
         ("state dir", facts.state_dir),
-        ("page", facts.page or "none yet in this version"),
+        ("page", facts.page or ""),
     )
     if facts.approver == "missing":
         yield "approver:   no code yet, approvals wait: run `orchestrator up` in a terminal"
