@@ -135,6 +135,15 @@ def _steps_well(lines: Sequence[str]) -> bool:
     return True
 
 
+def _steps_in(lines: Sequence[str]) -> set[str]:
+    """By what lines are indented deeper than the ones before them, but for lines that go on."""
+    return {
+        indent_of(other).removeprefix(indent_of(line))
+        for line, other in pairwise(line for line in lines if line.strip())
+        if depth_of(other, TAB) > depth_of(line, TAB) and line.rstrip()[-1] not in ",\\+-*/|&=<>.?"
+    }
+
+
 class _Depths:
     """The indentation of new lines: that of the file's lines for which the lines of the passage stand."""
 
@@ -175,7 +184,8 @@ def _shown(passage: Sequence[str], present: Sequence[str], new: Sequence[str]) -
         return any(line.strip() in kept for line in new[first + 1 :]) and _steps_well(new)
     as_search = any(line in kept or indent_of(line) in quoted - held for line in new if line.strip())
     as_file = any(indent in held - quoted for indent in indents(new))
-    return as_search and (not as_file or _steps_well(new))
+    steps = _steps_in(passage)
+    return as_search and (not as_file or _steps_well(new)) and (not steps or _steps_in(new) <= steps)
 
 
 def _first_line_completed(
@@ -190,7 +200,8 @@ def _first_line_completed(
     if not new or not new[0].strip():
         return [first, *passage[1:]], new
     other = any(line.strip() == new[0].strip() and indent_of(line) != missing for line in passage[1:])
-    if other or indent_of(new[0]) not in ("", missing) or passage[0] in new[1:]:
+    flat = any(opens_flat(missing + new[0].lstrip(" \t"), line) for line in new[1:2] if line.strip())
+    if other or flat or indent_of(new[0]) not in ("", missing) or passage[0] in new[1:]:
         raise Uncertain("its first line is quoted without indentation, so where new lines belong is not sure")
     return [first, *passage[1:]], [missing + new[0].lstrip(" \t"), *new[1:]]
 
