@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from orchestrator.core.policy.reviewers import ReviewerSettings
@@ -19,9 +20,11 @@ from orchestrator.ports.reviewing import (
     ReviewerTooSlow,
     ReviewerUnusable,
     ReviewReply,
+    ReviewRequest,
 )
 from orchestrator.review.human import HumanReviewer
 from orchestrator.review.program import ProgramReviewer
+from tests.docs.documents import ROOT, blocks
 from tests.review.conflicts import SECRET, conflict
 from tests.review.service import edited
 from tests.review.test_model import FixedClock
@@ -29,6 +32,7 @@ from tests.review.test_model import FixedClock
 pytestmark = pytest.mark.anyio
 
 GOOD = edited((1, ["limit = 3"]), (2, ["    a()", "    b()"]))
+GUIDE = ROOT / "policies" / "README.md"
 ENVIRONMENT = {"PATH": os.environ["PATH"], "ORCHESTRATOR_TOKEN": "t0ken", "NAMED": "yes", "OTHER": "no"}
 
 
@@ -60,6 +64,18 @@ async def test_it_may_say_what_its_model_took() -> None:
     usage = {"model": "big", "input_tokens": 9, "output_tokens": 3, "cost_microusd": 70, "took_ms": 5}
     reply = await program(saying({**GOOD, "usage": usage})).review(conflict())
     assert (reply.usage.model, reply.usage.input_tokens, reply.usage.cost_microusd) == ("big", 9, 70)
+
+
+async def test_the_guide_shows_a_request_and_its_answer(tmp_path: Path) -> None:
+    asked, answer = (json.loads(block.text) for block in blocks(GUIDE.read_text(encoding="utf-8"), "json"))
+    schema = asked.pop("answer_schema")
+    seen = tmp_path / "seen"
+    script = f"open({str(seen)!r}, 'w').write(sys.stdin.read()); print({json.dumps(answer)!r})"
+    reply = await program(script).review(msgspec.convert(asked, ReviewRequest))
+    sent = json.loads(seen.read_text(encoding="utf-8"))
+    assert sent.pop("answer_schema").items() >= schema.items()
+    assert sent == asked, "nothing is left out, and nothing is there that is not sent"
+    assert (reply.verdict, reply.regions[0].lines, reply.usage.model) == ("content", ("limit = 3",), "big")
 
 
 async def test_a_hidden_secret_comes_back() -> None:
