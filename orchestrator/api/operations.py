@@ -1,7 +1,7 @@
 """The catalogue: every operation, its parameters, its answer, and who may call it.
 
 MCP tools, the socket protocol, the Python client, the CLI and the tables of
-LLM_FILE_ACCESS.md all come from here; it is the contract as code.
+docs/reference all come from here; it is the contract as code.
 """
 
 from __future__ import annotations

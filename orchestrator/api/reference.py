@@ -1,6 +1,6 @@
-"""The catalogue as Markdown tables: what LLM_FILE_ACCESS.md holds between its markers.
+"""The catalogue as Markdown: what LLM_FILE_ACCESS.md and docs/reference hold between their markers.
 
-Pure functions over structs; a test compares the document with them, and `make docs` writes them in.
+Pure functions over structs; a test compares the documents with them, and `make docs` writes them in.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from orchestrator.api.operations import OPERATIONS, Operation
+from orchestrator.api.operations import OPERATIONS, Operation, toolset
 from orchestrator.core.errors import ApproverError, CallerError, OperatorError, OrchestratorError
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.outcomes import MEANINGS
@@ -31,8 +31,9 @@ _SIMPLE = {
 
 
 def tables(*, errors: Iterable[type[OrchestratorError]], events: Iterable[type[Event]]) -> dict[str, str]:
-    """Every generated part of the document, by the name in its markers."""
+    """Every generated part of the documents, by the name in its markers."""
     return {
+        "toolsets": toolsets_list(),
         "operations": operations_table(OPERATIONS),
         "parameters": parameter_tables(op for op in OPERATIONS if not op.people),
         "people": operations_table((op for op in OPERATIONS if op.people), people=True),
@@ -40,6 +41,16 @@ def tables(*, errors: Iterable[type[OrchestratorError]], events: Iterable[type[E
         "events": events_table(events),
         "outcomes": table(["outcome", "meaning"], ([f"`{name}`", text] for name, text in MEANINGS.items())),
     }
+
+
+def toolsets_list() -> str:
+    """The names of both toolsets; the full one without those of the core one."""
+    core, full = ([operation.name for operation in toolset(name)] for name in ("core", "full"))
+    further = [name for name in full if name not in core]
+    return "".join(
+        f"- {title}: {', '.join(f'`{name}`' for name in names)}\n"
+        for title, names in (("core", core), ("full, also", further))
+    )
 
 
 def operations_table(operations: Iterable[Operation], *, people: bool = False) -> str:

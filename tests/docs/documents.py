@@ -15,9 +15,24 @@ from orchestrator.core.errors import InternalError, OrchestratorError
 from orchestrator.core.events.catalog import EVENTS
 
 ROOT = Path(__file__).resolve().parents[2]
-REFERENCE = ROOT / "LLM_FILE_ACCESS.md"
+GUIDE = ROOT / "LLM_FILE_ACCESS.md"
+OPERATIONS, EVENT_KINDS, ERRORS = (
+    ROOT / "docs" / "reference" / f"{name}.md" for name in ("operations", "events", "errors")
+)
+REFERENCE = (GUIDE, OPERATIONS, EVENT_KINDS, ERRORS)
 README = ROOT / "README.md"
-DOCUMENTS = (README, REFERENCE, *sorted((ROOT / "docs").glob("*.md")), ROOT / "policies" / "README.md")
+DOCUMENTS = (README, GUIDE, *sorted((ROOT / "docs").rglob("*.md")), ROOT / "policies" / "README.md")
+HOLDERS = {
+    "toolsets": GUIDE,
+    "operations": OPERATIONS,
+    "parameters": OPERATIONS,
+    "people": OPERATIONS,
+    "errors": ERRORS,
+    "events": EVENT_KINDS,
+    "outcomes": EVENT_KINDS,
+}
+"""The document that each generated part stands in."""
+
 
 _FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -55,7 +70,7 @@ def with_part(text: str, name: str, content: str) -> str:
 
 
 def generated() -> dict[str, str]:
-    """What LLM_FILE_ACCESS.md must hold between its markers."""
+    """What the documents must hold between their markers."""
     return {name: f"\n{text}\n" for name, text in tables(errors=errors(), events=EVENTS).items()}
 
 

@@ -20,7 +20,22 @@ from orchestrator.clients.cli import context, orchestrator
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.projections.registry import FileEntry
-from tests.docs.documents import DOCUMENTS, README, REFERENCE, ROOT, blocks, errors, generated, part
+from orchestrator.core.text.tokens import estimate
+from tests.docs.documents import (
+    DOCUMENTS,
+    ERRORS,
+    EVENT_KINDS,
+    GUIDE,
+    HOLDERS,
+    OPERATIONS,
+    README,
+    REFERENCE,
+    ROOT,
+    blocks,
+    errors,
+    generated,
+    part,
+)
 
 ALL = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
@@ -162,34 +177,41 @@ def _doors(given: Any) -> list[list[str]]:
 @pytest.mark.parametrize("name", sorted(generated()))
 def test_generated_tables_are_those_of_the_code(name: str) -> None:
     wanted = generated()[name]
-    assert part(text_of(REFERENCE), name) == wanted, (
+    assert part(text_of(HOLDERS[name]), name) == wanted, (
         f"run `make docs`, or paste between the markers of {name}:\n{wanted}"
     )
 
 
 def test_every_code_is_in_the_table() -> None:
-    table = part(text_of(REFERENCE), "errors")
+    table = part(text_of(ERRORS), "errors")
     assert set(re.findall(r"^\| `([a-z_]+)` \|", table, re.MULTILINE)) == {error.code for error in errors()}
     assert {"stale_base", "internal", "token_unreadable", "changed_while_written"} <= {error.code for error in errors()}
     assert OrchestratorError not in errors()
 
 
 @pytest.mark.parametrize(
-    ("heading", "fields"),
+    ("document", "heading", "fields"),
     [
-        pytest.param("## Registry schema", [f.name for f in msgspec.structs.fields(FileEntry)], id="registry"),
-        pytest.param("shows one entry", [f.encode_name for f in msgspec.structs.fields(FileFacts)], id="file_info"),
-        pytest.param("stands an envelope", [f.name for f in msgspec.structs.fields(Recorded)], id="envelope"),
-        pytest.param("field of `origin`", [f.name for f in msgspec.structs.fields(Origin)], id="origin"),
         pytest.param(
-            "### The answer of a change",
+            OPERATIONS, "## Registry schema", [f.name for f in msgspec.structs.fields(FileEntry)], id="registry"
+        ),
+        pytest.param(
+            OPERATIONS, "shows one entry", [f.encode_name for f in msgspec.structs.fields(FileFacts)], id="file_info"
+        ),
+        pytest.param(
+            EVENT_KINDS, "stands an envelope", [f.name for f in msgspec.structs.fields(Recorded)], id="envelope"
+        ),
+        pytest.param(EVENT_KINDS, "field of `origin`", [f.name for f in msgspec.structs.fields(Origin)], id="origin"),
+        pytest.param(
+            OPERATIONS,
+            "## The answer of a change",
             [f.name for f in msgspec.structs.fields(ChangeAnswer) if f.name != "shown"],
             id="change",
         ),
     ],
 )
-def test_schema_tables_name_every_field(heading: str, fields: list[str]) -> None:
-    text = text_of(REFERENCE)
+def test_schema_tables_name_every_field(document: Path, heading: str, fields: list[str]) -> None:
+    text = text_of(document)
     table = text[text.index("| ", text.index(heading)) :].split("\n\n", 1)[0]
     cells = [row.split("|")[1] for row in table.splitlines()[2:]]
     assert sorted(name for cell in cells for name in re.findall(r"`([^`]+)`", cell)) == sorted(fields)
@@ -206,7 +228,7 @@ def test_exit_codes_are_those_of_the_command_line() -> None:
 
 
 def test_statuses_are_all_explained() -> None:
-    text = text_of(REFERENCE)
+    text = text_of(OPERATIONS)
     kinds = msgspec.inspect.type_info(ChangeAnswer)
     assert isinstance(kinds, msgspec.inspect.StructType)
     status = next(field.type for field in kinds.fields if field.name == "status")
@@ -215,9 +237,40 @@ def test_statuses_are_all_explained() -> None:
     assert set(re.findall(r"`(\w+)`", row)) - {"status", "await_change"} == set(status.values)
 
 
-def test_operations_that_the_prose_names_exist() -> None:
+@pytest.mark.parametrize("document", REFERENCE, ids=lambda path: path.name)
+def test_operations_that_the_prose_names_exist(document: Path) -> None:
     known = {*BY_NAME, *(error.code for error in errors())}
     for name in re.findall(
-        r"`([a-z]+_(?:file|files|change|content|patch|status|history|diff|conflict|conflicts))`", prose(REFERENCE)
+        r"`([a-z]+_(?:file|files|change|content|patch|status|history|diff|conflict|conflicts))`", prose(document)
     ):
         assert name in known or name in ("content", "last_change"), name
+
+
+# --- what an agent reads ---------------------------------------------------------------------
+
+SECTIONS = {
+    "Overview": (),
+    "Guidelines for models": (),
+    "Tool calls": ("docs/reference/operations.md",),
+    "Examples": (),
+    "Permission and approval": ("policies/README.md", "policies/default.toml"),
+    "Conflicts": (),
+    "Registry schema": ("docs/reference/operations.md#registry-schema",),
+    "Audit format": ("docs/reference/events.md",),
+    "Errors": ("docs/reference/errors.md",),
+    "Safety notes": ("docs/threat-model.md",),
+    "Reset and rotation": ("docs/operations.md",),
+}
+"""What LLM_FILE_ACCESS.md is to tell, and where each section says that there is more."""
+
+
+def test_the_guide_for_agents_is_short() -> None:
+    assert estimate(text_of(GUIDE)) <= 6000
+
+
+def test_the_guide_for_agents_has_every_section() -> None:
+    found = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", text_of(GUIDE), re.MULTILINE | re.DOTALL))
+    assert list(found) == list(SECTIONS)
+    for heading, links in SECTIONS.items():
+        assert set(links) <= set(_LINK.findall(found[heading])), heading
+        assert f"(#{heading.lower().replace(' ', '-')})" in text_of(GUIDE).split("## ")[0], f"{heading} is not listed"

@@ -10,11 +10,11 @@ from orchestrator.api.failures import params_from
 from orchestrator.api.operations import BY_NAME
 from orchestrator.core.errors import OrchestratorError
 from tests.daemon.running import RunningDaemon
-from tests.docs.documents import REFERENCE, Block, blocks, part
+from tests.docs.documents import GUIDE, Block, blocks, part
 from tests.docs.door import Door, ToolAnswer
 from tests.docs.matching import Versions
 
-TEXT = REFERENCE.read_text(encoding="utf-8")
+TEXT = GUIDE.read_text(encoding="utf-8")
 EXAMPLES = blocks(part(TEXT, "examples"), "json ", "text ")
 FILES = {"Makefile": "test:\n\tpython -m pytest\n", ".env": "KEY=s3cret\n"}
 """Those that the document names but does not show."""

@@ -1,13 +1,12 @@
-"""`make docs`: the generated tables of LLM_FILE_ACCESS.md, and the stdio transport's constant answers."""
+"""`make docs`: the generated parts of the documents, and the stdio transport's constant answers."""
 
 from __future__ import annotations
 
 from tests.docs import answers
-from tests.docs.documents import REFERENCE, generated, with_part
+from tests.docs.documents import HOLDERS, generated, with_part
 
 if __name__ == "__main__":
-    document = REFERENCE.read_text(encoding="utf-8")
     for name, content in generated().items():
-        document = with_part(document, name, content)
-    REFERENCE.write_text(document, encoding="utf-8")
+        document = HOLDERS[name].read_text(encoding="utf-8")
+        HOLDERS[name].write_text(with_part(document, name, content), encoding="utf-8")
     answers.write()
