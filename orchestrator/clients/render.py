@@ -13,6 +13,7 @@ import msgspec
 
 from orchestrator.api import results as r
 from orchestrator.api.framing import Refusal
+from orchestrator.clients.commands import for_people
 from orchestrator.clients.merges import merge_rules, merged
 from orchestrator.core.errors import escaped
 
@@ -83,7 +84,7 @@ def refused(refusal: Refusal) -> Iterator[str]:
     """The lines of a refusal."""
     yield click.style(f"{refusal.code}: ", fg="red") + escaped(refusal.message)
     if refusal.hint:
-        yield f"  {escaped(refusal.hint)}"
+        yield f"  {escaped(for_people(refusal.hint))}"
     yield from content(refusal.shown or "")
 
 

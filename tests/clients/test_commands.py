@@ -1,0 +1,46 @@
+"""Hints as a person reads them: with commands of the command line, and only with such as there are."""
+
+from __future__ import annotations
+
+import re
+
+import click
+import pytest
+
+from orchestrator.api.framing import Refusal
+from orchestrator.api.operations import BY_NAME
+from orchestrator.clients.cli import orchestrator
+from orchestrator.clients.commands import COMMANDS, for_people
+from orchestrator.clients.render import refused
+from tests.docs.documents import errors
+
+
+@pytest.mark.parametrize(
+    ("hint", "read"),
+    [
+        ("Use list_files for directories.", "Use `orchestrator files` for directories."),
+        ("Read the file (read_file) first.", "Read the file (`orchestrator open`) first."),
+        ("Or write_file(mode=truncate).", "Or `orchestrator write`."),
+        ("`orchestrator up` makes it.", "`orchestrator up` makes it."),
+    ],
+)
+def test_a_hint_names_commands(hint: str, read: str) -> None:
+    assert for_people(hint) == read
+    assert list(refused(Refusal(code="denied", message="no", hint=hint)))[1] == f"  {read}"
+
+
+@pytest.mark.parametrize("words", COMMANDS.values())
+def test_every_command_is_there(words: str) -> None:
+    command: click.Command = orchestrator
+    for word in words.split():
+        if word.startswith("--"):
+            assert any(word in option.opts for option in command.params)
+        else:
+            assert isinstance(command, click.Group)
+            command = command.commands[word]
+
+
+def test_no_usual_hint_names_an_operation_to_a_person() -> None:
+    named = {word for error in errors() for word in re.findall(r"[a-z]+_[a-z_]+", for_people(error.hint))}
+    assert named & BY_NAME.keys() <= {"file_info"}, "file_info has no command"
+    assert any(for_people(error.hint) != error.hint for error in errors())
