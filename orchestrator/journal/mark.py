@@ -67,6 +67,8 @@ class MarkFile:
                 f"{self._path}, which says how far the journal came, can't be read: {error}",
                 hint="`orchestrator journal adopt` goes on with the journal as it is.",
             ) from error
+        if not mark.journal:  # as starts wrote it that failed before they knew which journal it was
+            return None
         with suppress(ValueError):  # torn by a power cut
             later = _decoder.decode(more[0] if more else b"")
             if later.journal == mark.journal and later.head > mark.head:

@@ -213,7 +213,8 @@ class SqliteJournal(Redacting, Snapshots):
             await self._reads.aclose()
             if writer is not None:
                 await to_thread.run_sync(writer.close)  # last, so that SQLite folds the log into the database
-                await to_thread.run_sync(self._set_mark, self.here)
+                if self._id:  # else the opening failed before it was read
+                    await to_thread.run_sync(self._set_mark, self.here)
 
     async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
         """As in `Reading`. Raises WritesStopped where what lies in the state directory is not what is open."""

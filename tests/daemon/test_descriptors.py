@@ -123,17 +123,18 @@ async def test_who_says_nothing_gives_way_to_who_comes(daemon: RunningDaemon) ->
             silent[-1].recv(1)
 
 
-@pytest.mark.parametrize("few", [12, 16, 20, 24, 28])
-async def test_a_start_with_few_of_them_is_refused_by_a_stable_code(base: Path, few: int) -> None:
-    before = RunningDaemon(base)
-    assert before.start()["ok"]
-    assert before.stop() == 0
-    daemon = RunningDaemon(base, module=("-c", STARTED_WITH, str(few)))
-    said = daemon.start()
-    try:
+@pytest.mark.parametrize("few", [12, 16, 19, 20, 21, 24, 28])
+def test_a_start_with_few_of_them_is_refused_and_the_next_one_serves(base: Path, few: int) -> None:
+    """The first start of a workspace, and one with a journal: neither leaves what keeps later ones away."""
+    for _ in range(2):
+        limited = RunningDaemon(base, module=("-c", STARTED_WITH, str(few)))
+        said = limited.start()
+        limited.stop()
         assert said["ok"] or (said["code"], bool(said["hint"])) == ("descriptors_exhausted", True), said
-    finally:
-        daemon.stop()
+        daemon = RunningDaemon(base)
+        said = daemon.start()
+        assert said["ok"], said
+        assert daemon.stop() == 0
 
 
 @pytest.mark.parametrize("few", [8, 10, 11, 12, 13])

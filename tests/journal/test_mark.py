@@ -74,6 +74,14 @@ def test_a_synced_mark_never_takes_back_what_a_commit_said(tmp_path: Path) -> No
     file.close()
 
 
+def test_a_mark_of_no_journal_counts_as_none(tmp_path: Path) -> None:
+    file = MarkFile(tmp_path / "w.mark")
+    file.write(Mark("", 7, "aa"))
+    file.close()
+    assert file.read() is None
+    file.refuse_a_lost_journal(tmp_path)
+
+
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00mark", b"", b"{}", b"[1]\n", b"\n\n"], ids=repr)
 def test_a_mark_that_can_not_be_read_says_how_to_go_on(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "w.mark").write_bytes(content)
