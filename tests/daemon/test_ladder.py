@@ -414,13 +414,24 @@ async def test_a_patch_needs_no_read_where_each_hunk_stands_once(daemon: Running
     assert (daemon.workspace / "shop.py").read_text() == SHOP.replace("if found is None", "if not found")
 
 
-async def test_a_misquoted_change_that_would_not_parse_is_refused(daemon: RunningDaemon) -> None:
-    text = "def f(x):\n    if x:\n        go()\n    return x\n"
+@pytest.mark.parametrize(("search", "replace", "told"), [
+    pytest.param("  if x == 'a':\n    go()\n", "  if x == 'a':\n    go(\n", "not parse as python",
+                 id="a bracket that stays open"),
+    pytest.param('    if x == "a":\n        go()', '    if x == "a":\n    go()', "not parse as python",
+                 id="a block without a line"),
+    pytest.param("if x == 'a':\n        go()", "if y:\n    go(1)", "how deep its new lines belong",
+                 id="a block without a line, quoted without indentation"),
+    pytest.param("go()\nstop()", "go()\n    stop()", "not parse as python", id="a line that is too deep"),
+])  # fmt: skip
+async def test_a_misquoted_change_that_would_not_parse_is_refused(
+    daemon: RunningDaemon, search: str, replace: str, told: str
+) -> None:
+    text = "def f(x):\n    if x == 'a':\n        go()\n        stop()\n    return x\n"
     (daemon.workspace / "a.py").write_text(text)
-    change = Replacement(search="  if x:\n    go()\n", replace="  if x:\n    go(\n")
+    change = Replacement(search=search, replace=replace)
     async with daemon.client("alice") as alice:
         with pytest.raises(RemoteError) as refused:
             await alice.edit_file("a.py", [change])
     assert refused.value.code == "search_not_found"
-    assert "would not parse as python" in refused.value.message
+    assert told in refused.value.message
     assert (daemon.workspace / "a.py").read_text() == text

@@ -26,6 +26,7 @@ class Outline(msgspec.Struct, frozen=True):
     symbols: tuple[Symbol, ...]
     errors: int = 0  # places that the grammar could not take, missing tokens included
     parsed: bool = True  # False: no grammar, or the parse ran out of time; `errors` says nothing then
+    compiles: bool | None = None  # Python alone: whether the interpreter takes it; None where that is not known
 
     def walk(self) -> Iterator[tuple[str, Symbol]]:
         """Each symbol with its dotted name ("Class.method"), outer before inner."""

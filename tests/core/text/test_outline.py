@@ -12,6 +12,7 @@ from orchestrator.core.text.diff import Hunk, diff
 from orchestrator.core.text.lines import split
 from orchestrator.core.text.outline.comparing import new_errors, touched
 from orchestrator.core.text.outline.nesting import DEEPEST, Definition, nested
+from orchestrator.core.text.outline.parsed import COMPILED_CHARS, compiles
 from orchestrator.core.text.outline.plain import plain_outline
 from orchestrator.core.text.symbols import Outline, Symbol
 
@@ -97,6 +98,23 @@ def parsed(errors: int, *, known: bool = True) -> Outline:
 )
 def test_new_errors(before: Outline, other: Outline, after: Outline, broken: bool) -> None:
     assert new_errors(before, other, after) is broken
+
+
+@pytest.mark.parametrize(("before", "after", "broken"), [
+    pytest.param("def f():\n    b()\n", "def f():\n    if a:\n    b()\n", True, id="an empty block"),
+    pytest.param("def f():\n    b()\n", "def f():\n    b()\n        c()\n", True, id="a line too deep"),
+    pytest.param("def f():\n    return 1\n", "def f():\n    b()\nreturn 1\n", True, id="a line out of its function"),
+    pytest.param("print 1\nif a:\n    b()\n", "print 1\nif a:\nb()\n", False, id="another Python, before"),
+    pytest.param("a = 1\n", f"a = {'-' * 200_000}1\n", False, id="too deep to say"),
+    pytest.param("a = 1\n", "a = 1\nif b:\nc()\n" + "#\n" * COMPILED_CHARS, False, id="too large to say"),
+    pytest.param("\ufeff# coding: latin-1\na = '\\d'\n", "\ufeffif a:\nb()\n", True,
+                 id="a byte order mark, an odd escape"),
+    pytest.param("a = 1\n", "a = '\\d'\nb = 1 is 1\n", False, id="what the compiler warns of"),
+])  # fmt: skip
+def test_new_errors_of_python(before: str, after: str, broken: bool) -> None:
+    """Which its grammar does not see."""
+    sides = [Outline("python", (), compiles=compiles(text.encode())) for text in (before, after)]
+    assert new_errors(sides[0], sides[0], sides[1]) is broken
 
 
 CODE = Outline(

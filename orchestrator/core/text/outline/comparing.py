@@ -18,6 +18,8 @@ def new_errors(before: Outline, other: Outline, after: Outline) -> bool:
     """Whether `after`, made of two texts that parse without an error, has errors. False where any was not parsed."""
     if not (before.parsed and other.parsed and after.parsed):
         return False
+    if before.compiles and other.compiles and after.compiles is False:
+        return True
     return before.errors == other.errors == 0 < after.errors
 
 

@@ -8,6 +8,7 @@ and attributes, which belong to the definition right below them.
 from __future__ import annotations
 
 import re
+import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -22,6 +23,9 @@ Match = tuple[int, Mapping[str, Sequence["Node"]]]
 
 MOST_ERRORS = 1_000
 """Counting stops here; more says no more."""
+
+COMPILED_CHARS = 1024 * 1024
+"""Larger texts are not compiled: it takes seconds."""
 
 _TELLING = {"type": 0, "constant": 1, "class": 2, "function": 3}
 """The general words, the vaguest first; of several matches for one name the most telling one says its kind."""
@@ -47,7 +51,27 @@ def parsed_outline(language: str, root: Node, matches: Iterable[Match], data: by
                 known = widest.get(name.start_byte)
                 widest[name.start_byte] = found if known is None else _wider(known, found)
     symbols = nested((text.with_above(found) for found in widest.values()), text.count)
-    return Outline(language, symbols, errors=_errors(root))
+    taken = compiles(data) if language == "python" else None
+    return Outline(language, symbols, errors=_errors(root), compiles=taken)
+
+
+def compiles(data: bytes) -> bool | None:
+    """Whether the interpreter takes a Python text, whose grammar accepts empty blocks and odd indentation.
+
+    None where the text is too large or too deeply nested to say. It is not run. Not for threads: warnings are off.
+    """
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    if len(text) > COMPILED_CHARS:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    except (RecursionError, MemoryError):
+        return None
+    return True
 
 
 def _definition(text: _Lines, node: Node, name: Node, kind: str, captures: Mapping[str, Sequence[Node]]) -> Definition:
