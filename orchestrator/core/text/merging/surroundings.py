@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import islice, takewhile
 
 from orchestrator.core.text.indent import depth_of
@@ -52,7 +52,8 @@ class Surroundings:
     """What lines stand below in two texts, of which others made the second from the first."""
 
     def __init__(self, base: Lines, current: Lines) -> None:
-        self._base, self._current = _Text(base), _Text(current)
+        titles = frozenset(line for text in (base, current) for line in _titles(text))
+        self._base, self._current = _Text(base, titles), _Text(current, titles)
         self._had, self._has = (Counter(line.strip() for line in text) for text in (base, current))
 
     def differ(self, before: Place, after: Place) -> bool:
@@ -70,8 +71,8 @@ class Surroundings:
 class _Text:
     """The lines of a text, and below which of them each one stands."""
 
-    def __init__(self, lines: Lines) -> None:
-        self._lines = lines
+    def __init__(self, lines: Lines, titles: Set[str]) -> None:
+        self._lines, self._titles = lines, titles
         self._depths = [depth_of(line, TAB) if line.strip() else None for line in lines]
         self._parents: list[int] = []  # of each line; of a blank one the line above it that is not blank
         self._sections: list[tuple[int, tuple[str, ...]]] = []  # where each one begins, and its headings
@@ -122,10 +123,20 @@ class _Text:
                 yield self._lines[member].strip()
 
     def _level(self, at: int) -> int:
-        """Of a heading, 1 being the outermost; 0 for other lines. With one `#` it is none beside a line of text."""
-        section = _SECTION.match(self._lines[at])
+        """Of a heading, 1 being the outermost; 0 for other lines."""
+        line = self._lines[at]
+        section = _SECTION.match(line)
         if section is None:
             return 0
         level = len(section["marks"] or "#")
-        around = (*self._lines[max(0, at - 1) : at], *self._lines[at + 1 : at + 2])
-        return level if level > 1 or not section["marks"] or not any(map(str.strip, around)) else 0
+        return level if level > 1 or not section["marks"] or line in self._titles else 0
+
+
+def _titles(lines: Lines) -> Iterator[str]:
+    """The lines with one `#` that have no text beside them, so that they are no comments.
+
+    They are titles in both texts then: a line that others added right below does not make one a comment.
+    """
+    for at, line in enumerate(lines):
+        if line.startswith("# ") and not any(map(str.strip, (*lines[max(0, at - 1) : at], *lines[at + 1 : at + 2]))):
+            yield line
