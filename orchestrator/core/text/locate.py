@@ -136,7 +136,8 @@ def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = 
             try:
                 alike.append((index, find(doc.lines, passage, lines, _name(index))))
             except (SearchNotFound, SearchAmbiguous) as error:
-                error.message += refused.message
+                if refused.message and isinstance(error, SearchNotFound):
+                    error = not_found(doc.lines, passage, _name(index), refused.message)
                 raise _named(error, index) from None
     spans.sort()
     _check_apart(spans, starts)

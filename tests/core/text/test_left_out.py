@@ -18,6 +18,8 @@ WORDS = (
     *(("# code unchanged", "a.py"), ("# body unchanged", "a.py"), ("# lines 2-3 unchanged", "a.py"), ("⋮", "a.py")),
     *(("# No changes below", "a.py"), ("// unchanged code above", "a.js"), ("[rest of the text unchanged]", "a.md")),
     *(("...", "a.js"), ("...", "a.json"), ("...", "a.md"), ("# same as before", "a.yaml")),
+    *(("# as before", "a.py"), ("# implementation as above", "a.py"), ("// as before", "a.js"), ("# idem", "a.py")),
+    *(("# <rest>", "a.py"), ("// [remainder]", "a.js"), ("# body as before", "a.py"), ("# ditto", "a.py")),
 )
 CODE = (
     *((line, "a.js") for line in ("...rest,", "...other,", "...existing", "...remaining,", "...previous,", "...same,")),
@@ -26,7 +28,17 @@ CODE = (
         (line, "a.py")
         for line in ("...", "...,", "def f(): ...", "Tuple[int, ...]", "# loading ... then more", "# Other")
     ),
-    *((line, "a.py") for line in ("# Order the rest by name", "# see other code in lib.py", '"""Existing code."""')),
+    *(
+        (line, "a.py")
+        for line in (
+            "# Order the rest by name",
+            "# as before, but sorted",
+            "# Rest",
+            "# [rest] of the call",
+            "# see other code in lib.py",
+            '"""Existing code."""',
+        )
+    ),
     *(("---", "a.yaml"), ("...", "a.yaml"), ("#!/bin/sh", "a.sh"), ("...unchanged,", "a.ts")),
 )
 

@@ -17,16 +17,21 @@ _MANY = (
 _WORD = re.compile(
     rf"(?:{_MANY}|rest|remainder|existing|remaining|other|previous|same|unchanged|identical|omitted|elided|snip(?:ped)?"
     r"|truncated|keep|more|etc|no|changes?|the|all|of|this|your|here|is|are|was|as|it|to|in|before|above|below|stays?"
-    r"|remains?|goes|continues|left|for|brevity|original|lines? \d+-\d+|\d+(?:-\d+)?)",
+    r"|remains?|goes|continues|left|for|brevity|original|previously|ditto|idem|lines? \d+-\d+|\d+(?:-\d+)?)",
     re.IGNORECASE,
 )
 _SAYS = re.compile(  # what such a line says, in any order of its words
     rf"\b(?:unchanged|omitted|elided|snip(?:ped)?|(?:existing|remaining|previous|other) (?:\w+ )?{_MANY}"
     rf"|(?:rest|remainder) of|(?:rest|remainder|code|body) (?:\w+ )?(?:stays?|remains?|same|omitted|continues|goes)"
     r"|keep (?:the |all )*(?:rest|existing|other|remaining)|no changes?|same as|identical to"
-    r"|\A(?:remains? |stays? |the )*(?:same|identical|truncated|etc)\Z)\b",
+    r"|as (?:it was |in the )?(?:before|above|below|previously|original)\Z"
+    r"|\A(?:remains? |stays? |the )*(?:same|identical|truncated|etc|ditto|idem)\Z)\b",
     re.IGNORECASE,
 )
+_HELD_PLACE = re.compile(  # "<rest>": a word in brackets is no sentence
+    r"(?:<[^<>]*>|\[[^\[\]]*\]|\{[^{}]*\}|\([^()]*\))(?:\s*\*/|\s*-->)?\Z"
+)
+_PLACE_WORD = re.compile(r"\b(?:rest|remainder|remaining|existing)\b", re.IGNORECASE)
 _BEHIND_DOTS = re.compile(
     r"(?:the |all |other |\d+ )*(?:existing|rest|remaining|remainder|unchanged|other|same|previous|keep|more|omitted"
     r"|snip|code|etc|lines?)\b",
@@ -63,6 +68,8 @@ def left_out_of(line: str, path: str) -> bool:
     bracketed = (text[:1], text[-1:]) in {("(", ")"), ("[", "]")}
     inside = text[mark.end() :].strip(_AROUND) if mark is not None else inside
     commented = mark is not None and not text.startswith(('"""', "'''"))
+    if commented and mark is not None and _HELD_PLACE.match(text, mark.end()) and _PLACE_WORD.search(inside):
+        return _only_words(inside)
     return (commented or bracketed) and _only_words(inside) and _SAYS.search(inside) is not None
 
 
