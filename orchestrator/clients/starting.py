@@ -16,6 +16,7 @@ from typing import Any
 from orchestrator.api import locations, processes
 from orchestrator.api.locations import Location
 from orchestrator.core.errors import DaemonUnreachable, OperatorError, OrchestratorError
+from orchestrator.core.system_errors import state_trouble
 
 READY_TIMEOUT_S = 60.0
 """How long a client waits that can't show how far a start is; the daemon goes on with it in any case."""
@@ -200,10 +201,18 @@ def _locked(path: str) -> Iterator[None]:
     """One starter at a time; the others wait for it, and it waits READY_TIMEOUT_S at most."""
     import fcntl
 
-    os.makedirs(path.rpartition("/")[0], mode=0o700, exist_ok=True)
-    with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+b", buffering=0) as file:
+    with open(_private_file(path, os.O_RDWR), "r+b", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _private_file(path: str, flags: int) -> int:
+    """Open a file of ours; it and its directory are made where they are missing. Raises what `state_trouble` says."""
+    try:
+        os.makedirs(path.rpartition("/")[0], mode=0o700, exist_ok=True)
+        return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise state_trouble(error, path) from error
 
 
 def let_end(state_dir: str) -> None:
@@ -217,11 +226,10 @@ def _start(daemon_command: Sequence[str], state_dir: str, waiting: _Waiting) -> 
     import subprocess
     import threading
 
-    os.makedirs(state_dir, mode=0o700, exist_ok=True)
     log = f"{state_dir}/daemon.log"
     ready, told = os.pipe()
     try:
-        with open(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "ab") as output:
+        with open(_private_file(log, os.O_WRONLY | os.O_APPEND), "ab") as output:
             daemon = subprocess.Popen(
                 [*daemon_command, "--ready-fd", str(told), DETACHED],
                 stdin=subprocess.DEVNULL,

@@ -582,6 +582,7 @@ class StateDirectoryUnusable(OperatorError):
     """The state directory can't be read or written as the daemon needs it; nothing was changed in it."""
 
     code = "state_directory_unusable"
+    hint = "Give the state directory back to its owner, writable, on a file system that takes writes; then try again."
 
 
 class DiskFull(OperatorError):

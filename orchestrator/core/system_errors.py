@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 
-from orchestrator.core.errors import DescriptorsExhausted, DiskFull, OrchestratorError
+from orchestrator.core.errors import DescriptorsExhausted, DiskFull, OrchestratorError, StateDirectoryUnusable, escaped
 
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
@@ -19,6 +19,14 @@ def system_trouble(error: OSError, doing: str) -> OrchestratorError | None:
     if error.errno in NO_SPACE:
         return DiskFull(f"no space is left on the disk: {doing}")
     return None
+
+
+def state_trouble(error: OSError, path: str) -> OrchestratorError:
+    """The refusal for a file of the state directory, or of the directory of location files, that can't be written."""
+    where = escaped(str(error.filename or path))
+    return system_trouble(error, f"{where} can't be opened") or StateDirectoryUnusable(
+        f"{where} can't be written: {error.strerror}"
+    )
 
 
 def refusal_in(error: BaseException, doing: str) -> OrchestratorError | None:

@@ -8,8 +8,8 @@ from contextlib import suppress
 import msgspec
 
 from orchestrator.api.failures import refusal
-from orchestrator.core.errors import InternalError, OrchestratorError, StateDirectoryUnusable, escaped
-from orchestrator.core.system_errors import leaves, refusal_in
+from orchestrator.core.errors import InternalError, OrchestratorError, escaped
+from orchestrator.core.system_errors import leaves, refusal_in, state_trouble
 
 
 class Starter:
@@ -37,11 +37,7 @@ def why_not_served(error: Exception) -> OrchestratorError:
     causes = list(leaves(error))
     for cause in causes:
         if isinstance(cause, OSError) and cause.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            where = escaped(str(cause.filename)) if cause.filename is not None else "a file of the daemon"
-            return StateDirectoryUnusable(
-                f"{where} can't be written: {cause.strerror}",
-                hint="Give the state directory back to its owner, writable, on a file system that takes writes.",
-            )
+            return state_trouble(cause, "a file of the daemon")
     return InternalError(
         f"the daemon failed ({type(causes[0]).__name__}: {escaped(str(causes[0]))[:300]})",
         hint="Its log, daemon.log in the state directory, has the trace. Please report it.",

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from orchestrator.api.processes import LOCK_FILE
 from orchestrator.core.errors import WorkspaceHeld
+from orchestrator.core.system_errors import state_trouble
 
 
 class Held:
@@ -35,9 +36,12 @@ def hold_root(root: str) -> Held:
 
 
 def hold_state(state_dir: str | os.PathLike[str]) -> Held:
-    """Lock the state directory, by a file in it that names the holder. Raises WorkspaceHeld."""
+    """Lock the state directory, by a file in it that names the holder. Raises as `state_trouble`, or WorkspaceHeld."""
     path = os.path.join(state_dir, LOCK_FILE)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise state_trouble(error, path) from error
     held = _hold(
         handle, os.fspath(state_dir), holder=os.pread(handle, 32, 0).decode("ascii", "replace").partition("\n")[0]
     )

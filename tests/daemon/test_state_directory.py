@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,77 @@ def test_verify_looks_at_the_journal_that_was_named(daemon: RunningDaemon) -> No
     assert str(missing) in told["message"]
     assert not missing.exists()
     assert command(daemon, "journal", "verify")[1]["ok"] is True
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """For root too, whom no mode keeps from writing."""
+    if os.getuid():
+        folder.chmod(0o500)
+        try:
+            yield
+        finally:
+            folder.chmod(0o700)
+        return
+    for words in (["--bind", folder, folder], ["-o", "remount,ro,bind", folder]):
+        done = subprocess.run(["mount", *map(str, words)], check=False, capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def asked_by_an_agent(daemon: RunningDaemon) -> str:
+    """What `orchestrator mcp` answers an agent that calls, and tells the person."""
+    asks = (
+        {"method": "initialize", "params": {"protocolVersion": "2025-11-25"}},
+        {"method": "tools/call", "params": LIST},
+    )
+    words = ["-m", "orchestrator", "mcp", "--workspace", str(daemon.workspace)]
+    done = subprocess.run(
+        [sys.executable, *words],
+        env=daemon.env,
+        input="".join(json.dumps({"jsonrpc": "2.0", "id": id, **ask}) + "\n" for id, ask in enumerate(asks)),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.stdout + done.stderr
+
+
+LIST = {"name": "list_files", "arguments": {}}
+
+
+@pytest.mark.parametrize("what", ["the state directory", "the state root", "a file in its place"])
+def test_a_start_says_which_directory_takes_no_writes(base: Path, what: str) -> None:
+    daemon = RunningDaemon(base)
+    root = daemon.home / ".local/state/orchestrator"
+    if what == "a file in its place":
+        root.parent.mkdir(parents=True)
+        root.write_text("in the way")
+        assert_unusable(daemon, root, "up")
+        return
+    assert command(daemon, "up")[0] == 0
+    assert command(daemon, "stop")[0] == 0
+    closed = root / daemon.id if what == "the state directory" else root
+    with read_only(closed):
+        assert_unusable(daemon, closed, "up")
+        assert_unusable(daemon, closed, "journal", "adopt")
+        said = asked_by_an_agent(daemon)
+        assert "state_directory_unusable" in said
+        assert "orchestrator up" not in said, "that would lead back here"
+    assert command(daemon, "up")[0] == 0
+    assert command(daemon, "stop")[0] == 0
+
+
+def assert_unusable(daemon: RunningDaemon, where: Path, *words: str) -> None:
+    code, told = command(daemon, *words)
+    assert (code, told["code"]) == (1, "state_directory_unusable"), told
+    assert str(where) in told["message"]
+    assert "writable" in told["hint"]
 
 
 def test_the_stdio_door_does_not_lead_there_either(daemon: RunningDaemon) -> None:
