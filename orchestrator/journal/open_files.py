@@ -1,32 +1,89 @@
-"""The journal's files by identity: a state directory that was moved, deleted or replaced takes no more events."""
+"""The journal's files as they are open: a state directory that was moved, deleted, replaced or cut takes no events."""
 
 from __future__ import annotations
 
 import os
+import struct
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
+
+PUT_BACK = (
+    "Reads go on. Put the state directory back in its place, then restart the daemon; without it, the next "
+    "`orchestrator up` says how to begin anew."
+)
+VERIFY = (
+    "Reads go on. Run `orchestrator stop`, then `orchestrator journal verify`; where it finds damage, restore a backup "
+    "with `orchestrator journal restore`."
+)
+
+_INDEX_HEADER = struct.Struct("=14xHI")
+"""Of the write-ahead log's index: bytes of a page, frames in the log. Source: sqlite.org/walformat.html, 2.1."""
+_LOG_HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
+
+
+class Problem(NamedTuple):
+    """Why what is written would be lost, and what to do."""
+
+    why: str
+    mend: str
 
 
 class OpenFiles:
     """The database and its write-ahead log as they are open; nobody else would see what goes into other ones."""
 
     def __init__(self, database: Path) -> None:
+        """Of a database that is open and was written to."""
         self._paths = (str(database), f"{database}-wal")
         self._open = tuple(map(_identity, self._paths))
+        self._bytes = 0
+        self._index: int | None = None
+        with suppress(FileNotFoundError):  # SQLite keeps it in memory where it has the database for itself
+            self._index = os.open(f"{database}-shm", os.O_RDONLY | os.O_CLOEXEC)
 
-    def problem(self) -> str | None:
-        """Why what is written would be lost, or None. Cost: 4 µs."""
+    def problem(self) -> Problem | None:
+        """Why what is written would be lost, or None."""
+        least = self._bytes, self._log_bytes()  # before the files are looked at, which only grow meanwhile
+        sizes = []
         for path, opened in zip(self._paths, self._open, strict=True):
-            found = _identity(path)
-            if found != opened:
+            found = _stat(path)
+            if found is None or (found.st_dev, found.st_ino) != opened:
                 what = "was deleted or moved away" if found is None else "was replaced by another file"
-                return f"{path} {what} while the daemon serves: what is written would not be there after a restart"
+                return _problem(f"{path} {what}", PUT_BACK)
+            sizes.append(found.st_size)
+        if sizes[0] < least[0]:
+            return _problem(f"{self._paths[0]} was cut from {least[0]} to {sizes[0]} bytes", VERIFY)
+        if sizes[1] < least[1] == self._log_bytes():  # else the log was begun anew just now
+            return _problem(f"{self._paths[1]} was cut from {least[1]} to {sizes[1]} bytes", VERIFY)
+        self._bytes = sizes[0]
+        return None
+
+    def close(self) -> None:
+        """Not before the last connection to the database: closing drops this process's locks on the index."""
+        if self._index is not None:
+            os.close(self._index)
+
+    def _log_bytes(self) -> int:
+        """How long the log is at the least, for the commits in it that are not in the database yet."""
+        if self._index is None:
+            return 0
+        page, frames = _INDEX_HEADER.unpack(os.pread(self._index, _INDEX_HEADER.size, 0))
+        return _LOG_HEADER_BYTES + frames * (_FRAME_HEADER_BYTES + page) if frames else 0
+
+
+def _problem(what: str, mend: str) -> Problem:
+    return Problem(f"{what} while the daemon serves: what is written would not be there after a restart", mend)
+
+
+def _stat(path: str) -> os.stat_result | None:
+    """None where nothing can be found."""
+    try:
+        return os.stat(path)  # asked before each commit
+    except OSError:
         return None
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """(device, inode); None where nothing can be found."""
-    try:
-        found = os.stat(path)  # asked before each commit
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+    """(device, inode)."""
+    found = _stat(path)
+    return found and (found.st_dev, found.st_ino)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from orchestrator.core.errors import WritesStopped
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.jobs import Job, Outcome
-from orchestrator.journal.writer import MEND, Writer
+from orchestrator.journal.writer import Writer
 
 
 def resolve(job: Job, outcome: Outcome) -> None:
@@ -27,13 +26,7 @@ def refusal(writer: Writer, error: Exception) -> Exception:
         if trouble is not None:
             return trouble
     if isinstance(error, OSError | sqlite3.Error):
-        try:
-            writer.check_in_place()
-        except WritesStopped as misplaced:
-            return misplaced
-        message = f"a content can't be written beside the journal: {error}"
-        writer.stop(message)
-        stopped = WritesStopped(message, hint=MEND)
+        stopped = writer.stop_after(f"a content can't be written beside the journal: {error}")
         stopped.__cause__ = error
         return stopped
     return error

@@ -131,7 +131,8 @@ def naming_trouble(path: Path | str) -> Iterator[None]:
                 "Give the state directory back to its owner, writable, on a file system that takes writes.",
             ) from error
         raise JournalCorrupt(
-            f"{path} can't be used as a journal: {error}", hint="Restore it from a backup, or move it away."
+            f"{path} can't be used as a journal: {error}",
+            hint="`orchestrator journal verify` says more; restore a backup.",
         ) from error
 
 

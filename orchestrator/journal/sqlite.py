@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -21,6 +22,7 @@ from orchestrator.core.ids import Digest, Seq
 from orchestrator.journal.ballast import Ballast
 from orchestrator.journal.jobs import Along, Errand, Job, Outcome
 from orchestrator.journal.mark import EVERY, Mark, MarkFile, demand
+from orchestrator.journal.open_files import VERIFY
 from orchestrator.journal.opening import refuse_to_begin_anew, sweep
 from orchestrator.journal.outcomes import refusal, resolve
 from orchestrator.journal.reading import INLINE_BYTES
@@ -231,7 +233,7 @@ class SqliteJournal(Redacting, Snapshots):
     def stream_version(self, stream: str) -> int:
         found = self._streams.get(stream)
         if found is None:
-            with naming_trouble(self._path):
+            with self._looking_up():
                 row = self._lookup.execute(sql("stream_version"), (stream, self._head)).fetchone()
             found = self._streams[stream] = row[0] if row else 0
             self._trim()
@@ -239,9 +241,20 @@ class SqliteJournal(Redacting, Snapshots):
 
     async def request(self, agent: str, request_id: str) -> RequestSeen | None:
         # At once, on the loop's thread: every change asks this, and the way to another thread takes ten times as long.
-        with naming_trouble(self._path):
+        with self._looking_up():
             row = self._lookup.execute(sql("request"), (agent, request_id)).fetchone()
         return RequestSeen(row[0], Seq(row[1])) if row else None
+
+    @contextmanager
+    def _looking_up(self) -> Iterator[None]:
+        """For a unit to come: a journal that can't be read takes no more. Raises WritesStopped."""
+        try:
+            with naming_trouble(self._path):
+                yield
+        except JournalCorrupt as error:
+            if self._writer is None:
+                raise
+            raise self._writer.stop_after(error.message, VERIFY) from error
 
     def subscribe(self, fold: Callable[[Recorded], None]) -> None:
         self._folds.append(fold)

@@ -20,7 +20,7 @@ from orchestrator.journal.blobs import Blobs, StoredBlob
 from orchestrator.journal.history import add_versions
 from orchestrator.journal.jobs import Errand, Job, Outcome
 from orchestrator.journal.ledger import Ledger, Row
-from orchestrator.journal.open_files import OpenFiles
+from orchestrator.journal.open_files import VERIFY, OpenFiles
 from orchestrator.journal.schema import FULL, lacking_descriptor, naming_trouble, sql
 from orchestrator.journal.scrubbing import Scrubber
 from orchestrator.ports.journal import RequestSeen, StreamMoved
@@ -36,11 +36,6 @@ class Committed(Protocol):
 NO_SPACE = "the disk that holds the journal is full"
 
 MEND = "Reads go on. Mend the disk, then restart the daemon: it reads again what is there."
-
-PUT_BACK = (
-    "Reads go on. Put the state directory back in its place, then restart the daemon; without it, the next "
-    "`orchestrator up` says how to begin anew."
-)
 
 MOST_PER_COMMIT = 512
 """Units; a longer queue waits for the next commit."""
@@ -123,8 +118,17 @@ class Writer:
         """Raises WritesStopped, for good, where the state directory is not the one that was opened."""
         problem = self._files.problem()
         if problem is not None:
-            self.stop(problem, PUT_BACK)
+            self.stop(*problem)
             raise self._stopped()
+
+    def stop_after(self, why: str, mend: str = MEND) -> WritesStopped:
+        """Refuse every later job after an error of the files; where these were cut or replaced, that is the reason."""
+        try:
+            self.check_in_place()
+        except WritesStopped as misplaced:
+            return misplaced
+        self.stop(why, mend)
+        return self._stopped()
 
     def close(self) -> None:
         """Finish what is queued, fold the write-ahead log into the database, and close. Blocking."""
@@ -134,6 +138,7 @@ class Writer:
         if self._broken is None:
             self._has_room()
         self._db.close()  # SQLite's last connection checkpoints and removes the log
+        self._files.close()
 
     # --- the thread -------------------------------------------------------------------
 
@@ -171,8 +176,8 @@ class Writer:
         except Exception as error:  # noqa: BLE001  # whatever it is, it goes to who sent the errand
             self._undo()
             name = getattr(error, "sqlite_errorname", "")
-            if name.startswith("SQLITE_IOERR") and name not in FULL:
-                self.stop(f"the journal can't be written: {error}")
+            if name.startswith(("SQLITE_IOERR", "SQLITE_CORRUPT", "SQLITE_NOTADB")) and name not in FULL:
+                self.stop_after(f"the journal can't be written: {error}")
             errand.done.set_exception(error)
         else:
             self._step(f"errand_committed:{errand.name}")
@@ -319,8 +324,8 @@ class Writer:
             return error  # a value that doesn't fit the schema: a defect of the unit, not of the disk
         if name.startswith("SQLITE_CANTOPEN") and (lacking := lacking_descriptor("the journal took nothing")):
             return lacking  # the next unit may find one
-        self.stop(f"the journal can't be written: {error}")
-        return self._stopped()
+        damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
+        return self.stop_after(f"the journal can't be written: {error}", VERIFY if damaged else MEND)
 
     def _stopped(self) -> WritesStopped:
         return WritesStopped(self._broken or "", hint=self._mend)

@@ -1,11 +1,16 @@
-"""The state directory goes away under a daemon that serves: nothing is acknowledged that a restart would not find."""
+"""The journal goes away or is cut under a daemon that serves: nothing is acknowledged that a restart would not find."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from orchestrator.clients.python import RemoteError
@@ -48,31 +53,67 @@ def delete_the_log(state: Path) -> None:
     (state / "journal.db-wal").unlink()
 
 
+def cut_the_log(state: Path) -> None:
+    os.truncate(state / "journal.db-wal", 0)
+
+
+def cut_the_database(state: Path) -> None:
+    os.truncate(state / "journal.db", 8192)
+
+
+def fold_the_log(state: Path) -> None:
+    with closing(sqlite3.connect(state / "journal.db")) as journal:
+        journal.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+async def the_check_of_the_start_ends(daemon: RunningDaemon) -> None:
+    """It reads the journal too, and might be the first to meet the trouble."""
+    async with daemon.client() as person:
+        with anyio.fail_after(30):
+            while (await person.status()).health.checked == "running":
+                await anyio.lowlevel.checkpoint()
+
+
 LARGE = 400_000
 """Bytes; such a content is a file of its own in the state directory, written before its event."""
 
 
 @pytest.mark.parametrize(
-    ("disturb", "size"),
-    [(delete, 4), (delete, LARGE), (move, 4), (replace, 4), (replace_the_database, 4), (delete_the_log, 4)],
+    ("disturb", "size", "hint"),
+    [
+        (delete, 4, "Put the state directory back"),
+        (delete, LARGE, "Put the state directory back"),
+        (move, 4, "Put the state directory back"),
+        (replace, 4, "Put the state directory back"),
+        (replace_the_database, 4, "Put the state directory back"),
+        (delete_the_log, 4, "Put the state directory back"),
+        (cut_the_log, 4, "`orchestrator stop`"),
+        (cut_the_log, LARGE, "`orchestrator stop`"),
+        (cut_the_database, 4, "`orchestrator stop`"),
+    ],
 )
-async def test_writes_stop(daemon: RunningDaemon, disturb: Callable[[Path], None], size: int) -> None:
+async def test_writes_stop(daemon: RunningDaemon, disturb: Callable[[Path], None], size: int, hint: str) -> None:
     async with daemon.client("alice") as files:
         await files.write_file("a.txt", "one\n", "create")
+        await the_check_of_the_start_ends(daemon)
+        if disturb is cut_the_database:  # what lies in the log alone is not cut with it
+            fold_the_log(daemon.state_dir)
+            await files.write_file("c.txt", "one\n", "create")
         disturb(daemon.state_dir)
         for name in ("a.txt", "b.txt"):
             with pytest.raises(RemoteError) as refused:
                 await files.write_file(name, "x" * size, "create" if name == "b.txt" else "append")
             assert refused.value.code == "writes_stopped"
             assert "journal.db" in refused.value.message
-            assert "Put the state directory back" in refused.value.hint
+            assert hint in refused.value.hint
+            assert "move it away" not in refused.value.hint
         assert (daemon.workspace / "a.txt").read_text() == "one\n"
         assert not (daemon.workspace / "b.txt").exists()
         assert (await files.read_file("a.txt")).text.endswith("one\n"), "reads go on"
     async with daemon.client() as person:
         health = (await person.status()).health
         assert health.state == "writes_stopped"
-        assert any("journal.db" in note for note in health.notes)
+        assert any("journal.db" in note for note in health.notes), health.notes
         with pytest.raises(RemoteError) as refused:
             await person.journal_verify()
         assert refused.value.code == "writes_stopped", "what lies there is not what the daemon serves"
@@ -85,7 +126,7 @@ async def test_writes_stop(daemon: RunningDaemon, disturb: Callable[[Path], None
         async with daemon.client() as person:
             assert (await person.file_history("a.txt")).versions, "what was acknowledged is there"
     else:
-        assert said["code"] == "journal_behind", "what was acknowledged does not vanish silently"
+        assert said["code"] in ("journal_behind", "journal_corrupt"), "what was acknowledged does not vanish silently"
 
 
 async def test_a_state_directory_that_is_put_back_is_served_again(daemon: RunningDaemon) -> None:
@@ -100,3 +141,31 @@ async def test_a_state_directory_that_is_put_back_is_served_again(daemon: Runnin
     async with daemon.client("alice") as files:
         assert (await files.write_file("b.txt", "two\n", "create")).status == "applied"
         assert (await files.file_history("a.txt")).versions
+
+
+async def test_a_log_that_is_folded_into_its_database_from_outside_is_no_damage(daemon: RunningDaemon) -> None:
+    async with daemon.client("alice") as files:
+        await files.write_file("a.txt", "one\n", "create")
+        fold_the_log(daemon.state_dir)
+        assert (daemon.state_dir / "journal.db-wal").stat().st_size == 0
+        assert (await files.write_file("b.txt", "two\n", "create")).status == "applied"
+    async with daemon.client() as person:
+        assert (await person.status()).health.state == "ok"
+
+
+async def test_a_page_that_can_not_be_read_stops_writes(daemon: RunningDaemon) -> None:
+    """Of no file that became shorter: SQLite itself says so, to who looks something up for a change."""
+    async with daemon.client("alice") as files:
+        await files.write_file("a.txt", "one\n", "create")
+        fold_the_log(daemon.state_dir)
+        path = daemon.state_dir / "journal.db"
+        path.write_bytes(path.read_bytes()[:4096] + b"\x5a" * (path.stat().st_size - 4096))
+        os.utime(path)
+        for name in ("b.txt", "c.txt"):
+            with pytest.raises(RemoteError) as refused:
+                await files.write_file(name, "two\n", "create")
+            assert refused.value.code == "writes_stopped"
+            assert "`orchestrator stop`" in refused.value.hint
+            assert not (daemon.workspace / name).exists()
+    async with daemon.client() as person:
+        assert (await person.status()).health.state == "writes_stopped"
