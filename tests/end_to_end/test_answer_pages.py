@@ -134,7 +134,7 @@ async def test_changes_that_did_not_fit_come_with_the_next_call(place: Place) ->
 
 
 async def test_a_session_that_did_not_fit_comes_with_the_next_call(place: Place) -> None:
-    globs = [f"area/{n}-{'n' * 150}" for n in range(70)]
+    globs = [f"area/{n}-{'n' * 120}" for n in range(70)]
     async with opened(place, "other", SMALLEST) as other, opened(place, "worker", SMALLEST) as client:
         for number in range(25):
             arguments = {"globs": [f"area/{number}/**"], "reason": "r" * 400, "mode": "shared"}
