@@ -138,10 +138,11 @@ def no_hash_check(patch: Patch) -> type[ForgettingDisk]:
 
 def no_lock(patch: Patch) -> type[ForgettingDisk]:
     @asynccontextmanager
-    async def alone(self: PathLocks, paths: object) -> AsyncIterator[None]:
+    async def free(self: PathLocks, paths: object, *, shared: bool = False) -> AsyncIterator[None]:
         yield
 
-    patch.setattr(PathLocks, "alone", alone)
+    for name in ("alone", "hold"):
+        patch.setattr(PathLocks, name, free)
     return ForgettingDisk
 
 
