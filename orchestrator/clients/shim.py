@@ -20,7 +20,7 @@ from orchestrator.clients.handshake import Handshake
 from orchestrator.clients.link import Link
 from orchestrator.clients.pipe import Pipe, StillUnreachable
 from orchestrator.clients.starting import DaemonDied, DaemonRefused
-from orchestrator.core.errors import DaemonStopped, OperatorError, OrchestratorError
+from orchestrator.core.errors import DaemonStopped, OperatorError, OrchestratorError, WorkspaceHeld
 
 USAGE = """\
 Usage: orchestrator mcp [OPTIONS]
@@ -76,6 +76,8 @@ class Dialler:
         """
         known = self._known()
         if known is None and session is not None:
+            known = starting.of_another_home(self._root, self._options.state_dir)
+        if known is None and session is not None:
             raise StillUnreachable("its location file was removed")
         if known is not None:
             try:
@@ -87,7 +89,7 @@ class Dialler:
             location, _ = starting.ensure(self._root, self._options.state_dir)
         except DaemonDied as error:
             raise StillUnreachable(f"{error.message}. {error.hint}") from error
-        except DaemonRefused as error:
+        except (DaemonRefused, WorkspaceHeld) as error:
             if error.code == "workspace_held" and session is not None:
                 raise StillUnreachable("the old one is still ending") from error
             raise

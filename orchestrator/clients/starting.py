@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from orchestrator.api import locations, processes
-from orchestrator.api.locations import Location
-from orchestrator.core.errors import DaemonUnreachable, OperatorError, OrchestratorError
+from orchestrator.api.locations import Location, SocketDirectoryUnsafe
+from orchestrator.core.errors import DaemonUnreachable, OperatorError, OrchestratorError, WorkspaceHeld
 from orchestrator.core.system_errors import state_trouble
 
 READY_TIMEOUT_S = 60.0
@@ -79,7 +79,7 @@ def ensure(
     `options` are for a daemon that this call starts; one that runs already stays as it is, and one that is
     coming up, or ending, is waited for. `doing` is told now and then what a start is at; `timeout_s` None:
     wait as long as it takes. Raises DaemonRefused with the daemon's own words, DaemonUnreachable,
-    DaemonDied, StateDirectoryInUse, and what `locations.socket_path` raises.
+    DaemonDied, StateDirectoryInUse, WorkspaceHeld, and what `locations.socket_path` raises.
     """
     identity = locations.workspace_id(root)
     wanted = locations.state_directory(identity, state_dir)
@@ -90,8 +90,10 @@ def ensure(
         waiting = _Waiting(wanted, timeout_s, doing)
         while True:
             found = _of_another(identity, wanted, waiting)
+            found = found or of_another_home(root, state_dir)
             if found is not None:
                 return found, False
+            _refuse_to_compete(root, wanted)
             try:
                 daemon = [*command(root, wanted, locations.socket_path(identity)), *options]
                 return _start(daemon, wanted, waiting), True
@@ -194,6 +196,41 @@ def _running(identity: str, wanted: str) -> Location | None:
         return None
     check_state_directory(found, wanted)
     return found
+
+
+def of_another_home(root: str, state_dir: str | None) -> Location | None:
+    """The daemon that serves the workspace and that no location file of ours names, if its socket is its own and ours.
+
+    Raises StateDirectoryInUse.
+    """
+    import socket
+    import struct
+
+    found = processes.serving(root)
+    if found is None:
+        return None
+    location = Location(found.workspace, found.state_dir, found.socket, found.pid, "running")
+    if state_dir is not None:
+        check_state_directory(location, state_dir)
+    try:
+        with locations.connect(found.socket, 2.0) as connection:
+            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    except (OSError, SocketDirectoryUnsafe):
+        return None
+    pid, uid, _ = struct.unpack("3i", credentials)
+    return location if (pid, uid) == (found.pid, os.getuid()) else None
+
+
+def _refuse_to_compete(root: str, state_dir: str) -> None:
+    """Raises WorkspaceHeld where another daemon has the workspace, so that one of ours would end at once."""
+    found = processes.serving(root)
+    if found is not None and os.path.realpath(found.state_dir) != os.path.realpath(state_dir):
+        raise WorkspaceHeld(
+            f"process {found.pid} serves {root}, with the state directory {found.state_dir}, and its socket "
+            f"{found.socket} can't be used from here",
+            hint="Leave it running: others work with it. Try again as the user who started it, or use a workspace of "
+            "your own.",
+        )
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -166,3 +167,47 @@ def test_a_workspace_inside_or_around_one_of_another_home(daemon: RunningDaemon,
     assert daemon.stop() == 0
     assert other.start()["ok"], "with that one stopped"
     assert other.stop() == 0
+
+
+def call_over_mcp(daemon: RunningDaemon, other: dict[str, str]) -> tuple[str, str]:
+    """Two listings by an agent; both answers."""
+    lines = [
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        *(
+            {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "list_files", "arguments": {}}}
+            for id in (1, 2)
+        ),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestrator", "mcp", "--workspace", str(daemon.workspace), "--agent", "bob"],
+        env={**daemon.env, **other},
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=READY_S,
+    )
+    heard = {line["id"]: line for line in map(json.loads, done.stdout.splitlines())}
+    return json.dumps(heard[1]), json.dumps(heard[2])
+
+
+def test_a_client_of_another_home_uses_the_daemon_that_serves(daemon: RunningDaemon, base: Path) -> None:
+    assert daemon.start()["ok"]
+    (daemon.workspace / "seen.txt").write_text("x\n")
+    other = {"HOME": str(base / "h2"), "XDG_RUNTIME_DIR": str(base / "r2")}
+    for name in ("h2", "r2"):
+        (base / name).mkdir(mode=0o700)
+    assert all("seen.txt" in answer for answer in call_over_mcp(daemon, other))
+    words = ("--workspace", str(daemon.workspace), "--json", "up")
+    up = [sys.executable, "-m", "orchestrator", *words]
+    said = json.loads(subprocess.check_output(up, env={**daemon.env, **other}, stdin=subprocess.DEVNULL))
+    assert daemon.process is not None
+    assert (said["pid"], said["started"]) == (daemon.process.pid, False)
+    daemon.runtime.chmod(0o755)  # as if it were another user's
+    for answer in call_over_mcp(daemon, other):
+        assert "workspace_held" in answer
+        assert "Leave it running" in answer
+        assert "orchestrator stop" not in answer
+    assert not list((base / "h2").rglob("daemon.log")), "no daemon is started in vain"
+    daemon.runtime.chmod(0o700)
