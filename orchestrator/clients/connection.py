@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import uuid
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -18,7 +19,7 @@ from orchestrator.api.odd_text import refused_text
 from orchestrator.api.operations import BY_NAME, Operation
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import ChangeAnswer, FileText, Notice, Result
-from orchestrator.clients.starting import check_state_directory
+from orchestrator.clients.starting import check_state_directory, kill_hint
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, OrchestratorError
 
 R = TypeVar("R", bound=Result)
@@ -147,16 +148,19 @@ class Connection:
             self._socket: socket.socket = locations.connect(path, CONNECT_TIMEOUT_S)
         except OSError as error:
             raise DaemonUnreachable(f"nothing answers on {path}: {error}") from error
+        self._lines: BinaryIO = self._socket.makefile("rb")
         try:
-            self._lines: BinaryIO = self._socket.makefile("rb")
             self._socket.sendall(caller.preamble())
             self.welcome = welcomed(self._lines.readline())
             self._socket.settimeout(None)
         except OSError as error:
-            self._socket.close()
-            raise DaemonUnreachable(f"the daemon on {path} does not answer: {error}") from error
+            pid = _peer(self._socket) if isinstance(error, TimeoutError) else 0
+            self.close()
+            who = f"the daemon (process {pid})" if pid else "the daemon"
+            hint = kill_hint(pid) if pid else None
+            raise DaemonUnreachable(f"{who} on {path} does not answer: {error}", hint=hint) from error
         except BaseException:
-            self._socket.close()
+            self.close()
             raise
         self._last = 0
         self.notices: tuple[Notice, ...] = ()
@@ -225,17 +229,12 @@ class Connection:
                 raise RemoteError(msgspec.json.decode(reply.params, type=FeedEnded).error)
             yield msgspec.json.decode(reply.params, type=FeedEvent)
 
-    def wait_closed(self, timeout_s: float) -> bool:
-        """Wait until the daemon closes the connection; whether it did."""
-        self._socket.settimeout(timeout_s)
-        try:
-            while self._lines.readline():
-                pass
-        except TimeoutError:
-            return False
-        except OSError:
-            return True
-        return True
+
+def _peer(connected: socket.socket) -> int:
+    """The process that listens at the other end."""
+    size = struct.calcsize("3i")
+    pid: int = struct.unpack("3i", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))[0]
+    return pid
 
 
 def _given(params: Params) -> dict[str, Any]:

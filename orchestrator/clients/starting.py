@@ -27,8 +27,8 @@ LISTENING_TIMEOUT_S = 10.0
 LOOK_S = 0.1
 """Between two looks at a daemon that somebody else started."""
 
-ENDING_TIMEOUT_S = 15.0
-"""What a daemon that was told to stop gets for its last calls and its journal, before a new one is tried."""
+ENDING_TIMEOUT_S = 30.0
+"""What a daemon that was told to stop gets for its last calls and its journal."""
 
 DETACHED = "--detached"
 """Last among the daemon's arguments: it forks once more, so that no client is its parent (see `__main__`)."""
@@ -252,11 +252,29 @@ def _private_file(path: str, flags: int) -> int:
         raise state_trouble(error, path) from error
 
 
-def let_end(state_dir: str) -> None:
-    """Wait for a daemon that was told to stop: it closes its journal and its locks after its connections."""
-    until = time.monotonic() + ENDING_TIMEOUT_S
-    while processes.holder_of(state_dir) is not None and time.monotonic() < until:
-        time.sleep(LOOK_S)
+@contextmanager
+def ending(pid: int) -> Iterator[None]:
+    """Around telling a daemon to stop: returns when its process has ended. Raises DaemonUnreachable if it lives on."""
+    import select
+
+    try:
+        process = os.pidfd_open(pid)  # before it is told: afterwards the number may be another's
+    except ProcessLookupError:
+        yield
+        return
+    try:
+        yield
+        if not select.select([process], [], [], ENDING_TIMEOUT_S)[0]:
+            raise DaemonUnreachable(
+                f"process {pid} was told to stop and has not ended after {ENDING_TIMEOUT_S:g} s", hint=kill_hint(pid)
+            )
+    finally:
+        os.close(process)
+
+
+def kill_hint(pid: int) -> str:
+    """What to do about a daemon that hangs."""
+    return f"Wait, or end it with `kill -9 {pid}`: no acknowledged change is lost, the next start recovers the rest."
 
 
 def _start(daemon_command: Sequence[str], state_dir: str, waiting: _Waiting) -> Location:

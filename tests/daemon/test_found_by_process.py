@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.api import locations, processes
+from orchestrator.clients import connection, starting
 from orchestrator.clients.cli import daemon as command_line
+from orchestrator.core.errors import DaemonUnreachable
 from tests.daemon.cli import command
 from tests.daemon.running import READY_S, RunningDaemon
 
@@ -150,6 +153,37 @@ def test_one_that_can_not_listen_is_ended_by_its_process(
     assert daemon.process.wait(READY_S) == 0
     assert processes.serving(str(daemon.workspace)) is None
     assert processes.holder_of(str(daemon.state_dir)) is None
+
+
+def test_one_that_hangs_is_named_with_what_ends_it(daemon: RunningDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(daemon.home))
+    assert daemon.start()["ok"]
+    assert daemon.process is not None
+    pid = daemon.process.pid
+    monkeypatch.setattr(connection, "CONNECT_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(starting, "ENDING_TIMEOUT_S", 0.1)
+    found = processes.serving(str(daemon.workspace))
+    assert found is not None
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(DaemonUnreachable) as silent:
+            connection.Connection(str(daemon.socket), connection.Caller())
+        with pytest.raises(DaemonUnreachable) as living:
+            command_line._ended(found)
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+    for refused in (silent.value, living.value):
+        assert f"process {pid}" in refused.message
+        assert f"kill -9 {pid}" in refused.hint
+    assert daemon.wait() == 0
+
+
+def test_stop_returns_when_the_process_has_ended(daemon: RunningDaemon) -> None:
+    """Its lock is free before that."""
+    assert daemon.start()["ok"]
+    assert daemon.process is not None
+    assert command(daemon, "stop")[0] == 0
+    assert daemon.process.poll() == 0
 
 
 def test_a_workspace_inside_or_around_one_of_another_home(daemon: RunningDaemon, base: Path) -> None:

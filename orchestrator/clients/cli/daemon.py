@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -23,10 +24,6 @@ from orchestrator.clients.cli import terminal
 from orchestrator.clients.cli.context import Settings, shared
 from orchestrator.clients.connection import Caller, Connection
 from orchestrator.core.errors import DaemonUnreachable, escaped
-
-STOP_TIMEOUT_S = 30.0
-
-"""What a daemon answers that can't note who comes, and so lets nobody in: it is ended by a signal."""
 
 
 class UpFacts(r.Result, frozen=True, kw_only=True):
@@ -95,30 +92,29 @@ def stop(settings: Settings) -> int:
     root = locations.find_workspace(settings.workspace)
     try:
         with settings.connect() as connection:
-            done = connection.call("stop", p.Stop(), r.Done)
-            connection.wait_closed(STOP_TIMEOUT_S)
+            known = processes.serving(root) or locations.read_location(locations.workspace_id(root))
+            with starting.ending(known.pid) if known is not None else nullcontext():
+                done = connection.call("stop", p.Stop(), r.Done)
     except DaemonUnreachable:
         found = processes.serving(root)
         if found is None:
             raise
         done = _ended(found)
-    known = locations.read_location(locations.workspace_id(root))
-    if known is not None:
-        starting.let_end(known.state_dir)
     return settings.show(done, ["the daemon has ended"])
 
 
 def _ended(found: processes.Serving) -> r.Done:
     """End a daemon that can't be reached on its socket, by a signal. Raises DaemonUnreachable."""
     try:
-        os.kill(found.pid, signal.SIGTERM)
+        with starting.ending(found.pid):
+            os.kill(found.pid, signal.SIGTERM)
     except OSError as error:
         raise DaemonUnreachable(f"process {found.pid} can't be ended: {error.strerror}") from error
-    starting.let_end(found.state_dir)
-    # A person said so: no agent starts it again, as after a `stop` that it heard of itself.
-    locations.write_location(
-        locations.Location(found.workspace, found.state_dir, found.socket, found.pid, state="stopped")
-    )
+    finally:
+        # A person said so: no agent starts it again, as after a `stop` that it heard of itself.
+        locations.write_location(
+            locations.Location(found.workspace, found.state_dir, found.socket, found.pid, state="stopped")
+        )
     return r.Done(message=f"process {found.pid} did not listen on {found.socket}; it was ended by a signal")
 
 
