@@ -60,6 +60,7 @@ async def test_a_read_says_that_max_tokens_was_more_than_the_client_hands_on(pla
         assert "max_tokens" not in check(kept, USED[0], "read_file")
     (place.workspace / "more.py").write_text("new = 1\n" * 4_000)
     async with opened(place, "other", USED[0]) as client:
+        await client.call_tool("file_info", {"path": "more.py"})  # the daemon has seen it then
         tree = await client.call_tool("get_diff", {"from": "@0", "max_tokens": 20_000})
         assert "cut before max_tokens=20000" in check(tree, USED[0], "get_diff")
 
