@@ -5,11 +5,15 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from contextlib import suppress
 
 from orchestrator.api.processes import LOCK_FILE
 from orchestrator.core.errors import WorkspaceHeld
 from orchestrator.core.system_errors import state_trouble
+
+TRIES, PAUSE_S = 20, 0.005
+"""Whoever asks who holds a lock takes it, shared, for an instant (`api/processes.py`); a daemon outlasts that."""
 
 
 class Held:
@@ -50,14 +54,21 @@ def hold_state(state_dir: str | os.PathLike[str]) -> Held:
 
 
 def _hold(handle: int, what: str, *, holder: str = "") -> Held:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(handle)
-        if error.errno not in (errno.EAGAIN, errno.EACCES):
-            raise
-        who = f" (process {holder})" if holder else ""
-        raise WorkspaceHeld(
-            f"another daemon{who} serves {what}", hint="`orchestrator status` shows it; `orchestrator stop` ends it."
-        ) from error
+    for left in reversed(range(TRIES)):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError as error:
+            held = error.errno in (errno.EAGAIN, errno.EACCES)
+            if held and left:
+                time.sleep(PAUSE_S)
+                continue
+            os.close(handle)
+            if not held:
+                raise
+            who = f" (process {holder})" if holder else ""
+            raise WorkspaceHeld(
+                f"another daemon{who} serves {what}",
+                hint="`orchestrator status` shows it; `orchestrator stop` ends it.",
+            ) from error
     return Held(handle)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.api.processes import LOCK_FILE
 from orchestrator.core.errors import WorkspaceHeld
 from orchestrator.workspace.holding import Held, hold_root, hold_state
 
@@ -45,9 +48,18 @@ def test_a_process_that_ends_lets_go(tmp_path: Path) -> None:
     hold_root(str(tmp_path)).close()
 
 
-def test_the_holder_is_named(tmp_path: Path) -> None:
-    import os
+@pytest.mark.parametrize("hold", [hold_root, hold_state])
+def test_a_look_at_the_lock_keeps_nobody_away(
+    hold: Callable[[str], Held], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold(str(tmp_path)).close()
+    look = os.open(tmp_path if hold is hold_root else tmp_path / LOCK_FILE, os.O_RDONLY)
+    fcntl.flock(look, fcntl.LOCK_SH)
+    monkeypatch.setattr("orchestrator.workspace.holding.time.sleep", lambda pause_s: os.close(look))
+    hold(str(tmp_path)).close()
 
+
+def test_the_holder_is_named(tmp_path: Path) -> None:
     held = hold_state(tmp_path)
     with pytest.raises(WorkspaceHeld, match=f"process {os.getpid()}"):
         hold_state(tmp_path)
