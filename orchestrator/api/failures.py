@@ -38,7 +38,7 @@ _ALIASES = {
 }
 """What other tools call our parameters."""
 
-_LIMIT = re.compile(r"Expected `(\w+)` (?:of length )?<= (\d+)")  # msgspec's words
+_LIMIT = re.compile(r"Expected `(\w+)` (?:of length )?<= (\d+)(?:\.0)?")  # msgspec's words
 _OVER = {
     "str": "is too long; the most characters are",
     "array": "has too many entries; the most are",

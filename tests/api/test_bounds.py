@@ -64,6 +64,7 @@ def test_every_parameter_has_an_upper_bound(kind: inspect.Type) -> None:
         ("edit_file", {"path": "a", "changes": [{"search": "a", "replace": "b"}] * 1001}, "changes", "most are 1,000"),
         ("read_file", {"path": "a" * 16_385}, "path", "is too long; the most characters are 16,384"),
         ("read_file", {"path": "a", "start": 2**31}, "start", "is too large; the most is 2,147,483,647"),
+        ("await_change", {"id": "@1", "timeout_s": 50.5}, "timeout_s", "is too large; the most is 50"),
         ("changes_since", {"version": 2**63}, "version", "too large"),
     ],
 )
