@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,12 @@ LONG = (
     "test_ten_thousand_changes_stall_nobody",
 )
 """Begun first, so that no worker is left alone with one of them."""
+
+
+def pytest_configure() -> None:
+    """Under nohup SIGINT is ignored, and so it would be by the programs that a test interrupts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_xdist_auto_num_workers() -> int:
