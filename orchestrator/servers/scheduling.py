@@ -33,7 +33,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 LIGHT = Limits(alone=8, most_running=32, most_of_one=16, long_us=250_000)
 """A light call that runs for longer waits for a lock, a disk or a worker: the others need not wait for its end."""
 
-HEAVY = Limits(alone=2, most_running=2, most_of_one=4, long_us=10_000_000)
+HEAVY = Limits(alone=1, most_running=1, most_of_one=4, long_us=2_000_000)
 """Each may hold a large file and the lines of it, and keep a thread busy. After this time it waits for something."""
 
 
