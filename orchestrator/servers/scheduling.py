@@ -2,7 +2,7 @@
 
 The daemon computes in one thread, so each running call makes every other one slower. While several agents call,
 each has one running call at most; an agent that calls alone has more. What is over that waits, and the agents take
-turns, whichever connections their calls came by. Heavy calls have a scheduler of their own, with few places.
+turns, whichever connections their calls came by. Heavy calls have a scheduler of their own, which runs one at a time.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Weigher:
         self._size_at, self._files = size_at, files
 
     def heavy(self, name: str, params: bytes | msgspec.Raw) -> bool:
-        """Whether the call takes one of the few places for heavy calls. Cost: microseconds."""
+        """Whether the call runs one at a time with other heavy calls. Cost: microseconds."""
         size = len(memoryview(params))
         if name in ALWAYS or size > HEAVY_BYTES or (name == "apply_patch" and size > LARGE_PATCH_BYTES):
             return True

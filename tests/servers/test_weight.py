@@ -1,4 +1,4 @@
-"""Which calls take one of the few places for heavy ones."""
+"""Which calls are heavy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.servers.weight import HEAVY_BYTES, LARGE_PATCH_BYTES, TREE_FILES, Weigher
+from orchestrator.api.operations import BY_NAME
+from orchestrator.servers.weight import ALWAYS, HEAVY_BYTES, LARGE_PATCH_BYTES, TREE_FILES, TREES, Weigher
 
 SIZES = {"small.txt": 10, "large.txt": HEAVY_BYTES + 1}
 
@@ -42,3 +43,19 @@ def test_weight(name: str, params: dict[str, Any], files: int, heavy: bool) -> N
 @pytest.mark.parametrize("params", [b"", b"[]", b"{", b'{"path": "\xff"}', b"null"])
 def test_what_is_no_object_is_light(params: bytes) -> None:
     assert not Weigher(SIZES.get, lambda: 0).heavy("read_lines", params)
+
+
+def test_every_operation_is_weighed_by_what_it_takes() -> None:
+    """Names that the catalogue has; and of every operation that takes a path, by the file there."""
+    assert BY_NAME.keys() >= TREES | ALWAYS
+    weigher = Weigher(SIZES.get, lambda: 0)
+    named = {
+        name: member
+        for name, operation in BY_NAME.items()
+        for member in ("path", "source")
+        if member in operation.params.__struct_fields__ and name not in TREES
+    }
+    assert len(named) > 10
+    for name, member in named.items():
+        assert weigher.heavy(name, json.dumps({member: "large.txt"}).encode()), name
+        assert not weigher.heavy(name, json.dumps({member: "small.txt"}).encode()), name
