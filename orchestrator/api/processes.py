@@ -10,7 +10,10 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import socket
 
 LOCK_FILE = "daemon.lock"
 """In the state directory; its first line is the process that holds it, its second what that one is doing."""
@@ -21,6 +24,13 @@ class Holder(NamedTuple):
 
     pid: int
     doing: str  # of a start: how far it is; empty once it serves
+
+
+class Peer(NamedTuple):
+    """Who is at the other end of a Unix socket."""
+
+    pid: int  # 0 where the system does not say it: macOS
+    uid: int
 
 
 class Serving(NamedTuple):
@@ -71,6 +81,19 @@ def all_serving() -> Iterator[Serving]:
             workspace = os.path.realpath(options["--workspace"])
             if _is_locked(workspace):
                 yield Serving(pid, workspace, options["--state-dir"], options["--socket"])
+
+
+def peer_of(connected: socket.socket) -> Peer:
+    """The process at the other end, as the kernel knows it."""
+    import socket
+    import struct
+
+    if hasattr(socket, "SO_PEERCRED"):
+        pid, uid, _ = struct.unpack("3i", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        return Peer(pid, uid)
+    level, option = 0, 1  # SOL_LOCAL, LOCAL_PEERCRED on macOS: struct xucred
+    _, uid = struct.unpack_from("II", connected.getsockopt(level, option, 76))
+    return Peer(0, uid)
 
 
 def _lock_holders() -> list[int]:

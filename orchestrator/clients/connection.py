@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 import uuid
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -12,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple, Self, TypeVar, cast
 
 import msgspec
 
-from orchestrator.api import locations
+from orchestrator.api import locations, processes
 from orchestrator.api.feed import METHODS, SUBSCRIBE, FeedEnded, FeedEvent, Subscribe, Subscribed
 from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome
 from orchestrator.api.odd_text import refused_text
@@ -154,7 +153,7 @@ class Connection:
             self.welcome = welcomed(self._lines.readline())
             self._socket.settimeout(None)
         except OSError as error:
-            pid = _peer(self._socket) if isinstance(error, TimeoutError) else 0
+            pid = processes.peer_of(self._socket).pid if isinstance(error, TimeoutError) else 0
             self.close()
             who = f"the daemon (process {pid})" if pid else "the daemon"
             hint = kill_hint(pid) if pid else None
@@ -228,13 +227,6 @@ class Connection:
             if reply.method != "event":
                 raise RemoteError(msgspec.json.decode(reply.params, type=FeedEnded).error)
             yield msgspec.json.decode(reply.params, type=FeedEvent)
-
-
-def _peer(connected: socket.socket) -> int:
-    """The process that listens at the other end."""
-    size = struct.calcsize("3i")
-    pid: int = struct.unpack("3i", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))[0]
-    return pid
 
 
 def _given(params: Params) -> dict[str, Any]:

@@ -203,9 +203,6 @@ def of_another_home(root: str, state_dir: str | None) -> Location | None:
 
     Raises StateDirectoryInUse.
     """
-    import socket
-    import struct
-
     found = processes.serving(root)
     if found is None:
         return None
@@ -214,11 +211,10 @@ def of_another_home(root: str, state_dir: str | None) -> Location | None:
         check_state_directory(location, state_dir)
     try:
         with locations.connect(found.socket, 2.0) as connection:
-            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+            listening = processes.peer_of(connection)
     except (OSError, SocketDirectoryUnsafe):
         return None
-    pid, uid, _ = struct.unpack("3i", credentials)
-    return location if (pid, uid) == (found.pid, os.getuid()) else None
+    return location if listening == (found.pid, os.getuid()) else None
 
 
 def _refuse_to_compete(root: str, state_dir: str) -> None:
@@ -255,21 +251,46 @@ def _private_file(path: str, flags: int) -> int:
 @contextmanager
 def ending(pid: int) -> Iterator[None]:
     """Around telling a daemon to stop: returns when its process has ended. Raises DaemonUnreachable if it lives on."""
-    import select
-
-    try:
-        process = os.pidfd_open(pid)  # before it is told: afterwards the number may be another's
-    except ProcessLookupError:
+    with _watched(pid) as ended:
         yield
-        return
-    try:
-        yield
-        if not select.select([process], [], [], ENDING_TIMEOUT_S)[0]:
+        if not ended(ENDING_TIMEOUT_S):
             raise DaemonUnreachable(
                 f"process {pid} was told to stop and has not ended after {ENDING_TIMEOUT_S:g} s", hint=kill_hint(pid)
             )
+
+
+@contextmanager
+def _watched(pid: int) -> Iterator[Callable[[float], bool]]:
+    """Answers whether a process has ended, waiting at most so many seconds.
+
+    On Linux by a handle, taken before the process is told: afterwards the number may be another's.
+    """
+    import select
+
+    if not hasattr(os, "pidfd_open"):  # macOS
+        yield lambda wait_s: _gone(pid, wait_s)
+        return
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        yield lambda wait_s: True
+        return
+    try:
+        yield lambda wait_s: bool(select.select([process], [], [], wait_s)[0])
     finally:
         os.close(process)
+
+
+def _gone(pid: int, wait_s: float) -> bool:
+    """Whether no process has the number, looked at until it has not."""
+    until = time.monotonic() + wait_s
+    while time.monotonic() < until:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def kill_hint(pid: int) -> str:

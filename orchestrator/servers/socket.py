@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import socket as sockets
-import struct
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import msgspec
 from anyio import to_thread
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
+from orchestrator.api import processes
 from orchestrator.api.failures import refusal
 from orchestrator.api.feed import METHODS
 from orchestrator.api.framing import MAX_FRAME_BYTES, MAX_PREAMBLE_BYTES, UNREADABLE, Preamble, Request, Welcome
@@ -138,7 +137,7 @@ class SocketServer:
                 await self._engine.close_session(caller)
 
     async def _admit(self, stream: SocketStream, lines: LineStream) -> tuple[Caller, Preamble] | None:
-        uid = _peer_uid(stream.extra(SocketAttribute.raw_socket))
+        uid = processes.peer_of(stream.extra(SocketAttribute.raw_socket)).uid
         try:
             with anyio.move_on_after(PREAMBLE_TIMEOUT_S) as timer:
                 line = await lines.receive(MAX_PREAMBLE_BYTES)
@@ -216,13 +215,3 @@ class SocketServer:
 def import_mcp() -> None:
     """The SDK, which takes half a second: only where somebody comes by MCP, and off the event loop."""
     import orchestrator.servers.mcp  # noqa: F401
-
-
-def _peer_uid(raw: sockets.socket) -> int:
-    """The uid at the other end, as the kernel knows it."""
-    if hasattr(sockets, "SO_PEERCRED"):
-        _, uid, _ = struct.unpack("3i", raw.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, 12))
-        return int(uid)
-    level, option = 0, 1  # SOL_LOCAL, LOCAL_PEERCRED on macOS: struct xucred
-    xucred = raw.getsockopt(level, option, 76)
-    return int(struct.unpack_from("II", xucred)[1])
