@@ -62,7 +62,7 @@ def _agreed(play: Play, answer: dict[str, Any]) -> dict[str, Any]:
 def _seen(play: Play) -> dict[str, Any]:
     """The event of the editor's change."""
     until = time.monotonic() + SEEN_S
-    question = ("journal", "query", "--kind", "file_changed_outside", play.shared.path)
+    question = ("journal", "query", "--kind", "external_file_changed", play.shared.path)
     while time.monotonic() < until:
         for entry in play.stage.person(*question).answer["entries"]:
             found: dict[str, Any] = entry

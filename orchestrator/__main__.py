@@ -10,7 +10,7 @@ def main() -> int:
     """Run the command that the first argument names; the exit code."""
     match sys.argv[1:2]:
         case ["mcp"]:
-            from orchestrator.clients.shim import main as shim
+            from orchestrator.clients.stdio_proxy.main import main as shim
 
             return shim(sys.argv[2:])
         case ["daemon"]:

@@ -26,34 +26,34 @@ from orchestrator.core.events.conflicts import PolicyLoaded
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import Policy
+from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.engine import Engine
-from orchestrator.engine.people import DaemonFacts
-from orchestrator.engine.record.restoring import restored
+from orchestrator.engine.plugin_notifications import PluginNotifier
+from orchestrator.engine.record.restore import restored
 from orchestrator.engine.services import Services
-from orchestrator.engine.telling import ChangeTeller
 from orchestrator.extensions.manager import Extensions
-from orchestrator.journal.ballast import BALLAST_BYTES
-from orchestrator.journal.keeping import SqliteKeeper
-from orchestrator.journal.signing import KeyFile
+from orchestrator.journal.disk_reserve import RESERVE_BYTES
+from orchestrator.journal.maintenance import SqliteMaintenance
+from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Step
-from orchestrator.ports.reviewing import Reviewer
-from orchestrator.ports.watching import Watcher
+from orchestrator.ports.reviewers import Reviewer
+from orchestrator.ports.watcher import Watcher
 from orchestrator.review.backends import Backends
-from orchestrator.servers.auth import Doorkeeper
+from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind, import_mcp
 from orchestrator.servers.starter import Starter, why_not_served
 from orchestrator.version import VERSION
-from orchestrator.workspace.checking import ScratchChecker
 from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
-from orchestrator.workspace.holding import Held, hold_root, hold_state
 from orchestrator.workspace.local import LocalWorkspace
+from orchestrator.workspace.local_parser import LocalParser
 from orchestrator.workspace.own_files import OwnFiles
-from orchestrator.workspace.parsing import LocalParser
+from orchestrator.workspace.process_lock import ProcessLock, hold_root, hold_state
+from orchestrator.workspace.scratch_check import ScratchChecker
 from orchestrator.workspace.workers import WorkerPool
 
 POLICY_FILE = "policy.toml"
@@ -102,14 +102,14 @@ class Daemon:
             services = await self._services(stack)
             self._extensions = Extensions(services.policy.plugins)
             await self._extensions.load()
-            ChangeTeller(services.journal, self._extensions)
+            PluginNotifier(services.journal, self._extensions)
             self._backends = self._backends_of(services)
             self._lock.say("looking at the files of the workspace")
             engine = await stack.enter_async_context(self._engine(services, self._watcher).running())
             self._listener = await bind(self._config.socket)
-            doorkeeper = Doorkeeper(services, uid=os.getuid())
+            authenticator = Authenticator(services, uid=os.getuid())
             dispatcher = Dispatcher(engine)
-            server = SocketServer(engine, doorkeeper, dispatcher, workspace=self._config.workspace)
+            server = SocketServer(engine, authenticator, dispatcher, workspace=self._config.workspace)
             async with anyio.create_task_group() as tasks:
                 await tasks.start(self._watch_signals)
                 tasks.start_soon(server.serve, self._listener)
@@ -138,7 +138,7 @@ class Daemon:
 
     # --- what is held while serving -----------------------------------------------------
 
-    def _hold(self, stack: AsyncExitStack) -> Held:
+    def _hold(self, stack: AsyncExitStack) -> ProcessLock:
         """The locks that keep a second daemon away, and the check for a nested one; the state directory's."""
         inner = locations.nested(self._config.workspace)
         if inner is not None:
@@ -178,10 +178,10 @@ class Daemon:
             entropy=entropy,
             step=self._step,
             mark=_mark(config),
-            ballast_bytes=BALLAST_BYTES,
+            ballast_bytes=RESERVE_BYTES,
         )
         stack.push_async_callback(journal.close)
-        self._keeper = SqliteKeeper(journal, clock=clock)
+        self._keeper = SqliteMaintenance(journal, clock=clock)
         doubts: list[str] = []
         state = await restored(journal, doubts, told=self._read_so_far)
         disk = KernelDisk()
@@ -393,7 +393,7 @@ def main(argv: list[str]) -> int:
 
 
 def parse(argv: list[str]) -> Config:
-    """The arguments that `clients/starting.py` gives."""
+    """The arguments that `clients/daemon_launcher.py` gives."""
     parser = argparse.ArgumentParser(prog="orchestrator daemon")
     parser.add_argument("--workspace", required=True)
     parser.add_argument("--state-dir", required=True)

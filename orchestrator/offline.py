@@ -9,39 +9,39 @@ from pathlib import Path
 
 import anyio
 
-from orchestrator.api import keeping as k
 from orchestrator.api import locations
+from orchestrator.api import maintenance as k
 from orchestrator.api.results import VerifyAnswer
 from orchestrator.core.checkpoint import Checkpoint, parse_checkpoint
 from orchestrator.core.events.base import Origin
-from orchestrator.core.events.keeping import JournalAdopted
+from orchestrator.core.events.journal import JournalAdopted
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.engine.approver import STREAM, new_code
 from orchestrator.engine.changes.recovery import Recovery
-from orchestrator.engine.outside.absorbing import Absorber
-from orchestrator.engine.outside.baseline import Baseline
-from orchestrator.engine.outside.observing import Observer
-from orchestrator.engine.record.keeping import backup_answer, backup_place
-from orchestrator.engine.record.restoring import restored
-from orchestrator.engine.record.sealing import verified
+from orchestrator.engine.external.baseline import Baseline
+from orchestrator.engine.external.batch_import import BatchImporter
+from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.record.checkpoints import verified
+from orchestrator.engine.record.maintenance import backup_answer, backup_place
+from orchestrator.engine.record.restore import restored
 from orchestrator.engine.services import Services
-from orchestrator.journal.keeping import STREAM as JOURNAL
-from orchestrator.journal.keeping import SqliteKeeper
-from orchestrator.journal.mark import Mark, MarkFile
-from orchestrator.journal.restoring import restore_backup, set_aside, set_unnamed_contents_aside
+from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile
+from orchestrator.journal.maintenance import STREAM as JOURNAL
+from orchestrator.journal.maintenance import SqliteMaintenance
+from orchestrator.journal.restore import restore_backup, set_aside, set_unnamed_contents_aside
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import EventFilter, NewEvent, Unit
 from orchestrator.workspace.disk import KernelDisk
-from orchestrator.workspace.holding import hold_root, hold_state
 from orchestrator.workspace.local import LocalWorkspace
 from orchestrator.workspace.own_files import OwnFiles
+from orchestrator.workspace.process_lock import hold_root, hold_state
 
 OWNER = "owner_uid"
 """By whom: whoever can do these things can read the journal anyway."""
 
-OUTSIDE = ("file_changed_outside", "file_created_outside", "file_removed_outside")
+OUTSIDE = ("external_file_changed", "external_file_created", "external_file_removed")
 
 
 @contextmanager
@@ -112,7 +112,7 @@ async def _backup(state_dir: str, directory: str) -> k.BackupAnswer:
     clock = SystemClock()
     journal = await SqliteJournal.open(state_dir, clock=clock, entropy=SystemEntropy(), readonly=True)
     try:
-        return backup_answer(await SqliteKeeper(journal, clock=clock).backup(directory))
+        return backup_answer(await SqliteMaintenance(journal, clock=clock).backup(directory))
     finally:
         await journal.close()
 
@@ -125,7 +125,7 @@ def restore(workspace: str, state_dir: str, directory: str, *, foreign: bool = F
     """
     Path(state_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
     with held(workspace, state_dir):
-        mark = MarkFile(_mark(workspace)).read_if_readable()
+        mark = HighWaterMarkFile(_mark(workspace)).read_if_readable()
         of = mark.journal if mark is not None and not foreign else None
         backup = Path(directory).resolve()
         manifest, aside = restore_backup(backup, Path(state_dir), now_ms=SystemClock().now_ms(), of=of)
@@ -166,7 +166,7 @@ def adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
 
 
 async def _adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
-    clock, entropy, file = SystemClock(), SystemEntropy(), MarkFile(_mark(workspace))
+    clock, entropy, file = SystemClock(), SystemEntropy(), HighWaterMarkFile(_mark(workspace))
     path = Path(state_dir)
     known = file.read_if_readable()
     aside = set_unnamed_contents_aside(path, now_ms=clock.now_ms()) if (path / "journal.db").exists() else None
@@ -180,7 +180,7 @@ async def _adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
         await _scan(workspace, state_dir, journal, clock, entropy)
         wanted = EventFilter(tags=OUTSIDE, after=adopted.seq)
         files = len([recorded async for recorded in journal.events(wanted)])
-        reached: Mark = journal.here
+        reached: HighWaterMark = journal.here
     finally:
         await journal.close()
     file.write(reached)
@@ -217,7 +217,7 @@ async def _scan(
         )
         observer = Observer(services)
         await Recovery(services, observer).run()
-        await Baseline(services, observer, Absorber(services, observer)).scan()
+        await Baseline(services, observer, BatchImporter(services, observer)).scan()
     finally:
         files.close()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon.running import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon, running
 
 LEAST_WORKERS = 4
 """Tests wait for disks, locks and daemons more than they compute: two processors are half idle under two."""

@@ -40,7 +40,7 @@ OPERATIONS: tuple[Operation, ...] = (
         params=JournalExport,
         result=ExportPage,
         summary="Events of the journal as JSON Lines, CSV or OCSF, oldest first, page by page.",
-        people=True,
+        operator_only=True,
         raises=(e.VersionUnknown, *PATHS),
     ),
 )

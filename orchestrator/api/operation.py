@@ -49,5 +49,5 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     writes: bool = False  # takes a request_id and may change the workspace or the journal's queues
     destructive: bool = False  # may remove content (which the journal still holds)
     core: bool = False  # in the default toolset
-    people: bool = False  # socket and CLI only, never a tool
+    operator_only: bool = False  # socket and CLI only, never a tool
     planned: tuple[str, ...] = ()  # parameters, or values of them, that the contract names and this version lacks

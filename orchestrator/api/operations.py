@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from orchestrator.api import audit, keeping, leasing, noticing, sealing, tracing, travel, undoing
+from orchestrator.api import audit, blame, checkpoints, leases, maintenance, rollback, stale_readers, time_travel
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.operation import CHANGES, PATHS, READS, Operation, Shape
@@ -174,7 +174,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Undo one change, whenever it was made; later changes of others are kept.",
         raises=(*CHANGES, e.VersionUnknown, e.RevertImpossible),
     ),
-    *undoing.OPERATIONS,
+    *rollback.OPERATIONS,
     Operation(
         name="session_status",
         params=p.SessionStatus,
@@ -227,10 +227,10 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Events of the journal, newest first: your own session's, or all of them for a person.",
         raises=(e.NotPermitted, e.VersionUnknown, *PATHS),
     ),
-    *tracing.OPERATIONS,
-    *travel.OPERATIONS,
+    *blame.OPERATIONS,
+    *time_travel.OPERATIONS,
     *(
-        Operation(name=name, params=params, result=result, summary=summary, people=True, writes=writes)
+        Operation(name=name, params=params, result=result, summary=summary, operator_only=True, writes=writes)
         for name, params, result, summary, writes in (
             ("status", p.Status, r.StatusInfo, "What the daemon is doing.", False),
             (
@@ -256,11 +256,11 @@ OPERATIONS: tuple[Operation, ...] = (
             ("stop", p.Stop, r.Done, "End the daemon.", True),
         )
     ),
-    *leasing.OPERATIONS,
+    *leases.OPERATIONS,
     *audit.OPERATIONS,
-    *sealing.OPERATIONS,
-    *keeping.OPERATIONS,
-    *noticing.OPERATIONS,
+    *checkpoints.OPERATIONS,
+    *maintenance.OPERATIONS,
+    *stale_readers.OPERATIONS,
 )
 
 BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}
@@ -283,4 +283,4 @@ PLANNED: frozenset[str] = frozenset(
 
 def toolset(name: Literal["core", "full"]) -> tuple[Operation, ...]:
     """The operations that an MCP door offers, in catalogue order. `resolve_conflict` is never in `core`."""
-    return tuple(op for op in OPERATIONS if not op.people and (op.core or name == "full"))
+    return tuple(op for op in OPERATIONS if not op.operator_only and (op.core or name == "full"))

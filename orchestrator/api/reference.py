@@ -35,8 +35,8 @@ def tables(*, errors: Iterable[type[OrchestratorError]], events: Iterable[type[E
     return {
         "toolsets": toolsets_list(),
         "operations": operations_table(OPERATIONS),
-        "parameters": parameter_tables(op for op in OPERATIONS if not op.people),
-        "people": operations_table((op for op in OPERATIONS if op.people), people=True),
+        "parameters": parameter_tables(op for op in OPERATIONS if not op.operator_only),
+        "people": operations_table((op for op in OPERATIONS if op.operator_only), people=True),
         "errors": errors_table(errors),
         "events": events_table(events),
         "outcomes": table(["outcome", "meaning"], ([f"`{name}`", text] for name, text in MEANINGS.items())),
@@ -57,7 +57,7 @@ def operations_table(operations: Iterable[Operation], *, people: bool = False) -
     """Name, parameters, answer, toolset and summary of each; people's operations only when asked for."""
     rows = []
     for operation in operations:
-        if operation.people != people:
+        if operation.operator_only != people:
             continue
         parameters = ", ".join(f"`{_signature(field)}`" for field in _fields(operation.params)) or "–"
         row = [f"`{operation.name}`", operation.summary, parameters, f"`{operation.result.__name__}`"]

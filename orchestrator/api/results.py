@@ -68,7 +68,7 @@ class ChangedPath(Result, frozen=True, kw_only=True):
     landed: tuple[Lines, ...] = ()  # the lines of `after` that the change wrote
 
 
-class ClashText(Result, frozen=True, kw_only=True):
+class ConflictRegionText(Result, frozen=True, kw_only=True):
     """Where a change clashes: 1-based lines, ends included (end < start: nothing there)."""
 
     base_start: int
@@ -107,7 +107,7 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     base: str | None = None
     same_symbol: tuple[str, ...] = ()
     approval: str | None = None
-    regions: tuple[ClashText, ...] = ()
+    regions: tuple[ConflictRegionText, ...] = ()
     merge: tuple[MergeText, ...] = ()  # of a merge: each place, the rule that brought it together, and why
     merge_truncated: bool = False
     notices: tuple[Notice, ...] = ()
@@ -377,7 +377,7 @@ class ConflictInfo(Result, frozen=True, kw_only=True):
     reason: str
     base_version: str | None
     current_version: str | None
-    regions: tuple[ClashText, ...] = ()
+    regions: tuple[ConflictRegionText, ...] = ()
     base: str | None = None  # whole texts, where they are text and kept
     current: str | None = None
     proposed: str | None = None

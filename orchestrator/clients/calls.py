@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api import undoing as u
+from orchestrator.api import rollback as u
 from orchestrator.core.events.outcomes import Outcome
 
 R = TypeVar("R", bound=r.Result)

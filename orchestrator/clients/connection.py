@@ -18,7 +18,7 @@ from orchestrator.api.odd_text import refused_text
 from orchestrator.api.operations import BY_NAME, Operation
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import ChangeAnswer, FileText, Notice, Result
-from orchestrator.clients.starting import check_state_directory, kill_hint
+from orchestrator.clients.daemon_launcher import check_state_directory, kill_hint
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, OrchestratorError
 
 R = TypeVar("R", bound=Result)

@@ -22,17 +22,17 @@ from orchestrator.api.lines import LineStream
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.parameters import Params, Replacement
 from orchestrator.api.results import Notice, Result
+from orchestrator.clients.administration import AdministrationCalls
 from orchestrator.clients.audit import AuditCalls
+from orchestrator.clients.blame import TracingCalls
 from orchestrator.clients.calls import AgentCalls
+from orchestrator.clients.checkpoints import SealingCalls
 from orchestrator.clients.connection import Asked, Caller, RemoteError, asked, socket_of, welcomed
-from orchestrator.clients.following import Answered, FollowingCalls
-from orchestrator.clients.keeping import KeepingCalls
-from orchestrator.clients.leasing import LeaseCalls
-from orchestrator.clients.noticing import NoticingCalls
-from orchestrator.clients.people import PeopleCalls
-from orchestrator.clients.sealing import SealingCalls
-from orchestrator.clients.tracing import TracingCalls
-from orchestrator.clients.travel import TravelCalls
+from orchestrator.clients.leases import LeaseCalls
+from orchestrator.clients.maintenance import MaintenanceCalls
+from orchestrator.clients.stale_readers import NoticingCalls
+from orchestrator.clients.subscription import Answered, FollowingCalls
+from orchestrator.clients.time_travel import TravelCalls
 from orchestrator.core.errors import DaemonUnreachable, FrameTooLarge
 
 __all__ = ["FileAccess", "RemoteError", "Replacement"]
@@ -56,8 +56,8 @@ class FileAccess(
     FollowingCalls,
     AuditCalls,
     SealingCalls,
-    KeepingCalls,
-    PeopleCalls,
+    MaintenanceCalls,
+    AdministrationCalls,
 ):
     """A session with the daemon of a workspace. Calls may run side by side; each gets its own answer.
 

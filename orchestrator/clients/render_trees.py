@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from orchestrator.api import results as r
-from orchestrator.api import travel as t
+from orchestrator.api import time_travel as t
 from orchestrator.clients.render import diff_lines, table
 from orchestrator.core.errors import escaped
 

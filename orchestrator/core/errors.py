@@ -505,10 +505,10 @@ class PatchAmbiguous(CallerError):
     hint = "Send one form only, with nothing around it: a unified diff, or '*** Begin Patch', or search/replace blocks."
 
 
-class ChangesClash(CallerError):
+class ChangesConflict(CallerError):
     """Some files of a change of several have changed where it wants to go; none was changed."""
 
-    code = "changes_clash"
+    code = "changes_conflict"
     hint = "Read the current lines, and send the patch again; or send the other files' patches without these."
 
 

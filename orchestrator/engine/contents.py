@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from orchestrator.core.errors import VersionNotKept
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.keeping import ContentRedacted
+from orchestrator.core.events.journal import ContentRedacted
 from orchestrator.core.ids import Digest, show
 from orchestrator.core.projections.encodings import Encodings
 from orchestrator.core.text.encoding import Document, decode

@@ -27,70 +27,70 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.conflicts import ConflictSettled
+from orchestrator.core.events.conflicts import ConflictResolved
 from orchestrator.core.events.files import (
     CallRefused,
     ChangeAborted,
     ChangeIntended,
     ChangeRefused,
+    ContentShown,
     ReadRefused,
     SeenLines,
-    SessionNoted,
 )
 from orchestrator.core.events.leases import LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.events.sessions import SessionClosed, TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.projections.sessions import Session
 from orchestrator.core.system_errors import refusal_in
+from orchestrator.engine.administration import Administration, DaemonFacts
 from orchestrator.engine.approver import ApproverGate
-from orchestrator.engine.arriving import Arrivals
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers
-from orchestrator.engine.changes.changing import Changer
-from orchestrator.engine.changes.departures import Departures
+from orchestrator.engine.changes.approvals import ApprovalService
 from orchestrator.engine.changes.effects import Effects
-from orchestrator.engine.changes.granting import Granter
+from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.recovery import Recovery
-from orchestrator.engine.changes.undoing import Undoer
-from orchestrator.engine.changes.writing import Writer, read_as
-from orchestrator.engine.conflicts.briefing import Briefer
+from orchestrator.engine.changes.renames import RenameTracker
+from orchestrator.engine.changes.undo import Undoer
+from orchestrator.engine.changes.write_operations import Writer, read_as
 from orchestrator.engine.conflicts.proposals import Proposals
-from orchestrator.engine.conflicts.rebasing import Rebaser
-from orchestrator.engine.conflicts.reviewing import Reviewing
-from orchestrator.engine.conflicts.settling import Settler
-from orchestrator.engine.leasing import Leaser
-from orchestrator.engine.outside.absorbing import Absorber
-from orchestrator.engine.outside.baseline import Baseline
-from orchestrator.engine.outside.observing import Observer
-from orchestrator.engine.outside.watching import Watching
+from orchestrator.engine.conflicts.rebase import Rebaser
+from orchestrator.engine.conflicts.resolution import ConflictResolver
+from orchestrator.engine.conflicts.review_context import ReviewContext
+from orchestrator.engine.conflicts.reviews import Reviewing
+from orchestrator.engine.external.baseline import Baseline
+from orchestrator.engine.external.batch_import import BatchImporter
+from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.external.watch import Watching
+from orchestrator.engine.idempotency import RefusalReplayed, kept_details
+from orchestrator.engine.leases import Leaser
 from orchestrator.engine.paths import Paths
-from orchestrator.engine.people import DaemonFacts, People
-from orchestrator.engine.reads.blaming import Blamer
-from orchestrator.engine.reads.catching_up import Chronicler
+from orchestrator.engine.reads.blame import Blamer
+from orchestrator.engine.reads.changes_since import ChangeSummaries
+from orchestrator.engine.reads.file_reads import Reader
 from orchestrator.engine.reads.history import Historian
 from orchestrator.engine.reads.listing import Lister
-from orchestrator.engine.reads.noticing import Noticer
-from orchestrator.engine.reads.reading import Reader
-from orchestrator.engine.reads.searching import Searcher
-from orchestrator.engine.reads.travelling import Traveller
-from orchestrator.engine.record.auditing import Auditor
-from orchestrator.engine.record.checking import Checking
+from orchestrator.engine.reads.search import Searcher
+from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
+from orchestrator.engine.reads.time_travel import TimeTravel
+from orchestrator.engine.record.audit import Auditor
+from orchestrator.engine.record.checkpoints import Sealer
 from orchestrator.engine.record.entries import Entries
-from orchestrator.engine.record.following import Follower
-from orchestrator.engine.record.keeping import Keeping
-from orchestrator.engine.record.rebuilding import Rebuilder
-from orchestrator.engine.record.redacting import Redactor
-from orchestrator.engine.record.sealing import Sealer
-from orchestrator.engine.record.snapshotting import Snapshotter
-from orchestrator.engine.repeating import Repeated, kept_details
+from orchestrator.engine.record.maintenance import Maintenance
+from orchestrator.engine.record.redaction import Redactor
+from orchestrator.engine.record.snapshots import Snapshotter
+from orchestrator.engine.record.state_check import Rebuilder
+from orchestrator.engine.record.subscriptions import Follower
+from orchestrator.engine.record.verification import Checking
 from orchestrator.engine.services import Services
-from orchestrator.engine.stacks import Stacks
+from orchestrator.engine.session_lifecycle import SessionLifecycle
+from orchestrator.engine.sessions import SessionService
 from orchestrator.logs import logger
-from orchestrator.ports.checking import Checker
-from orchestrator.ports.keeping import JournalKeeper
+from orchestrator.ports.checks import Checker
 from orchestrator.ports.machine import Signer
-from orchestrator.ports.reviewing import Reviewer
-from orchestrator.ports.watching import Watcher
+from orchestrator.ports.maintenance import JournalMaintenance
+from orchestrator.ports.reviewers import Reviewer
+from orchestrator.ports.watcher import Watcher
 
 Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
 
@@ -110,7 +110,7 @@ class Engine:
         read_policy: Callable[[], tuple[str, str]],
         stop: Callable[[], None],
         signer: Signer,
-        keeper: JournalKeeper,
+        keeper: JournalMaintenance,
         watcher: Watcher | None = None,
         reviewers: Mapping[str, Reviewer] | None = None,
         checker: Checker | None = None,
@@ -119,19 +119,19 @@ class Engine:
         observer, effects = Observer(services, services.holder_of), Effects(services)
         self._observer, self._effects = observer, effects
         answers, paths, gate = Answers(services), Paths(roots), ApproverGate(services)
-        changer = Changer(services, observer, effects, answers)
-        self._answers, self._arrivals, self._paths = answers, Arrivals(services), paths
+        changer = ChangePipeline(services, observer, effects, answers)
+        self._answers, self._arrivals, self._paths = answers, SessionLifecycle(services), paths
         self._recovery = Recovery(services, observer)
-        absorber = Absorber(services, observer)
+        absorber = BatchImporter(services, observer)
         self.baseline = Baseline(services, observer, absorber)
         self._watching = Watching(services, observer, absorber, watcher)
-        self._granter = Granter(services, observer, effects, answers, gate, changer.repositories)
-        proposals, briefer = Proposals(services, changer, checker), Briefer(services)
-        rebaser, self._departures = Rebaser(services, observer), Departures(services)
+        self._granter = ApprovalService(services, observer, effects, answers, gate, changer.repositories)
+        proposals, briefer = Proposals(services, changer, checker), ReviewContext(services)
+        rebaser, self._departures = Rebaser(services, observer), RenameTracker(services)
         self.reviewing = Reviewing(services, rebaser, proposals, briefer, {} if reviewers is None else reviewers)
         self._leaser = Leaser(services, paths)
-        self.noticer = Noticer(services, observer, paths)
-        self._stacks = Stacks(services, answers, self.noticer)
+        self.noticer = StaleReadNotifier(services, observer, paths)
+        self._stacks = SessionService(services, answers, self.noticer)
         self._sealer = Sealer(services, signer)
         self._checking = Checking(services, effects)
         self.snapshots = Snapshotter(services)
@@ -139,7 +139,7 @@ class Engine:
         self._follower = Follower(
             services, lambda caller, item: Entries(services, caller).plain(item.event, item.stream)
         )
-        self.people = People(
+        self.people = Administration(
             services,
             observer,
             effects,
@@ -160,11 +160,11 @@ class Engine:
             Searcher(services, observer, paths),
             Historian(services, observer, paths),
             Blamer(services, observer, paths),
-            Chronicler(services),
-            Traveller(services, paths, self.baseline),
+            ChangeSummaries(services),
+            TimeTravel(services, paths, self.baseline),
             Writer(services, changer, effects, answers, paths),
             Undoer(services, changer, answers),
-            Settler(services, changer, answers, gate, proposals, briefer, self.reviewing.route, rebaser),
+            ConflictResolver(services, changer, answers, gate, proposals, briefer, self.reviewing.route, rebaser),
             self._granter,
             self._leaser,
             self._stacks,
@@ -172,7 +172,7 @@ class Engine:
             Auditor(services, paths),
             self._sealer,
             Redactor(services, gate, paths),
-            Keeping(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self.snapshots.keep),
+            Maintenance(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self.snapshots.keep),
             Rebuilder(services, self.baseline),
             self.noticer,
         )
@@ -286,7 +286,7 @@ class Engine:
         await self._arrivals.catch_up()
         try:
             self._still_admitted(caller)
-            if call.operation.people and not caller.is_person:
+            if call.operation.operator_only and not caller.is_person:
                 raise NotPermitted(f"{call.operation.name} is for people", hint="Ask the person you work for.")
             if call.operation.writes and not self._begun:
                 await self._begin()
@@ -366,12 +366,12 @@ class Engine:
                 return TaskAnswer(task=show(recorded.seq), title=title, ended=False)
             case TaskEnded(task=task):
                 return await self._stacks.ended(task)
-            case ConflictSettled(conflict=conflict):
+            case ConflictResolved(conflict=conflict):
                 seq = conflict
             case LeaseGranted() | LeaseRenewed() | LeaseReleased():
                 return await self._leaser.again(recorded)
             case ChangeRefused() as refused:
-                raise Repeated(refused)
+                raise RefusalReplayed(refused)
             case ChangeAborted():
                 return None
             case ChangeIntended():
@@ -388,7 +388,7 @@ class Engine:
 
     async def _refused(self, caller: Caller, call: Call, error: CallerError | ApproverError) -> None:
         """One refusal event, and what the refusal showed of the file."""
-        claims = not isinstance(error, Repeated | RequestIdReused | IoFailed)
+        claims = not isinstance(error, RefusalReplayed | RequestIdReused | IoFailed)
         origin = caller.origin(call) if claims else msgspec.structs.replace(caller.origin(), call=call.details)
         events: list[tuple[str, Event]] = [(f"session:{caller.session}", self._refusal(call, error))]
         path = error.details.get("path") or getattr(call.params, "path", None)
@@ -401,7 +401,7 @@ class Engine:
                     ranges=tuple(LineRange(a, b) for a, b in error.shown_lines),
                     total_lines=max(b for _, b in error.shown_lines) + 1_000_000,
                 )
-                events.append((f"session:{caller.session}", SessionNoted(session=caller.session, seen=seen)))
+                events.append((f"session:{caller.session}", ContentShown(session=caller.session, seen=seen)))
         await self._s.note(origin, *events)
 
     def _refusal(self, call: Call, error: CallerError | ApproverError) -> Event:

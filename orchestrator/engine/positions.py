@@ -6,7 +6,7 @@ from orchestrator.api.parameters import Version
 from orchestrator.core.errors import VersionUnknown
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
-from orchestrator.engine.reads.catching_up import not_beyond
+from orchestrator.engine.reads.changes_since import not_beyond
 from orchestrator.engine.services import Services
 
 PAGE = 5000

@@ -18,13 +18,13 @@ from orchestrator.api.results import LeaseInfo
 from orchestrator.core.errors import PathReserved
 from orchestrator.core.events.leases import LeaseGranted
 from orchestrator.core.ids import Seq, WorkspacePath, show
-from orchestrator.core.policy.rules import OnClash
+from orchestrator.core.policy.rules import OnLeaseOverlap
 from orchestrator.core.projections.leases import Lease
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.services import Services
 
 
-class Crossing(msgspec.Struct, frozen=True):
+class LeaseOverlap(msgspec.Struct, frozen=True):
     """The leases of others that a change goes across, and what its caller is told of them."""
 
     leases: tuple[Seq, ...] = ()
@@ -55,23 +55,25 @@ class Reservations:
 
     async def crossing(
         self, caller: Caller, paths: Sequence[WorkspacePath], *, preview: bool = False, granted: bool = False
-    ) -> Crossing:
+    ) -> LeaseOverlap:
         """What a change to these paths, all locked by now, goes across; `granted`: a person said yes to it.
 
         Raises PathReserved where policy keeps it out.
         """
         met = self._met(caller, paths)
         if not met:
-            return Crossing()
+            return LeaseOverlap()
         leases = tuple(dict.fromkeys(lease.seq for _, lease in met))
         rule = "warn" if granted else self._rule(caller)
         match rule:
             case "warn":
-                return Crossing(leases, tuple(_held(path, lease) for path, lease in met))
+                return LeaseOverlap(leases, tuple(_held(path, lease) for path, lease in met))
             case "merge":
-                return Crossing(leases)
+                return LeaseOverlap(leases)
             case "queue" if preview:
-                return Crossing(leases, tuple(f"{_held(path, lease)}; it would wait for that" for path, lease in met))
+                return LeaseOverlap(
+                    leases, tuple(f"{_held(path, lease)}; it would wait for that" for path, lease in met)
+                )
             case "deny" | "queue":
                 path, lease = met[0]
                 raise await self.refusal(_held(path, lease), [lease for _, lease in met], path=path)
@@ -124,7 +126,7 @@ class Reservations:
             if lease.mode == "exclusive" and lease.agent != caller.agent
         ]
 
-    def _rule(self, caller: Caller) -> OnClash:
+    def _rule(self, caller: Caller) -> OnLeaseOverlap:
         return "warn" if caller.is_person else self._s.policy.leases.on_clash
 
 

@@ -19,13 +19,13 @@ from orchestrator.core.text.symbols import Outline
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.contents import Contents
 from orchestrator.engine.locks import PathLocks
-from orchestrator.engine.reads.comparing import Comparisons
+from orchestrator.engine.reads.line_diffs import Comparisons
 from orchestrator.engine.reads.recent_versions import RecentVersions
 from orchestrator.logs import logger
-from orchestrator.ports.effort import Effort, InThreads
 from orchestrator.ports.journal import ANY_VERSION, Journal, NewEvent, Unit
 from orchestrator.ports.machine import Clock, Entropy, Step
-from orchestrator.ports.parsing import Parser, PlainParser
+from orchestrator.ports.parser import Parser, PlainParser
+from orchestrator.ports.workers import Effort, InThreads
 from orchestrator.ports.workspace import Ignore, Workspace
 
 OFF_LOOP_BYTES = 64 * 1024

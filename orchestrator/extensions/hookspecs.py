@@ -14,7 +14,7 @@ import msgspec
 import pluggy
 
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.ports.reviewing import Reviewer
+from orchestrator.ports.reviewers import Reviewer
 
 GROUP: Final = "orchestrator"
 """The entry points' group, and the name that hooks are marked with."""

@@ -13,10 +13,10 @@ import msgspec
 import pluggy
 
 from orchestrator.core.policy.reviewers import Plugins
-from orchestrator.extensions.aside import MOST_SAID, Aside, AsideFailed
+from orchestrator.extensions.detached_thread import MOST_SAID, DetachedFailure, DetachedThread
 from orchestrator.extensions.hookspecs import GROUP, AppliedChange, Hooks
 from orchestrator.logs import logger
-from orchestrator.ports.reviewing import Reviewer, ReviewerUnusable
+from orchestrator.ports.reviewers import Reviewer, ReviewerUnusable
 
 MOST_FAILURES: Final = 3
 """In a row; after these a plugin's change hook is not called again until the next start."""
@@ -148,10 +148,10 @@ class Extensions:
     async def _asked(self, name: str, work: Callable[[], Any], *, keep: bool = False) -> Any:
         """What a plugin answers; None where it failed, which is logged and noted. `keep`: it stays loaded."""
         try:
-            return await Aside(work, name=f"plugin {name}").run(self._settings.timeout_s)
+            return await DetachedThread(work, name=f"plugin {name}").run(self._settings.timeout_s)
         except TimeoutError:
             self._fail(name, f"not done in {self._settings.timeout_s:g} s", keep=keep)
-        except AsideFailed as error:
+        except DetachedFailure as error:
             self._fail(name, error.fault.shown[:MOST_SAID], keep=keep, trace=error.fault.trace)
         return None
 

@@ -16,7 +16,7 @@ import msgspec
 
 from orchestrator.core.errors import DiskFull, JournalCorrupt, escaped
 from orchestrator.core.events import chain
-from orchestrator.core.keeping import BackupInvalid, BackupRefused
+from orchestrator.core.maintenance_errors import BackupInvalid, BackupRefused
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql, sync_directory, sync_tree
 from orchestrator.journal.segments import ARCHIVE, segments_of

@@ -13,20 +13,20 @@ from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import JournalCorrupt, VersionUnknown, WritesStopped
 from orchestrator.core.events import chain
-from orchestrator.core.events.base import Happened, Origin, Recorded
+from orchestrator.core.events.base import Origin, Recorded, RecordedLike
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import encode
 from orchestrator.core.events.files import ChangeApplied
-from orchestrator.core.events.keeping import CheckpointSigned, ContentRedacted, PayloadRedacted
+from orchestrator.core.events.journal import CheckpointSigned, ContentRedacted, PayloadRedacted
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.history import VersionRow, history
 from orchestrator.core.redaction import blanked
+from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.history import Versions
-from orchestrator.journal.ledger import Ledger, Row
-from orchestrator.journal.ranges import Signed
 from orchestrator.journal.rows import link_problem, origin_of, recorded_of
-from orchestrator.journal.seals import Seals
+from orchestrator.journal.signatures import Seals
 from orchestrator.journal.snapshots import KEPT
+from orchestrator.journal.verification_scan import Signed
 from orchestrator.ports.journal import (
     EVERYTHING,
     Checked,
@@ -49,7 +49,7 @@ class MemoryJournal:
     def __init__(self, *, clock: Clock, entropy: Entropy) -> None:
         self._streams: dict[str, int] = {}
         self._requests: dict[tuple[str, str], RequestSeen] = {}
-        self._ledger = Ledger(
+        self._ledger = AppendValidator(
             clock=clock,
             entropy=entropy,
             version_of=self.stream_version,
@@ -86,7 +86,7 @@ class MemoryJournal:
     async def append(self, unit: Unit) -> tuple[Recorded, ...]:
         if self._stopped:
             raise WritesStopped(self._stopped)
-        recorded, rows = self._ledger.admit(unit)
+        recorded, rows = self._ledger.validate(unit)
         self._requests.update(self._ledger.claims)
         self._ledger.keep()
         self._rows += rows
@@ -127,7 +127,7 @@ class MemoryJournal:
                 return
             after = found[-1].seq
 
-    async def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[Sequence[Happened], None]:
+    async def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[Sequence[RecordedLike], None]:
         await pause()
         found = self._recorded[after:until]
         if found:

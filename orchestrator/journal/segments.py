@@ -15,7 +15,7 @@ import msgspec
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Digest, Seq
-from orchestrator.core.keeping import ArchiveMissing
+from orchestrator.core.maintenance_errors import ArchiveMissing
 from orchestrator.journal.blobs import zstd
 from orchestrator.journal.rows import DAMAGED, EVENT_COLUMNS, link_problem, origin_of, recorded_of
 from orchestrator.journal.schema import sql, sync_directory

@@ -13,12 +13,12 @@ from anyio import CancelScope, to_thread
 
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.ids import Seq
+from orchestrator.journal.background_verification import IncrementalVerifier
 from orchestrator.journal.blobs import LEVEL, zstd
-from orchestrator.journal.proving import SEAL, seal_problem, sealed_bytes, unpacked
-from orchestrator.journal.reading import Reading
+from orchestrator.journal.queries import Reading
 from orchestrator.journal.schema import open_reader, sql
-from orchestrator.journal.signing import KeyFile
-from orchestrator.journal.vouching import Vouching
+from orchestrator.journal.signing_key import KeyFile
+from orchestrator.journal.snapshot_seal import SEAL, seal_problem, sealed_bytes, unpacked
 from orchestrator.ports.journal import Checked, Snapshot
 
 KEPT = 3
@@ -65,7 +65,7 @@ class Snapshots(Reading):
     async def checks(self) -> AsyncGenerator[Checked, None]:
         reader = await to_thread.run_sync(open_reader, self._path)
         try:
-            vouching = Vouching(reader, self._archive.folder, until=self._head)
+            vouching = IncrementalVerifier(reader, self._archive.folder, until=self._head)
             while await _step(vouching, reader):
                 yield Checked(vouching.at, tuple(vouching.unread))
         finally:
@@ -73,7 +73,7 @@ class Snapshots(Reading):
         yield Checked(vouching.at, tuple(vouching.unread))
 
 
-async def _step(vouching: Vouching, reader: sqlite3.Connection) -> bool:
+async def _step(vouching: IncrementalVerifier, reader: sqlite3.Connection) -> bool:
     """One slice in a thread; whoever is cancelled does not wait for the pages of a large table."""
     slice_ = asyncio.get_running_loop().run_in_executor(None, vouching.step)
     try:

@@ -19,20 +19,20 @@ from orchestrator.core.errors import DiskFull, JournalBehind, JournalCorrupt, Wr
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Digest, Seq
-from orchestrator.journal.ballast import Ballast
-from orchestrator.journal.jobs import Along, Errand, Job, Outcome
-from orchestrator.journal.mark import EVERY, Mark, MarkFile, demand
+from orchestrator.journal.append_results import refusal, resolve
+from orchestrator.journal.disk_reserve import DiskReserve
+from orchestrator.journal.high_water_mark import EVERY, HighWaterMark, HighWaterMarkFile, require_at_least
 from orchestrator.journal.open_files import VERIFY
-from orchestrator.journal.opening import refuse_to_begin_anew, sweep
-from orchestrator.journal.outcomes import refusal, resolve
-from orchestrator.journal.reading import INLINE_BYTES
-from orchestrator.journal.redacting import Redacting
-from orchestrator.journal.renewing import renew_versions
+from orchestrator.journal.queries import INLINE_BYTES
+from orchestrator.journal.rebuild_tables import rebuild_versions
+from orchestrator.journal.redaction import Redacting
 from orchestrator.journal.schema import FILE_NAME, FULL, naming_trouble, open_reader, open_writer, sql
 from orchestrator.journal.segments import Segment, segments_of
 from orchestrator.journal.snapshots import Snapshots
+from orchestrator.journal.startup_checks import refuse_to_begin_anew, sweep
 from orchestrator.journal.tail import check_tail
 from orchestrator.journal.writer import Writer
+from orchestrator.journal.writer_jobs import Job, MaintenanceTask, Outcome, TransactionHook
 from orchestrator.logs import logger
 from orchestrator.ports.journal import RequestSeen, Unit, VerifyReport
 from orchestrator.ports.machine import Clock, Entropy, Step
@@ -46,7 +46,7 @@ PACKERS = 2
 class SqliteJournal(Redacting, Snapshots):
     """See `ports.Journal`. Made by `open`."""
 
-    def __init__(self, state_dir: Path, mark: MarkFile | None = None) -> None:
+    def __init__(self, state_dir: Path, mark: HighWaterMarkFile | None = None) -> None:
         super().__init__(state_dir)
         self._mark = mark
         self._marked, self._tip = 0, chain.GENESIS
@@ -76,16 +76,16 @@ class SqliteJournal(Redacting, Snapshots):
         naming the place, JournalTooNew, JournalBehind, WorkspaceHeld, and ArchiveMissing where
         archived events are needed.
         """
-        journal = cls(Path(state_dir), MarkFile(mark) if mark is not None else None)
+        journal = cls(Path(state_dir), HighWaterMarkFile(mark) if mark is not None else None)
         try:
-            ballast = Ballast(journal._state_dir, ballast_bytes)
+            ballast = DiskReserve(journal._state_dir, ballast_bytes)
             await journal._open(clock, entropy, step, ballast, readonly=readonly)
         except BaseException:
             await journal.close()
             raise
         return journal
 
-    async def _open(self, clock: Clock, entropy: Entropy, step: Step, ballast: Ballast, *, readonly: bool) -> None:
+    async def _open(self, clock: Clock, entropy: Entropy, step: Step, ballast: DiskReserve, *, readonly: bool) -> None:
         self._loop = asyncio.get_running_loop()
         self._entropy = entropy
         if not readonly:
@@ -94,7 +94,7 @@ class SqliteJournal(Redacting, Snapshots):
             try:
                 writer = await to_thread.run_sync(open_it)
             except DiskFull:
-                if not ballast.free():
+                if not ballast.release():
                     raise
                 writer = await to_thread.run_sync(partial(open_it, short=True))  # reads can be answered so
             self._writer, self._head = writer, writer.head
@@ -118,7 +118,7 @@ class SqliteJournal(Redacting, Snapshots):
             await to_thread.run_sync(self._set_mark, self.here)
 
     def _writer_on(
-        self, *, clock: Clock, entropy: Entropy, step: Step, ballast: Ballast, short: bool = False
+        self, *, clock: Clock, entropy: Entropy, step: Step, ballast: DiskReserve, short: bool = False
     ) -> Writer:
         """What a start looks at, and then the one that writes. Blocking; raises as `open`."""
         connection = open_writer(self._path)
@@ -126,7 +126,7 @@ class SqliteJournal(Redacting, Snapshots):
             check_tail(connection)
             if self._mark is not None:
                 self._mark.check(connection, self._archive)
-            renew_versions(connection, self._archive)
+            rebuild_versions(connection, self._archive)
             sweep(connection, self._blobs)
             return Writer(
                 connection,
@@ -150,10 +150,10 @@ class SqliteJournal(Redacting, Snapshots):
     def state_dir(self) -> Path:
         return self._state_dir
 
-    def is_at(self, mark: Mark) -> bool:
+    def is_at(self, mark: HighWaterMark) -> bool:
         """Whether the journal came as far as a mark, by the same events. Blocking."""
         try:
-            demand(mark, self._lookup, self._archive)
+            require_at_least(mark, self._lookup, self._archive)
         except JournalBehind:
             return False
         return True
@@ -175,11 +175,11 @@ class SqliteJournal(Redacting, Snapshots):
     # --- opening and closing ------------------------------------------------------------
 
     @property
-    def here(self) -> Mark:
+    def here(self) -> HighWaterMark:
         """The head as a mark."""
-        return Mark(self._id, self._head, self._tip.hex())
+        return HighWaterMark(self._id, self._head, self._tip.hex())
 
-    def _set_mark(self, mark: Mark) -> None:
+    def _set_mark(self, mark: HighWaterMark) -> None:
         if self._mark is None:
             return
         try:
@@ -192,16 +192,16 @@ class SqliteJournal(Redacting, Snapshots):
         if self._mark is None:
             return
         try:
-            self._mark.advance(Mark(self._id, head, tip.hex()), durably=closes)
+            self._mark.advance(HighWaterMark(self._id, head, tip.hex()), durably=closes)
         except OSError as error:
             logger("journal").error("the mark can't be written; lost events may go unnoticed", error=str(error))
 
     async def _on_writer(self, name: str, work: Callable[[sqlite3.Connection], None]) -> None:
         writer = self._open_for_writing()
-        errand = Errand(name, work)
-        writer.submit(errand)
+        task = MaintenanceTask(name, work)
+        writer.submit(task)
         try:
-            await asyncio.wrap_future(errand.done)
+            await asyncio.wrap_future(task.done)
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorname", "") in FULL:
                 raise DiskFull("the disk that holds the journal is full") from error
@@ -259,7 +259,7 @@ class SqliteJournal(Redacting, Snapshots):
     def subscribe(self, fold: Callable[[Recorded], None]) -> None:
         self._folds.append(fold)
 
-    async def append(self, unit: Unit, along: Along | None = None) -> tuple[Recorded, ...]:
+    async def append(self, unit: Unit, along: TransactionHook | None = None) -> tuple[Recorded, ...]:
         writer = self._open_for_writing()
         # Nothing is awaited before the unit is on its way: whoever is cancelled from here on gives up
         # the answer, not the append.

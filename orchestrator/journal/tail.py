@@ -12,7 +12,7 @@ import msgspec
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.keeping import PayloadRedacted
+from orchestrator.core.events.journal import PayloadRedacted
 from orchestrator.journal.rows import DAMAGED, UNDECODABLE, link_problem, origin_of
 from orchestrator.journal.schema import naming_trouble, sql
 from orchestrator.journal.segments import archived_end

@@ -11,19 +11,19 @@ from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.keeping import PayloadRedacted
+from orchestrator.core.events.journal import PayloadRedacted
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.journal.blobs import Blobs
+from orchestrator.journal.high_water_mark import hash_at
 from orchestrator.journal.history import Versions, version_of
-from orchestrator.journal.mark import hash_at
-from orchestrator.journal.ranges import MOST_PROBLEMS, Claim, Part, Pass, Signed
-from orchestrator.journal.replaying import Replay
 from orchestrator.journal.rows import UNDECODABLE
 from orchestrator.journal.schema import naming_trouble, open_reader, sql
-from orchestrator.journal.seals import Seals
 from orchestrator.journal.segments import ARCHIVE, Archive
+from orchestrator.journal.signatures import Seals
+from orchestrator.journal.snapshot_verification import SnapshotReplay
 from orchestrator.journal.tail import redaction_in, silence_problems
+from orchestrator.journal.verification_scan import MOST_PROBLEMS, Claim, Scan, ScanResult, Signed
 from orchestrator.journal.workers import Workers
 from orchestrator.ports.journal import VerifyReport
 
@@ -87,7 +87,7 @@ class _Walk:
                 self._counted(self._page_problems())
                 parts = workers.parts()
         else:
-            parts = Pass(self._db, self._archive).parts(0, head)
+            parts = Scan(self._db, self._archive).parts(0, head)
             contents = self._counted(self._contents())
             self._counted(self._page_problems())
         events = sum(part.events for part in parts)
@@ -146,7 +146,7 @@ class _Walk:
     def _hash_of(self, seq: int) -> str | None:
         return hash_at(self._db, self._archive, seq)
 
-    def _take(self, part: Part) -> None:
+    def _take(self, part: ScanResult) -> None:
         """One range more, in the journal's order."""
         if part.unread:
             self._lose(part)
@@ -175,7 +175,7 @@ class _Walk:
         if part.events:
             self._end = part.end
 
-    def _lose(self, part: Part) -> None:
+    def _lose(self, part: ScanResult) -> None:
         """What archived events say that can't be read is not known: nor what of the rest hangs on it."""
         self._unread = part.unread
         self._streams.clear()
@@ -244,7 +244,7 @@ class _Walk:
                 "the snapshots that a start begins from: there is no sound replay to compare them with"
             )
             return
-        replay = Replay(self._db, self._archive)
+        replay = SnapshotReplay(self._db, self._archive)
         for problem in replay.problems():
             self._note(problem)
             yield

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from orchestrator.core.errors import JournalCorrupt
-from orchestrator.journal.ranges import Part
+from orchestrator.journal.verification_scan import ScanResult
 
 
 class Workers:
@@ -29,7 +29,7 @@ class Workers:
         # -P: what lies in the present folder, which agents may write, is not imported; but our own code is.
         ours = (str(Path(__file__).parents[2]), *os.environ.get("PYTHONPATH", "").split(os.pathsep))
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, ours))}
-        command = (sys.executable, "-P", "-m", "orchestrator.journal.ranges", str(self._path))
+        command = (sys.executable, "-P", "-m", "orchestrator.journal.verification_scan", str(self._path))
         with ExitStack() as starting:
             for after, last in self._ranges:
                 process = subprocess.Popen(
@@ -46,9 +46,9 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ScanResult]:
         """What they found, in the journal's order. Raises JournalCorrupt when one of them failed."""
-        found: list[Part] = []
+        found: list[ScanResult] = []
         for process, (after, last) in zip(self._processes, self._ranges, strict=True):
             said, _ = process.communicate()
             if process.returncode != 0:
@@ -56,7 +56,7 @@ class Workers:
                     f"events @{after + 1} to @{last} could not be checked: the process ended with {process.returncode}",
                     hint="Its message is in the daemon's log. Try again.",
                 )
-            found += msgspec.msgpack.decode(said, type=list[Part])
+            found += msgspec.msgpack.decode(said, type=list[ScanResult])
         return found
 
 

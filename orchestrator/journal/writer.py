@@ -12,17 +12,17 @@ from typing import Protocol
 from orchestrator.core.errors import DiskFull, OrchestratorError, RequestIdReused, WorkspaceHeld, WritesStopped
 from orchestrator.core.events import chain
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.codec import EventUnfit
+from orchestrator.core.events.codec import EventNotSerializable
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.history import DigestLearned, VersionRow, history
-from orchestrator.journal.ballast import Ballast
+from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.blobs import Blobs, StoredBlob
+from orchestrator.journal.disk_reserve import DiskReserve
 from orchestrator.journal.history import add_versions
-from orchestrator.journal.jobs import Errand, Job, Outcome
-from orchestrator.journal.ledger import Ledger, Row
 from orchestrator.journal.open_files import VERIFY, OpenFiles
+from orchestrator.journal.redaction_writes import Scrubber
 from orchestrator.journal.schema import FULL, lacking_descriptor, naming_trouble, sql
-from orchestrator.journal.scrubbing import Scrubber
+from orchestrator.journal.writer_jobs import Job, MaintenanceTask, Outcome
 from orchestrator.ports.journal import RequestSeen, StreamMoved
 from orchestrator.ports.machine import Clock, Entropy, Step
 
@@ -50,7 +50,7 @@ class Writer:
     RequestIdReused, an event that can't be stored) is found out before anything of it is written, so the
     others of its transaction stay. `step` is called with `txn_open:<tag>` for each kind of event in
     a transaction when its rows are in and it is not committed, and with `txn_committed:<tag>`;
-    for an errand with `errand_open:<name>` and `errand_committed:<name>`.
+    for an task with `task_open:<name>` and `task_committed:<name>`.
 
     On a full disk the units that close something get the room of the `ballast`. Until that can be taken
     again, which each later unit tries first, nothing else is written; `short`: the opening had to take it.
@@ -65,7 +65,7 @@ class Writer:
         entropy: Entropy,
         step: Step,
         deliver: Deliver,
-        ballast: Ballast,
+        ballast: DiskReserve,
         short: bool,
         path: Path,
         committed: Committed,
@@ -75,10 +75,10 @@ class Writer:
         self._ballast, self._short, self._full = ballast, short, short
         self._owed: list[Job] = []
         if not short:
-            self._ballast.hold()  # a disk without that room is served all the same, until it is full
+            self._ballast.allocate()  # a disk without that room is served all the same, until it is full
         self._scrubber = Scrubber(connection, blobs)
         self._gone: set[Digest] = set()
-        self._queue: queue.SimpleQueue[Job | Errand | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Job | MaintenanceTask | None] = queue.SimpleQueue()
         self._broken: str | None = None
         self._mend = MEND
         with naming_trouble("the journal"):
@@ -88,7 +88,7 @@ class Writer:
             last = connection.execute(sql("last_event")).fetchone()
         self._files = OpenFiles(path)
         head, tip = last or (0, chain.GENESIS)
-        self._ledger = Ledger(
+        self._ledger = AppendValidator(
             clock=clock, entropy=entropy, version_of=self._version_of, claim_of=self._claim_of, head=head, tip=tip
         )
         self.head: int = head
@@ -105,7 +105,7 @@ class Writer:
             return self._broken
         return NO_SPACE if self._full or self._owed else ""
 
-    def submit(self, job: Job | Errand) -> None:
+    def submit(self, job: Job | MaintenanceTask) -> None:
         """Hand a job over; never blocks."""
         self._queue.put(job)
 
@@ -144,7 +144,7 @@ class Writer:
 
     def _run(self) -> None:
         waiting = self._queue
-        item: Job | Errand | None
+        item: Job | MaintenanceTask | None
         ending = False
         while not ending:
             jobs: list[Job] = []
@@ -156,13 +156,13 @@ class Writer:
                 item = waiting.get()  # does not block: nobody else takes from it
             if jobs:
                 self._deliver(list(zip(jobs, self._outcomes(jobs), strict=True)))
-            if isinstance(item, Errand):
-                self._run_errand(item)
+            if isinstance(item, MaintenanceTask):
+                self._run_task(item)
             ending = item is None
 
-    def _run_errand(self, errand: Errand) -> None:
-        """A failure is the errand's own, and the units go on; a disk that failed is everybody's."""
-        if not errand.done.set_running_or_notify_cancel():
+    def _run_task(self, task: MaintenanceTask) -> None:
+        """A failure is the task's own, and the units go on; a disk that failed is everybody's."""
+        if not task.done.set_running_or_notify_cancel():
             return  # nobody waits for it any more; from here on it can't be called off
         try:
             if self._broken is not None:
@@ -170,18 +170,18 @@ class Writer:
             if not self._has_room():
                 raise DiskFull(NO_SPACE)
             self._begin()
-            errand.work(self._db)
-            self._step(f"errand_open:{errand.name}")
+            task.work(self._db)
+            self._step(f"task_open:{task.name}")
             self._end()
-        except Exception as error:  # noqa: BLE001  # whatever it is, it goes to who sent the errand
+        except Exception as error:  # noqa: BLE001  # whatever it is, it goes to who sent the task
             self._undo()
             name = getattr(error, "sqlite_errorname", "")
             if name.startswith(("SQLITE_IOERR", "SQLITE_CORRUPT", "SQLITE_NOTADB")) and name not in FULL:
                 self.stop_after(f"the journal can't be written: {error}")
-            errand.done.set_exception(error)
+            task.done.set_exception(error)
         else:
-            self._step(f"errand_committed:{errand.name}")
-            errand.done.set_result(None)
+            self._step(f"task_committed:{task.name}")
+            task.done.set_result(None)
 
     def _outcomes(self, jobs: Sequence[Job]) -> list[Outcome]:
         if self._broken is not None:
@@ -214,7 +214,7 @@ class Writer:
         closing = [job for job in jobs if job.unit.closes]
         done: dict[Job, Outcome] = {}
         if closing:
-            self._ballast.free()
+            self._ballast.release()
             self._short = True
             try:
                 done = dict(zip(closing, self._commit(closing), strict=True))
@@ -238,7 +238,7 @@ class Writer:
             self._step_each("txn_committed", outcomes)
             self._deliver(list(zip(written, outcomes, strict=True)))
         if self._short:
-            self._short = not self._ballast.hold()
+            self._short = not self._ballast.allocate()
         return not self._short
 
     def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
@@ -275,8 +275,8 @@ class Writer:
         self, job: Job, rows: list[Row], blobs: list[StoredBlob], versions: list[VersionRow | DigestLearned]
     ) -> Outcome:
         try:
-            recorded, new_rows = self._ledger.admit(job.unit)
-        except (StreamMoved, RequestIdReused, EventUnfit, TypeError, ValueError) as error:
+            recorded, new_rows = self._ledger.validate(job.unit)
+        except (StreamMoved, RequestIdReused, EventNotSerializable, TypeError, ValueError) as error:
             return error
         rows += new_rows
         blobs += job.blobs

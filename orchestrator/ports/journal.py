@@ -8,8 +8,8 @@ from typing import Protocol
 import msgspec
 
 from orchestrator.core.checkpoint import Checkpoint
-from orchestrator.core.events.base import Event, Happened, Origin, Recorded
-from orchestrator.core.events.keeping import ContentRedacted, PayloadRedacted
+from orchestrator.core.events.base import Event, Origin, Recorded, RecordedLike
+from orchestrator.core.events.journal import ContentRedacted, PayloadRedacted
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
 
@@ -187,7 +187,7 @@ class Journal(Protocol):
 
     async def event(self, seq: int) -> Recorded | None: ...
 
-    def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[Sequence[Happened], None]:
+    def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[Sequence[RecordedLike], None]:
         """All events in order, for a fold, in large pieces that are read and decoded off the loop."""
 
     async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:

@@ -72,7 +72,7 @@ class Displaced(Exception):
         self.path, self.diverged, self.foreign = path, diverged, foreign
 
 
-class Landing(Protocol):
+class AtomicWrite(Protocol):
     """One change on its way to the disk. Steps are blocking; run them off the loop, in this order."""
 
     warnings: tuple[str, ...]
@@ -83,7 +83,7 @@ class Landing(Protocol):
         Raises DiskFull, WritesStopped (a sync failed) and the PathError family; nothing is left behind then.
         """
 
-    def land(self) -> FileStat | None:
+    def commit(self) -> FileStat | None:
         """Exchange, prove what came out, sync the directory.
 
         Returns the stat of what now stands at `path` (None: absent). Raises Displaced,
@@ -97,7 +97,7 @@ class Landing(Protocol):
         caller keeps them; it is unlinked only when `finish` is called again with them kept.
         """
 
-    def take_back(self) -> None:
+    def roll_back(self) -> None:
         """Undo a `land` that is not finished, because another part of the same change could not land.
 
         Raises Displaced with `diverged` if somebody's content came to stand there since: it is left
@@ -142,7 +142,7 @@ class Workspace(Protocol):
     def identity(self, path: WorkspacePath) -> tuple[int, int] | None:
         """(device, inode) of what stands there, link or not; None if absent."""
 
-    def landing(self, change: DiskChange) -> Landing: ...
+    def landing(self, change: DiskChange) -> AtomicWrite: ...
 
     def temps(self) -> list[TempFile]:
         """All leftovers in the tree."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from orchestrator.core.errors import escaped
-from orchestrator.ports.reviewing import RegionText, ReplyInvalid, ReviewReply, ReviewRequest, ReviewUsage
+from orchestrator.ports.reviewers import RegionText, ReviewReply, ReviewReplyInvalid, ReviewRequest, ReviewUsage
 
 MOST_LINES = 20_000
 MOST_LINE_CHARS = 100_000
@@ -67,17 +67,19 @@ class _Answer(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def reply_of(answer: object, request: ReviewRequest, usage: ReviewUsage | None = None) -> ReviewReply:
-    """The reply that a decoded JSON answer is. Raises ReplyInvalid, saying what is wrong in words to send back."""
+    """The reply that a decoded JSON answer is. Raises ReviewReplyInvalid with a message that can be sent back."""
     try:
         said = msgspec.convert(answer, _Answer)
     except msgspec.ValidationError as error:
-        raise ReplyInvalid(f"the answer is not of the form asked for: {escaped(str(error))}") from error
+        raise ReviewReplyInvalid(f"the answer is not of the form asked for: {escaped(str(error))}") from error
     if said.path is not None and said.path != request.path:
-        raise ReplyInvalid(f"the answer is about {escaped(said.path)}, the conflict about {escaped(request.path)}")
+        raise ReviewReplyInvalid(
+            f"the answer is about {escaped(said.path)}, the conflict about {escaped(request.path)}"
+        )
     if said.verdict == "edited":
         _check_regions(said, request)
     elif said.regions:
-        raise ReplyInvalid(f"with {said.verdict} `regions` is empty; it has {len(said.regions)}")
+        raise ReviewReplyInvalid(f"with {said.verdict} `regions` is empty; it has {len(said.regions)}")
     return ReviewReply(
         verdict="content" if said.verdict == "edited" else said.verdict,
         regions=tuple(RegionText(region.region, tuple(region.lines)) for region in said.regions),
@@ -96,11 +98,11 @@ class _Usage(msgspec.Struct):
 
 
 def usage_of(told: object) -> ReviewUsage:
-    """What somebody else says that an answer took. Raises ReplyInvalid."""
+    """What somebody else says that an answer took. Raises ReviewReplyInvalid."""
     try:
         usage = msgspec.convert(told, _Usage)
     except msgspec.ValidationError as error:
-        raise ReplyInvalid(f"its usage is not of the form asked for: {escaped(str(error))}") from error
+        raise ReviewReplyInvalid(f"its usage is not of the form asked for: {escaped(str(error))}") from error
     return ReviewUsage(
         model=model_name(usage.model),
         prompt_hash=escaped(usage.prompt_hash[:64])[:64],
@@ -119,15 +121,15 @@ def model_name(said: str) -> str:
 def json_in(text: str) -> object:
     """The JSON object of a text: the whole of it, or what stands from its first `{` to its last `}`.
 
-    Models put it into fences and sentences. Raises ReplyInvalid.
+    Models put it into fences and sentences. Raises ReviewReplyInvalid.
     """
     first, last = text.find("{"), text.rfind("}")
     if first < 0 or last < first:
-        raise ReplyInvalid("the answer holds no JSON object" if text.strip() else "the answer is empty")
+        raise ReviewReplyInvalid("the answer holds no JSON object" if text.strip() else "the answer is empty")
     try:
         return msgspec.json.decode(text[first : last + 1].encode("utf-8", "surrogatepass"))
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ReplyInvalid(f"the answer is not JSON: {escaped(str(error))}") from error
+        raise ReviewReplyInvalid(f"the answer is not JSON: {escaped(str(error))}") from error
 
 
 def _check_regions(said: _Answer, request: ReviewRequest) -> None:
@@ -135,19 +137,21 @@ def _check_regions(said: _Answer, request: ReviewRequest) -> None:
     given = [region.region for region in said.regions]
     strange = sorted(set(given) - known)
     if strange:
-        raise ReplyInvalid(f"the conflict has no region {strange[0]}; it has {_numbers(known)}")
+        raise ReviewReplyInvalid(f"the conflict has no region {strange[0]}; it has {_numbers(known)}")
     if len(set(given)) < len(given):
-        raise ReplyInvalid("the answer has a region twice")
+        raise ReviewReplyInvalid("the answer has a region twice")
     if missing := known - set(given):
-        raise ReplyInvalid(f"the answer lacks region {_numbers(missing)}; edited gives the lines of each")
+        raise ReviewReplyInvalid(f"the answer lacks region {_numbers(missing)}; edited gives the lines of each")
     for region in said.regions:
         if len(region.lines) > MOST_LINES or any(len(line) > MOST_LINE_CHARS for line in region.lines):
-            raise ReplyInvalid(f"region {region.region} is longer than any that is taken")
+            raise ReviewReplyInvalid(f"region {region.region} is longer than any that is taken")
         for at, line in enumerate(region.lines, 1):
             if "\n" in line or "\r" in line:
-                raise ReplyInvalid(f"line {at} of region {region.region} holds a line end; each line is one string")
+                raise ReviewReplyInvalid(
+                    f"line {at} of region {region.region} holds a line end; each line is one string"
+                )
             if "\0" in line:
-                raise ReplyInvalid(f"line {at} of region {region.region} holds a NUL")
+                raise ReviewReplyInvalid(f"line {at} of region {region.region} holds a NUL")
 
 
 def _numbers(numbers: set[int]) -> str:

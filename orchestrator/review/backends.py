@@ -9,9 +9,9 @@ from orchestrator.core.policy.reviewers import ReviewerSettings
 from orchestrator.core.policy.rules import Policy
 from orchestrator.extensions.manager import Extensions
 from orchestrator.ports.machine import Clock, Entropy
-from orchestrator.ports.reviewing import Reviewer
-from orchestrator.review.fencing import FencedReviewer
+from orchestrator.ports.reviewers import Reviewer
 from orchestrator.review.human import HumanReviewer
+from orchestrator.review.plugin_reviewer import PluginReviewer
 from orchestrator.review.program import ProgramReviewer
 
 
@@ -64,4 +64,4 @@ class Backends(Mapping[str, Reviewer]):
             case "human":
                 return HumanReviewer()
             case "plugin":
-                return FencedReviewer(settings, self._extensions)
+                return PluginReviewer(settings, self._extensions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import anyio
 
-from orchestrator.ports.reviewing import ReviewReply, ReviewRequest
+from orchestrator.ports.reviewers import ReviewReply, ReviewRequest
 
 
 class HumanReviewer:

@@ -11,24 +11,24 @@ from anyio import to_thread
 
 from orchestrator.core.policy.reviewers import ReviewerSettings
 from orchestrator.ports.machine import Clock, Entropy
-from orchestrator.ports.reviewing import (
-    ReplyInvalid,
+from orchestrator.ports.reviewers import (
     ReviewerBusy,
     ReviewerRefused,
-    ReviewerTooSlow,
+    ReviewerTimeout,
     ReviewFailure,
     ReviewReply,
+    ReviewReplyInvalid,
     ReviewRequest,
     ReviewUsage,
 )
 from orchestrator.review.answers import MOST_REASON_CHARS, model_name, reply_of
-from orchestrator.review.calling import LOOKED_AT, Caller, Sleep, without
-from orchestrator.review.forms import Said, Turn, form_of
-from orchestrator.review.keys import api_key
+from orchestrator.review.api_key_masking import ApiKeyMasker
+from orchestrator.review.api_keys import api_key
+from orchestrator.review.budget import Budget, cost_microusd
+from orchestrator.review.http import LOOKED_AT, HttpClient, Sleep, without
 from orchestrator.review.prompt import Prompt, prompt_of
-from orchestrator.review.spending import Purse, cost_microusd
-from orchestrator.review.striking import KeyGuard
-from orchestrator.review.veiling import VeiledRequest
+from orchestrator.review.providers import ModelResponse, RepairTurn, form_of
+from orchestrator.review.redaction import RedactedRequest
 
 TRIES = 2
 """The answer, and one repair that is told what was wrong."""
@@ -53,8 +53,8 @@ class ModelReviewer:
         self._settings, self._clock, self._entropy = settings, clock, entropy
         self._environment, self._workspace = environment, workspace
         self._form = form_of(settings.form)
-        self._caller = Caller(clock, retries=settings.max_retries, sleep=sleep)
-        self._purse = Purse(settings, clock)
+        self._caller = HttpClient(clock, retries=settings.max_retries, sleep=sleep)
+        self._purse = Budget(settings, clock)
         self._places = anyio.CapacityLimiter(settings.max_concurrent)
 
     async def review(self, request: ReviewRequest) -> ReviewReply:
@@ -63,42 +63,46 @@ class ModelReviewer:
             async with self._places:
                 with anyio.fail_after(self._settings.timeout_s):
                     key = await to_thread.run_sync(api_key, self._settings, self._environment, self._workspace)
-                    return await self._guarded(request, KeyGuard(key))
+                    return await self._guarded(request, ApiKeyMasker(key))
         except TimeoutError as error:
-            raise ReviewerTooSlow(f"{self._settings.name} gave no answer in {self._settings.timeout_s:g} s") from error
+            raise ReviewerTimeout(f"{self._settings.name} gave no answer in {self._settings.timeout_s:g} s") from error
 
-    async def _guarded(self, request: ReviewRequest, guard: KeyGuard) -> ReviewReply:
+    async def _guarded(self, request: ReviewRequest, guard: ApiKeyMasker) -> ReviewReply:
         """Whatever it says, its key is not in it."""
         try:
             return await self._ask(request, guard)
         except ReviewFailure as error:
-            raise type(error)(guard.struck(error.message), hint=error.hint) from None
+            raise type(error)(guard.mask(error.message), hint=error.hint) from None
 
-    async def _ask(self, request: ReviewRequest, guard: KeyGuard) -> ReviewReply:
+    async def _ask(self, request: ReviewRequest, guard: ApiKeyMasker) -> ReviewReply:
         began = self._clock.ticks_us()
-        veiled = VeiledRequest(request)
+        veiled = RedactedRequest(request)
         prompt = prompt_of(veiled.shown, self._entropy.bytes(12).hex(), schema_in_text=self._form.schema_in_text)
         usage = ReviewUsage(model=self._settings.model, prompt_hash=prompt.digest)
-        turns: tuple[Turn, ...] = ()
+        turns: tuple[RepairTurn, ...] = ()
         while True:
             said, cost = await self._call(prompt, turns, guard, usage.cost_microusd)
             usage = self._counted(usage, said, cost, guard, began)
             try:
                 if said.trouble:
-                    raise ReplyInvalid(said.trouble)
+                    raise ReviewReplyInvalid(said.trouble)
                 answer = reply_of(said.content, veiled.shown, usage)
-                if any(guard.stands_in(region.lines) for region in answer.regions):
-                    raise ReplyInvalid("a region holds the key that the service was called with")
-                reply = veiled.unveiled(answer)
-                reason = guard.struck(reply.reason)[:MOST_REASON_CHARS]
+                if any(guard.appears_in(region.lines) for region in answer.regions):
+                    raise ReviewReplyInvalid("a region holds the key that the service was called with")
+                reply = veiled.restored(answer)
+                reason = guard.mask(reply.reason)[:MOST_REASON_CHARS]
                 return msgspec.structs.replace(reply, reason=veiled.clean(reason))
-            except ReplyInvalid as error:
+            except ReviewReplyInvalid as error:
                 wrong = without(error.message, guard)
-                turns = (*turns, Turn(veiled.clean(guard.struck(said.text)[:MOST_SAID]), wrong))
+                turns = (*turns, RepairTurn(veiled.clean(guard.mask(said.text)[:MOST_SAID]), wrong))
                 if len(turns) == TRIES:
-                    raise ReplyInvalid(f"{self._settings.name} answered {TRIES} times, at last: {wrong}") from error
+                    raise ReviewReplyInvalid(
+                        f"{self._settings.name} answered {TRIES} times, at last: {wrong}"
+                    ) from error
 
-    async def _call(self, prompt: Prompt, turns: tuple[Turn, ...], guard: KeyGuard, spent: int) -> tuple[Said, int]:
+    async def _call(
+        self, prompt: Prompt, turns: tuple[RepairTurn, ...], guard: ApiKeyMasker, spent: int
+    ) -> tuple[ModelResponse, int]:
         """What it says, and what that cost in millionths of a USD.
 
         A service that does not say what it took is taken at its most: the question, and `max_tokens`.
@@ -118,10 +122,12 @@ class ModelReviewer:
             slip.settle(tokens_in + tokens_out, cost)
         return said, cost
 
-    def _counted(self, usage: ReviewUsage, said: Said, cost: int, guard: KeyGuard, began: int) -> ReviewUsage:
+    def _counted(
+        self, usage: ReviewUsage, said: ModelResponse, cost: int, guard: ApiKeyMasker, began: int
+    ) -> ReviewUsage:
         """With one more call on the bill; tokens as the service says them, the cost as the caps count it."""
         return ReviewUsage(
-            model=model_name(guard.struck(said.model[:LOOKED_AT])) or usage.model,
+            model=model_name(guard.mask(said.model[:LOOKED_AT])) or usage.model,
             prompt_hash=usage.prompt_hash,
             input_tokens=usage.input_tokens + (said.input_tokens or 0),
             output_tokens=usage.output_tokens + (said.output_tokens or 0),

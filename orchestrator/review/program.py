@@ -9,22 +9,22 @@ import anyio
 import msgspec
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
-from orchestrator import leashed
+from orchestrator import supervised_process
 from orchestrator.core.errors import escaped
 from orchestrator.core.policy.reviewers import ReviewerSettings
 from orchestrator.ports.machine import Clock
-from orchestrator.ports.reviewing import (
-    ReplyInvalid,
+from orchestrator.ports.reviewers import (
     ReviewerRefused,
-    ReviewerTooSlow,
+    ReviewerTimeout,
     ReviewerUnusable,
     ReviewReply,
+    ReviewReplyInvalid,
     ReviewRequest,
     ReviewUsage,
 )
 from orchestrator.review.answers import MOST_REASON_CHARS, SCHEMA, json_in, reply_of, usage_of
-from orchestrator.review.calling import NO_KEY, without
-from orchestrator.review.veiling import VeiledRequest
+from orchestrator.review.http import NO_KEY, without
+from orchestrator.review.redaction import RedactedRequest
 
 MOST_ANSWER_BYTES = 4 * 1024 * 1024
 KEPT_OF_ERRORS = 2000
@@ -47,7 +47,7 @@ class ProgramReviewer:
         """Run it. Raises ReviewFailure."""
         async with self._places:
             began = self._clock.ticks_us()
-            veiled = VeiledRequest(request)
+            veiled = RedactedRequest(request)
             shown = msgspec.to_builtins(veiled.shown)
             for region in shown["regions"]:
                 del region["keys"]  # what the veil goes by; it is empty in what is shown
@@ -57,15 +57,15 @@ class ProgramReviewer:
             try:
                 said = json_in(answer.decode("utf-8"))
             except UnicodeDecodeError as error:
-                raise ReplyInvalid(f"what {self._settings.name} said is not UTF-8") from error
+                raise ReviewReplyInvalid(f"what {self._settings.name} said is not UTF-8") from error
             said, usage = _with_usage(said, usage)
-            reply = veiled.unveiled(reply_of(said, veiled.shown, usage))
+            reply = veiled.restored(reply_of(said, veiled.shown, usage))
             return msgspec.structs.replace(reply, reason=veiled.clean(reply.reason[:MOST_REASON_CHARS]))
 
     async def _run(self, question: bytes) -> bytes:
         name, argv = self._settings.name, self._settings.argv
         try:
-            process = await leashed.start(
+            process = await supervised_process.start(
                 argv, cwd="/", env=self._environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE
             )
         except OSError as error:
@@ -77,12 +77,12 @@ class ProgramReviewer:
                 await process.wait()
         finally:
             with anyio.CancelScope(shield=True):
-                await leashed.end(process)
+                await supervised_process.end(process)
         last = without(bytes(said.errors).decode("utf-8", "replace"), NO_KEY) or "nothing"
         if scope.cancelled_caught:
-            raise ReviewerTooSlow(f"{name} was not done in {self._settings.timeout_s:g} s; it said: {last}")
+            raise ReviewerTimeout(f"{name} was not done in {self._settings.timeout_s:g} s; it said: {last}")
         if said.too_much:
-            raise ReplyInvalid(f"{name} said more than {MOST_ANSWER_BYTES >> 20} MB")
+            raise ReviewReplyInvalid(f"{name} said more than {MOST_ANSWER_BYTES >> 20} MB")
         if process.returncode != 0:
             raise ReviewerRefused(f"{name} ended with exit code {process.returncode}; it said: {last}")
         return bytes(said.answer)
@@ -107,7 +107,7 @@ class _Said:
                 if len(self.answer) > MOST_ANSWER_BYTES:
                     self.too_much = True
                     tasks.cancel_scope.cancel()
-                    await leashed.end(process)
+                    await supervised_process.end(process)
                     return
 
     async def _errors(self, stderr: ByteReceiveStream) -> None:

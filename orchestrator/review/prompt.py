@@ -8,7 +8,7 @@ import json
 import msgspec
 
 from orchestrator.core.text import tokens
-from orchestrator.ports.reviewing import Lines, Party, ReviewRegion, ReviewRequest
+from orchestrator.ports.reviewers import Lines, Party, ReviewRegion, ReviewRequest
 from orchestrator.review.answers import SCHEMA
 
 SYSTEM = """\

@@ -19,7 +19,7 @@ UNNAMED = AgentName("unnamed")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\Z")
 
 
-class Doorkeeper:
+class Authenticator:
     """Knows the identities; lets a name without a token in only for the daemon's own uid."""
 
     def __init__(self, services: Services, *, uid: int) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from orchestrator.api import blame as t
 from orchestrator.api import results as r
-from orchestrator.api import tracing as t
 from orchestrator.core.errors import escaped
 from orchestrator.engine.paths import quoted
 
@@ -34,7 +34,7 @@ def _block(result: r.Result, mark: Mark) -> str | None:
             return listing(result)
         case r.History():
             return history(result)
-        case t.Blamed():
+        case t.BlameAnswer():
             return blamed(result)
         case r.Diff(total_files=int()):
             return tree_diff(result, mark())
@@ -167,7 +167,7 @@ def history(result: r.History) -> str:
     return "\n".join(rows)
 
 
-def blamed(result: t.Blamed) -> str:
+def blamed(result: t.BlameAnswer) -> str:
     """A row for each range of lines that came with one version."""
     lines = f"lines {result.start}-{result.end} of {result.total_lines}"
     rows = [f"{escaped(result.path)} {result.version_id}, {lines}: who brought them in"]

@@ -18,9 +18,9 @@ from orchestrator.core.text.room import UNBOUNDED, Room
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
-from orchestrator.ports.effort import OWNER
+from orchestrator.ports.workers import OWNER
+from orchestrator.servers.call_scheduler import HEAVY, CallScheduler, Turn
 from orchestrator.servers.open_calls import UNREAD_BYTES
-from orchestrator.servers.scheduling import HEAVY, CallScheduler, Turn
 from orchestrator.servers.weight import Weigher
 
 WAITING = frozenset(("await_change",))
@@ -132,7 +132,7 @@ class Dispatcher:
         """
         known = BY_NAME.get(name)
         owner: str = caller.agent
-        if known is not None and known.people and caller.is_person:
+        if known is not None and known.operator_only and caller.is_person:
             checked = "approver" in known.params.__struct_fields__  # wrong codes wait, other connections do not
             owner = f"{caller.agent} people {caller.session if checked else ''}"
         while True:
@@ -150,7 +150,7 @@ class Dispatcher:
 
         What is for people only (status, the journal's upkeep) tells none: they wait for the next call about files.
         """
-        if (known := BY_NAME.get(name)) is not None and known.people:
+        if (known := BY_NAME.get(name)) is not None and known.operator_only:
             return Answered(await self.run(caller, name, params, call_id), ())
         noticer, own, most, others, few = self._engine.noticer, room, room, room, False
         if room is not UNBOUNDED:

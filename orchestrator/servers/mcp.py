@@ -24,8 +24,8 @@ from orchestrator.api.results import ChangeAnswer, Conflicts, Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameTooLarge, OrchestratorError, UnknownOperation, escaped
 from orchestrator.core.text.room import Room, size
 from orchestrator.engine.caller import Caller
+from orchestrator.servers.answer_limits import UNKNOWN_BYTES, json_within, room_for
 from orchestrator.servers.blocks import fenced, text_block
-from orchestrator.servers.capping import UNKNOWN_BYTES, json_within, room_for
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.notices import notices_block
 from orchestrator.servers.open_calls import OpenCalls
@@ -44,7 +44,7 @@ _CALL_IDS = ("claudecode/toolUseId", "callId")
 
 async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispatcher: Dispatcher) -> None:
     """Until the client ends its side."""
-    door = _McpDoor(lines, caller, preamble, dispatcher)
+    door = _McpTransport(lines, caller, preamble, dispatcher)
     unanswered = _Unanswered(dispatcher)
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](16)
@@ -111,7 +111,7 @@ class _Unanswered:
             self._none.set()
 
 
-async def _receive(lines: LineStream, to_server: Any, unanswered: _Unanswered, door: _McpDoor) -> None:
+async def _receive(lines: LineStream, to_server: Any, unanswered: _Unanswered, door: _McpTransport) -> None:
     async with to_server:
         while True:
             await unanswered.calls.room()
@@ -145,7 +145,7 @@ async def _send(lines: LineStream, from_server: Any, unanswered: _Unanswered) ->
             unanswered.went_out(item.message)
 
 
-class _McpDoor:
+class _McpTransport:
     """The handlers of one connection: the caller is known, the SDK's view of it is for display only."""
 
     def __init__(self, lines: LineStream, caller: Caller, preamble: Preamble, dispatcher: Dispatcher) -> None:
@@ -194,7 +194,7 @@ class _McpDoor:
     async def _not_offered(self, name: str) -> UnknownOperation:
         """The refusal of a tool that this connection was not opened with; it is noted."""
         hint = "tools/list names all of them."
-        if not BY_NAME[name].people:
+        if not BY_NAME[name].operator_only:
             hint = f"{name} belongs to the full toolset: a person opens it with `orchestrator mcp --toolset full`."
         error = UnknownOperation(f"there is no tool {name} here", hint=hint)
         await self._dispatcher.refuse(self._caller, name, error)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from orchestrator.api.noticing import told
 from orchestrator.api.results import Notice
+from orchestrator.api.stale_readers import told
 from orchestrator.servers.blocks import fenced
 
 

@@ -21,7 +21,7 @@ from orchestrator.core.errors import FrameInvalid, FrameTooLarge, OrchestratorEr
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
-from orchestrator.servers.auth import Doorkeeper
+from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.feed import Feed
 from orchestrator.servers.open_calls import OpenCalls
@@ -64,8 +64,8 @@ def _clear(path: str) -> None:
 class SocketServer:
     """Serves every connection of one listener."""
 
-    def __init__(self, engine: Engine, doorkeeper: Doorkeeper, dispatcher: Dispatcher, *, workspace: str) -> None:
-        self._engine, self._doorkeeper, self._dispatcher = engine, doorkeeper, dispatcher
+    def __init__(self, engine: Engine, authenticator: Authenticator, dispatcher: Dispatcher, *, workspace: str) -> None:
+        self._engine, self._authenticator, self._dispatcher = engine, authenticator, dispatcher
         self._workspace = workspace
         self._silent: dict[SocketStream, tuple[LineStream, float]] = {}  # and since when; oldest first
         self._log = logger("servers")
@@ -151,7 +151,7 @@ class SocketServer:
                     f"the first line must be the preamble: {error}",
                     hint="Use the orchestrator's own clients, or `orchestrator mcp`.",
                 ) from error
-            caller = await self._doorkeeper.admit(preamble, uid)
+            caller = await self._authenticator.admit(preamble, uid)
             await self._engine.open_session(caller, preamble.client)
         except OrchestratorError as error:
             await self._turn_away(lines, error)

@@ -24,8 +24,9 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
 from orchestrator.ports.disk import Disk
 from orchestrator.ports.machine import Step
-from orchestrator.ports.watching import Watcher
+from orchestrator.ports.watcher import Watcher
 from orchestrator.ports.workspace import DiskChange, FileBytes, FileStat, ListedName, ScanResult, TempFile
+from orchestrator.workspace.atomic_write import LocalAtomicWrite
 from orchestrator.workspace.confine import (
     Confinement,
     Identity,
@@ -35,12 +36,11 @@ from orchestrator.workspace.confine import (
     stat_of,
     translated,
 )
+from orchestrator.workspace.exchange_verification import BLOCK_BYTES, take_lease
 from orchestrator.workspace.ignore import IgnoreRules, is_temp
-from orchestrator.workspace.landing import LocalLanding
 from orchestrator.workspace.notifier import FilesWatcher
-from orchestrator.workspace.proof import BLOCK_BYTES, take_lease
 from orchestrator.workspace.scanner import Scanner
-from orchestrator.workspace.staging import sync
+from orchestrator.workspace.temporary_file import sync
 from orchestrator.workspace.watcher import InotifyWatcher
 
 READ_TRIES = 3
@@ -155,8 +155,8 @@ class LocalWorkspace:
 
     # --- changing ---------------------------------------------------------------------
 
-    def landing(self, change: DiskChange) -> LocalLanding:
-        return LocalLanding(self._at, change, self._step)
+    def landing(self, change: DiskChange) -> LocalAtomicWrite:
+        return LocalAtomicWrite(self._at, change, self._step)
 
     # --- recovery ---------------------------------------------------------------------
 

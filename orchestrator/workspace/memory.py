@@ -212,8 +212,8 @@ class MemoryWorkspace:
 
     # --- changing and recovery --------------------------------------------------------
 
-    def landing(self, change: DiskChange) -> MemoryLanding:
-        return MemoryLanding(self, change)
+    def landing(self, change: DiskChange) -> MemoryAtomicWrite:
+        return MemoryAtomicWrite(self, change)
 
     def temps(self) -> list[TempFile]:
         with self.lock:
@@ -254,7 +254,7 @@ class MemoryWorkspace:
         self.check_parent(path)
 
 
-class MemoryLanding:
+class MemoryAtomicWrite:
     """See `ports.Landing`."""
 
     def __init__(self, workspace: MemoryWorkspace, change: DiskChange) -> None:
@@ -290,7 +290,7 @@ class MemoryLanding:
         self._w.step("temp_half_written")
         self._w.step("temp_synced")
 
-    def land(self) -> FileStat | None:
+    def commit(self) -> FileStat | None:
         try:
             landed = self._land()
         except (Displaced, PathError) as error:
@@ -371,7 +371,7 @@ class MemoryLanding:
             raise FileBusy(path, "another program holds it open for writing") if busy else Displaced(path)
         return nodes[path].stat()
 
-    def take_back(self) -> None:
+    def roll_back(self) -> None:
         change, nodes = self._change, self._w.nodes
         self._w.step("taking_back")
         if change.directory:

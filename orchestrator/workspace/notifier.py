@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio import to_thread
 
-from orchestrator.core.events.world import OutsideTrigger
+from orchestrator.core.events.external import ExternalTrigger
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
-from orchestrator.ports.watching import Hints
+from orchestrator.ports.watcher import Hints
 from orchestrator.workspace.ignore import BUILT_IN, RULE_FILES, IgnoreRules, is_temp
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class FilesWatcher:
         paths: set[WorkspacePath] = set()
         folders: set[WorkspacePath] = set()
         came: set[WorkspacePath] = set()
-        rescan: OutsideTrigger | None = None
+        rescan: ExternalTrigger | None = None
         for kind, absolute in told:
             path = os.path.relpath(absolute, self._root)
             names = path.split("/")

@@ -10,11 +10,11 @@ import anyio
 from anyio import to_thread
 
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.core.events.world import OutsideTrigger
+from orchestrator.core.events.external import ExternalTrigger
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
 from orchestrator.logs import logger
-from orchestrator.ports.watching import Hints
+from orchestrator.ports.watcher import Hints
 from orchestrator.workspace.confine import Confinement
 from orchestrator.workspace.ignore import BUILT_IN, RULE_FILES, IgnoreRules, is_temp
 from orchestrator.workspace.inotify import (
@@ -127,7 +127,7 @@ class InotifyWatcher:
         paths: set[WorkspacePath] = set()
         folders: set[WorkspacePath] = set()
         came: set[WorkspacePath] = set()
-        rescan: OutsideTrigger | None = None
+        rescan: ExternalTrigger | None = None
         with self._lock:
             for told in kernel.read():
                 if told.mask & IN_Q_OVERFLOW:

@@ -20,7 +20,7 @@ from anyio import to_thread
 from orchestrator.core.errors import TextTooCostly
 from orchestrator.core.fair_queue import FairQueue
 from orchestrator.logs import logger
-from orchestrator.ports.effort import LIMIT_S, OWNER
+from orchestrator.ports.workers import LIMIT_S, OWNER
 
 T = TypeVar("T")
 
@@ -157,7 +157,7 @@ class Worker:
         # -P: what lies in the present folder, which agents may write, is not imported; but our own code is.
         ours = (str(Path(__file__).parents[2]), *os.environ.get("PYTHONPATH", "").split(os.pathsep))
         process = await anyio.open_process(
-            (sys.executable, "-P", "-m", "orchestrator.workspace.working"),
+            (sys.executable, "-P", "-m", "orchestrator.workspace.worker_process"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from orchestrator.extensions.hookspecs import hook
-from orchestrator.ports.reviewing import Lines, RegionText, Reviewer, ReviewRegion, ReviewReply, ReviewRequest
+from orchestrator.ports.reviewers import Lines, RegionText, Reviewer, ReviewRegion, ReviewReply, ReviewRequest
 
 
 class UnionReviewer:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.benchmarks.measuring import Row, Samples, Target
 from tests.benchmarks.setting import Rows, Setting
 from tests.benchmarks.starts import listed_tools
-from tests.end_to_end.place import Place
+from tests.end_to_end.workspace_factory import Place
 
 FILES = 50_000
 

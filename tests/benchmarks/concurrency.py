@@ -22,7 +22,7 @@ from anyio import to_thread
 from tests.benchmarks.measuring import Row, Samples, Target
 from tests.benchmarks.mixed_calls import path_of, text_of
 from tests.benchmarks.setting import Rows, Setting
-from tests.daemon.running import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon, running
 
 CLIENTS = (1, 8, 32, 100)
 FILES = (200, 20)

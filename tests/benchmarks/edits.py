@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
 from orchestrator.clients.python import Replacement
-from tests.benchmarks.given import unique_line
+from tests.benchmarks.fixtures import unique_line
 from tests.benchmarks.measuring import Row, Samples, Target, Work, in_turns
 from tests.benchmarks.peers import Peer, mcp_session
 from tests.benchmarks.setting import Rows, Setting

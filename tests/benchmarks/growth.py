@@ -8,7 +8,7 @@ from pathlib import Path
 from orchestrator.clients.python import FileAccess, Replacement
 from tests.benchmarks.measuring import Row, Samples
 from tests.benchmarks.setting import Rows, Setting
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 LINES, PATH = 64, "grown.txt"
 READS, EDITS = 2_000, 500

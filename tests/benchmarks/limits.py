@@ -11,8 +11,8 @@ from pathlib import Path
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.diff import unified
 from orchestrator.core.text.merge import Merged, merge3
-from orchestrator.core.text.merging.settle import Settled, settle
-from tests.benchmarks.given import edited, places
+from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
+from tests.benchmarks.fixtures import edited, places
 from tests.benchmarks.measuring import Row, Samples, Target, in_turns, plain
 from tests.benchmarks.setting import Rows, Setting
 
@@ -93,8 +93,8 @@ async def _texts(setting: Setting, folder: Path) -> Rows:
 
     def settled() -> None:
         base, current, proposed = imports
-        result = settle(base, current, proposed, path=WorkspacePath("a.py"))
-        assert isinstance(result, Settled)
+        result = merge_automatically(base, current, proposed, path=WorkspacePath("a.py"))
+        assert isinstance(result, AutomaticMerge)
         assert result.beyond is not None
 
     merge_file = ("git", "merge-file", "-p", paths["mine"], paths["base"], paths["theirs"])

@@ -26,7 +26,7 @@ from orchestrator.ports.journal import NewEvent, Unit
 from tests.benchmarks.journals import AGENT, ORIGIN, SESSION, UNIT
 from tests.benchmarks.measuring import Row, Samples, Target, table
 from tests.benchmarks.setting import Rows, Setting
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 CHANGES, FILES = 50_000, 200
 TEXTS = ("one\ntwo\nthree\n", "one\nTWO\nthree\n")

@@ -13,11 +13,11 @@ from random import Random
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.merge import Merged, merge3
-from orchestrator.core.text.merging.settle import Settled, settle
-from tests.benchmarks.given import python_text
+from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
+from tests.benchmarks.fixtures import python_text
 from tests.benchmarks.measuring import Row, Samples, Target, Work, in_turns, plain
 from tests.benchmarks.setting import Rows, Setting
-from tests.core.text.merging.histories import Case, from_git, sample
+from tests.core.text.merging.random_histories import Case, from_git, sample
 
 LINES = 52_000
 EQUAL_LINES = 32_768
@@ -28,7 +28,7 @@ PATH = WorkspacePath("a.py")
 
 
 async def rows(setting: Setting) -> Rows:
-    """Ours is `settle`, with its rules; git's is a spawned program."""
+    """Ours is `merge_automatically`, with its rules; git's is a spawned program."""
     folder = setting.peers_work / "merges"
     folder.mkdir()
     return [*await _large(setting, folder), *_real(setting, folder)]
@@ -45,7 +45,7 @@ async def _large(setting: Setting, folder: Path) -> Rows:
     contenders: dict[str, Work] = {}
     for name, (base, current, proposed) in texts.items():
         command = _merge_file(folder / name, *("".join(f"{line}\n" for line in side) for side in texts[name]))
-        contenders[name] = plain(partial(settle, base, current, proposed, path=PATH))
+        contenders[name] = plain(partial(merge_automatically, base, current, proposed, path=PATH))
         contenders[f"{name} git"] = plain(partial(_program, *command))
     merged = merge3(*texts["large"])
     assert isinstance(merged, Merged)
@@ -96,15 +96,15 @@ def _compared(case: Case, folder: Path, ours: Samples, theirs: Samples) -> str:
     command = _merge_file(folder, case.base, case.current, case.proposed)
     base, current, proposed = case.sides
     start = time.perf_counter()
-    result = settle(base, current, proposed, path=WorkspacePath(case.path))
+    result = merge_automatically(base, current, proposed, path=WorkspacePath(case.path))
     between = time.perf_counter()
     done = _program(*command)
     ours.values.append((between - start) * 1e3)
     theirs.values.append((time.perf_counter() - between) * 1e3)
-    settled = isinstance(result, Settled)
+    settled = isinstance(result, AutomaticMerge)
     if done.returncode:
         return "settled by rule" if settled else "conflicts"
-    if not isinstance(result, Settled):
+    if not isinstance(result, AutomaticMerge):
         return "held back" if result.why else "otherwise"
     return "as git" if "".join(f"{line}\n" for line in result.lines).encode() == done.stdout else "otherwise"
 

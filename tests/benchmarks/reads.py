@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from tests.benchmarks.given import MIDDLE
+from tests.benchmarks.fixtures import MIDDLE
 from tests.benchmarks.measuring import Row, Target, in_turns, plain
 from tests.benchmarks.setting import Rows, Setting
 

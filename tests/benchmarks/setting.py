@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from tests.benchmarks import given
+from tests.benchmarks import fixtures
 from tests.benchmarks.measuring import Row
 from tests.benchmarks.peers import Peer, fetch_filesystem, fetch_largefile
-from tests.daemon.running import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon, running
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ def setting(folder: Path, *, scale: float) -> Iterator[Setting]:
         with running(base) as daemon:
             yield Setting(
                 daemon=daemon,
-                text=given.python_text(),
+                text=fixtures.python_text(),
                 largefile=fetch_largefile(folder),
                 filesystem=fetch_filesystem(folder, peers_work),
                 peers_work=peers_work,

@@ -12,7 +12,7 @@ from orchestrator.journal.schema import FILE_NAME
 from tests.benchmarks.journals import filled
 from tests.benchmarks.measuring import Row, Samples, Target
 from tests.benchmarks.setting import Rows, Setting
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 SHORT, LONG = 10_000, 1_000_000
 TAIL = 5_000

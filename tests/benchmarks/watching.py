@@ -20,8 +20,8 @@ from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.benchmarks.measuring import Row, Samples, Target, table
 from tests.benchmarks.setting import Rows, Setting
-from tests.daemon.outside import settled
-from tests.daemon.running import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon, running
+from tests.daemon.external_changes import settled
 
 PER_FOLDER = 10
 

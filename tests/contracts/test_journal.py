@@ -18,9 +18,9 @@ from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.content import FoundFile, PathChange, Signature
 from orchestrator.core.errors import CheckpointForeign, RequestIdReused, VersionUnknown, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
-from orchestrator.core.events.codec import EventUnfit, encode
-from orchestrator.core.events.files import ChangeApplied, FileRemovedOutside, FilesFound
-from orchestrator.core.events.keeping import ContentRedacted, PayloadRedacted
+from orchestrator.core.events.codec import EventNotSerializable, encode
+from orchestrator.core.events.files import ChangeApplied, ExternalFileRemoved, FilesFound
+from orchestrator.core.events.journal import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
@@ -36,7 +36,7 @@ from orchestrator.ports.journal import (
     StreamMoved,
     Unit,
 )
-from tests.journal.given import (
+from tests.journal.fixtures import (
     PATH,
     STREAM,
     SeededEntropy,
@@ -127,7 +127,7 @@ async def test_a_stream_that_moved_takes_nothing(journal: Journal) -> None:
 
 
 async def test_an_event_that_cannot_be_stored_takes_nothing(journal: Journal) -> None:
-    with pytest.raises(EventUnfit):
+    with pytest.raises(EventNotSerializable):
         await journal.append(unit(looked("ok"), looked("\ud800")))
     assert await all_of(journal) == []
     await journal.append(unit(looked()))
@@ -418,8 +418,8 @@ def seen_at(path: str, data: bytes | None) -> FilesFound:
     return FilesFound(entries=(FoundFile(WorkspacePath(path), Signature(1, 1, 1, 1), 0o644, known),))
 
 
-def removed(path: str) -> FileRemovedOutside:
-    return FileRemovedOutside(path=WorkspacePath(path), before=None)
+def removed(path: str) -> ExternalFileRemoved:
+    return ExternalFileRemoved(path=WorkspacePath(path), before=None)
 
 
 async def tree(journal: Journal, at: int) -> dict[str, Digest | None]:
@@ -526,7 +526,7 @@ AT = SteppingClock().ms
 
 
 def fits(number: int, wanted: EventFilter) -> bool:
-    tag = ("task_begun", "files_found", "file_inspected")[number % 3]
+    tag = ("task_begun", "files_found", "metadata_read")[number % 3]
     agent, session = ("ab"[number % 2], f"s{number % 5}") if number % 7 else (None, None)
     return (
         (not wanted.tags or tag in wanted.tags)
@@ -573,7 +573,7 @@ def fits(number: int, wanted: EventFilter) -> bool:
         pytest.param(EventFilter(mentions=(Mention(),)), id="a mention of nothing"),
         pytest.param(
             EventFilter(
-                tags=("task_begun", "file_inspected"),
+                tags=("task_begun", "metadata_read"),
                 mentions=(
                     Mention(streams=("stream:3",), texts=(b'"path":"a"',), session="s1"),
                     Mention(session="s1", first=2, last=28, streams=("stream:0",)),
@@ -584,7 +584,7 @@ def fits(number: int, wanted: EventFilter) -> bool:
         pytest.param(EventFilter(session="s3", agent="b"), id="session and agent"),
         pytest.param(
             EventFilter(
-                tags=("task_begun", "file_inspected"), stream="stream:1", agent="b", session="s4", after=1, until=29
+                tags=("task_begun", "metadata_read"), stream="stream:1", agent="b", session="s4", after=1, until=29
             ),
             id="everything",
         ),

@@ -17,9 +17,9 @@ import pytest
 from orchestrator.core.policy.reviewers import Form, Plugins, ReviewerSettings
 from orchestrator.extensions.manager import Extensions
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.reviewing import RegionText, Reviewer, ReviewFailure
-from orchestrator.review.fencing import FencedReviewer
+from orchestrator.ports.reviewers import RegionText, Reviewer, ReviewFailure
 from orchestrator.review.model import ModelReviewer
+from orchestrator.review.plugin_reviewer import PluginReviewer
 from orchestrator.review.program import ProgramReviewer
 from tests.review.conflicts import conflict
 from tests.review.service import edited, message, serving
@@ -30,7 +30,7 @@ KINDS = ("anthropic", "openai", "program", "plugin")
 PLUGIN = """
 import json
 from orchestrator.extensions.hookspecs import hook
-from orchestrator.ports.reviewing import RegionText, ReviewReply
+from orchestrator.ports.reviewers import RegionText, ReviewReply
 
 class R:
     async def review(self, request):
@@ -62,7 +62,7 @@ def answering(kind: str, answer: dict[str, Any], site: Path, patch: pytest.Monke
         found = [EntryPoint("always", "always:Plugin", "orchestrator")]
         extensions = Extensions(Plugins(enabled=("always",), timeout_s=20.0), found=lambda: found)
         settings = ReviewerSettings(name="g", kind="plugin", plugin="always")
-        yield _Loading(extensions, FencedReviewer(settings, extensions))
+        yield _Loading(extensions, PluginReviewer(settings, extensions))
     else:
         form = cast(Form, kind)
         with serving(message(form, answer)) as service:
@@ -120,7 +120,7 @@ async def test_anything_else_is_reply_invalid(
 ) -> None:
     with answering(kind, answer, tmp_path, monkeypatch) as reviewer, pytest.raises(ReviewFailure) as caught:
         await reviewer.review(conflict())
-    assert caught.value.code == "reply_invalid"
+    assert caught.value.code == "review_reply_invalid"
 
 
 async def test_it_may_be_asked_several_times_at_once(

@@ -137,7 +137,7 @@ def moving(source: str, path: str) -> DiskChange:
 def carry_out(world: World, change: DiskChange) -> None:
     landing = world.workspace.landing(change)
     landing.stage()
-    landing.land()
+    landing.commit()
     assert landing.finish() == ()
 
 
@@ -239,7 +239,7 @@ def test_landing(change: DiskChange, after: dict[str, bytes], leftovers: dict[st
     staged = {TEMP: NEW} if change.data else {}
     above = change.path.rpartition("/")[0]
     assert files(world) == {"f": OLD, **{f"{above}/{k}" if above else k: v for k, v in staged.items()}}
-    stat = landing.land()
+    stat = landing.commit()
     assert stat == world.workspace.stat(change.path)
     assert files(world) == {**after, **leftovers}
     assert landing.finish() == ()
@@ -262,14 +262,14 @@ def test_a_directory(world: World) -> None:
     change = DiskChange(path=at("a/b"), before=None, after=None, directory=True, parents=(at("a"),))
     landing = world.workspace.landing(change)
     landing.stage()
-    stat = landing.land()
+    stat = landing.commit()
     assert stat is not None
     assert stat.kind == "directory"
     assert landing.finish() == ()
     again = world.workspace.landing(change)
     again.stage()
     with pytest.raises(FileExists):
-        again.land()
+        again.commit()
 
 
 @pytest.mark.parametrize("change", [replacing("f"), creating("a/g", "a"), deleting("f"), moving("f", "g")])
@@ -306,7 +306,7 @@ def test_displaced(change: DiskChange, meddle: Meddle, after: dict[str, bytes], 
     if when == "staged":
         meddle(world)
     with pytest.raises(Displaced) as displaced:
-        landing.land()
+        landing.commit()
     assert not displaced.value.diverged
     assert files(world) == after
 
@@ -325,7 +325,7 @@ def test_diverged(change: DiskChange, world: World) -> None:
     landing = world.workspace.landing(change)
     landing.stage()
     with pytest.raises(Displaced) as displaced:
-        landing.land()
+        landing.commit()
     assert displaced.value.diverged
     found = files(world)
     assert displaced.value.foreign == (found["f"], found[TEMP])
@@ -341,7 +341,7 @@ def test_busy(change: DiskChange, world: World) -> None:
     landing = world.workspace.landing(change)
     landing.stage()
     with pytest.raises(FileBusy):
-        landing.land()
+        landing.commit()
     landing.abandon()
     assert files(world) == {"f": OLD}
 
@@ -351,8 +351,8 @@ def test_taken_back(change: DiskChange, world: World) -> None:
     world.put("f", OLD, 0o640)
     landing = world.workspace.landing(change)
     landing.stage()
-    landing.land()
-    landing.take_back()
+    landing.commit()
+    landing.roll_back()
     assert files(world) == {"f": OLD}
     assert world.workspace.stat(at("a")) is None
     assert landing.finish() == ()
@@ -367,13 +367,13 @@ def test_what_somebody_wrote_since_is_not_taken_back(change: DiskChange, place: 
     world.put("f", OLD)
     landing = world.workspace.landing(change)
     landing.stage()
-    landing.land()
+    landing.commit()
     if place == "path":
         world.put(change.path, FOREIGN)
     else:
         world.remove(change.path)
     with pytest.raises(Displaced) as displaced:
-        landing.take_back()
+        landing.roll_back()
     assert displaced.value.diverged
     assert (FOREIGN in displaced.value.foreign) == (place == "path")
     assert landing.finish() == ()
@@ -385,10 +385,10 @@ def test_a_name_that_was_taken_since_keeps_a_deleted_file_away(world: World) -> 
     world.put("f", OLD)
     landing = world.workspace.landing(deleting("f"))
     landing.stage()
-    landing.land()
+    landing.commit()
     world.put("f", FOREIGN)
     with pytest.raises(Displaced) as displaced:
-        landing.take_back()
+        landing.roll_back()
     assert displaced.value.diverged
     assert landing.finish() == ()
     assert files(world) == {"f": FOREIGN}
@@ -398,7 +398,7 @@ def test_finish_hands_over_what_is_not_before(world: World) -> None:
     world.put("f", OLD)
     landing = world.workspace.landing(replacing("f"))
     landing.stage()
-    landing.land()
+    landing.commit()
     world.put(TEMP, FOREIGN)
     assert landing.finish() == (FOREIGN,)
     assert files(world) == {"f": NEW, TEMP: FOREIGN}

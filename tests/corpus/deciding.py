@@ -8,18 +8,20 @@ import msgspec
 
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.commands import Command
-from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need, Source
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Source
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.outline.plain import plain_outline
 from orchestrator.core.text.symbols import Outline
 from orchestrator.workspace.grammars import Grammars
-from orchestrator.workspace.outlining import Job, outlined
+from orchestrator.workspace.outliner import Job, outlined
 
 GRAMMARS = Grammars()
 
 
-def decided(command: Command, facts: Mapping[WorkspacePath, Facts], contents: tuple[bytes, ...] = ()) -> Apply | Clash:
+def decided(
+    command: Command, facts: Mapping[WorkspacePath, Facts], contents: tuple[bytes, ...] = ()
+) -> Apply | ConflictOutcome:
     """What becomes of a command; asked again until it needs nothing more."""
     kept: dict[Digest, bytes] = {digest_of(data): data for data in contents}
     known = dict(facts)

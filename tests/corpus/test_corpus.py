@@ -10,7 +10,7 @@ import pytest
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.commands import Write
 from orchestrator.core.decisions.decision import Apply, Base, Facts, Held
-from orchestrator.core.decisions.several import FilePart, PatchSeveral
+from orchestrator.core.decisions.multi_file import FilePart, PatchSeveral
 from orchestrator.core.errors import CallerError
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.forms.recognise import parse

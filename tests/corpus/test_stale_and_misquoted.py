@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.commands import Edit, Patch
-from orchestrator.core.decisions.decision import Base, Clash, Facts, Held
+from orchestrator.core.decisions.decision import Base, ConflictOutcome, Facts, Held
 from orchestrator.core.errors import NothingToChange, SearchAmbiguous, SearchNotFound
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.forms.recognise import parse
@@ -107,7 +107,7 @@ def applied(command: Edit | Patch, now: str, base: str | None = None) -> str | N
         return None
     except NothingToChange:
         return now
-    return None if isinstance(outcome, Clash) else (outcome.parts[0].data or b"").decode()
+    return None if isinstance(outcome, ConflictOutcome) else (outcome.parts[0].data or b"").decode()
 
 
 def edit(search: str, replace: str, path: WorkspacePath = PATH) -> Edit:

@@ -14,8 +14,8 @@ from orchestrator.clients.python import RemoteError
 from tests.corpus import doubtful, generated, handmade
 from tests.corpus.case import Case
 from tests.corpus.test_corpus import CASES
-from tests.daemon.running import RunningDaemon
-from tests.end_to_end.place import Place
+from tests.daemon.daemon_process import RunningDaemon
+from tests.end_to_end.workspace_factory import Place
 
 pytestmark = pytest.mark.anyio
 

@@ -20,25 +20,25 @@ from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import JournalEntry, Result
 from orchestrator.clients.connection import asked
-from orchestrator.clients.following import Answered
 from orchestrator.clients.python import FileAccess
+from orchestrator.clients.subscription import Answered
 from orchestrator.core.ids import AgentName, SessionId
 from orchestrator.core.policy.parse import parse_policy
+from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
-from orchestrator.engine.people import DaemonFacts
-from orchestrator.engine.record.restoring import restored
+from orchestrator.engine.record.restore import restored
 from orchestrator.engine.services import Services
-from orchestrator.journal.keeping import SqliteKeeper
-from orchestrator.journal.signing import KeyFile
+from orchestrator.journal.maintenance import SqliteMaintenance
+from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.disk import Disk
 from orchestrator.ports.machine import Step
-from orchestrator.servers.auth import Doorkeeper
+from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.workspace.local import LocalWorkspace
-from tests.crash.given import POLICY
+from tests.crash.scenarios import POLICY
 
 
 class Within(FileAccess):
@@ -93,7 +93,7 @@ class Inside:
     async def client(self, agent: str) -> Within:
         """Come in by the door, as an agent."""
         preamble = Preamble(orchestrator=PROTOCOL, door="rpc", agent=agent)
-        caller = await Doorkeeper(self.services, uid=os.getuid()).admit(preamble, os.getuid())
+        caller = await Authenticator(self.services, uid=os.getuid()).admit(preamble, os.getuid())
         await self._engine.open_session(caller, "test")
         return Within(self._dispatcher, caller)
 
@@ -177,7 +177,7 @@ async def _living(
             read_policy=lambda: (POLICY, "test"),
             stop=lambda: None,
             signer=KeyFile(state_dir),
-            keeper=SqliteKeeper(journal, clock=clock),
+            keeper=SqliteMaintenance(journal, clock=clock),
         )
         async with engine.running():
             yield Inside(engine, services)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.content import digest_of
-from tests.crash.given import SEVERAL, Ground, outcomes
+from tests.crash.scenarios import SEVERAL, Ground, outcomes
 
 pytestmark = pytest.mark.anyio
 

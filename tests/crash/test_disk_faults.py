@@ -18,7 +18,8 @@ from orchestrator.core.errors import OrchestratorError
 from orchestrator.workspace import disk as kernel
 from orchestrator.workspace.disk import KernelDisk
 from tests.crash.failing import FailingDisk, Fault
-from tests.crash.given import (
+from tests.crash.inside import Inside, living
+from tests.crash.scenarios import (
     AGENT,
     OPERATIONS,
     REQUEST,
@@ -27,7 +28,6 @@ from tests.crash.given import (
     about_files,
     outcomes,
 )
-from tests.crash.inside import Inside, living
 
 pytestmark = pytest.mark.anyio
 
@@ -142,7 +142,7 @@ def check(told: Told, operation: Operation, fault: Fault) -> None:
         case "ENOSPC":
             assert told.code in ("applied", "disk_full", "writes_stopped")
         case _ if told.fired == "sync":
-            assert told.stopped  # what a failed sync has left on the platter, nobody knows
+            assert told.stopped  # what a failed sync has left on the disk, nobody knows
         case _:
             assert told.code in ("applied", "io_error", "writes_stopped")
     if told.code not in ("applied", "writes_stopped"):

@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.clients.python import FileAccess
 from orchestrator.core.errors import DaemonRestarted
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.clients.python import RemoteError
 from tests.crash.crashing import FOREIGN
-from tests.crash.given import (
+from tests.crash.scenarios import (
     AGENT,
     CRASHING,
     CREATE,
@@ -167,7 +167,7 @@ async def test_killed_between_swap_and_swap_back(ground: Ground, operation: Oper
         events = await ground.events()
         (closing,) = outcomes(events)
         assert (closing["kind"], closing["cause"]) == ("change_aborted", "stale")
-        assert about_files(events)[-1].kind == "file_changed_outside"
+        assert about_files(events)[-1].kind == "external_file_changed"
         await ground.agrees()
     with ground.serving():
         assert about_files(await ground.events()) == about_files(events)
@@ -372,7 +372,7 @@ async def test_killed_while_recovering(ground: Ground, operation: Operation, ste
         events = await ground.events()
         (closing,) = outcomes(events)
         assert closing["kind"] == ("change_applied" if happened else "change_aborted")
-        assert "stray_kept" not in {entry.kind for entry in events}
+        assert "orphan_content_kept" not in {entry.kind for entry in events}
         await sent_again_is_done_once(ground, operation, happened)
 
 

@@ -15,9 +15,9 @@ from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import DiskChange, Displaced
 from orchestrator.workspace import disk as kernel
-from orchestrator.workspace.landing import LocalLanding
+from orchestrator.workspace.atomic_write import LocalAtomicWrite
 from orchestrator.workspace.local import LocalWorkspace
-from tests.crash.losing import (
+from tests.crash.lost_writes import (
     LosingDisk,
     NoDirectorySync,
     NoFileSync,
@@ -59,7 +59,7 @@ def _digest(content: bytes | None) -> Digest | None:
     return digest_of(content) if content is not None else None
 
 
-def landing(base: Path, disk: LosingDisk, wanted: DiskChange, step: Step = lambda name: None) -> LocalLanding:
+def landing(base: Path, disk: LosingDisk, wanted: DiskChange, step: Step = lambda name: None) -> LocalAtomicWrite:
     if wanted.before is not None and not (base / wanted.path).exists():
         (base / wanted.path).write_bytes(OLD)
     return LocalWorkspace(str(base), disk=disk, step=step).landing(wanted)
@@ -89,7 +89,7 @@ def test_the_order(base: Path, before: bytes | None, after: bytes | None, expect
     disk = LosingDisk()
     land = landing(base, disk, change(before, after))
     land.stage()
-    land.land()
+    land.commit()
     assert "unlink" not in disk.calls  # what was swapped out stays until the outcome is committed
     land.finish()
     calls = iter(disk.calls)
@@ -111,7 +111,7 @@ def survives(base: Path, disk: LosingDisk, wanted: DiskChange, at: str, *, names
     land = landing(base, disk, wanted, step)
     try:
         land.stage()
-        land.land()
+        land.commit()
     except PowerGone:
         pass
     disk.power_fails(names=names)
@@ -152,7 +152,7 @@ def test_a_parent_that_another_change_has_just_made_is_synced(base: Path) -> Non
     disk.make_directory(workspace._at.root, "a")  # by a change that has not come to its sync yet
     land = workspace.landing(change(None, NEW, "a/b/file"))
     land.stage()
-    land.land()
+    land.commit()
     disk.power_fails(names=True)
     assert content(base / "a/b/file") == NEW
 
@@ -174,7 +174,7 @@ def meddled(
         land._prove = lambda *_: os.stat(base)  # type: ignore[method-assign]
     land.stage()
     try:
-        land.land()
+        land.commit()
     except Displaced as displaced:
         land.abandon()
         return "diverged" if displaced.diverged or (base / TEMP).exists() else "displaced"
@@ -228,7 +228,7 @@ def edit_while_open(base: Path, disk: LosingDisk) -> str:
         land = landing(base, disk, change(OLD, NEW))
         land.stage()
         try:
-            land.land()
+            land.commit()
             told = "applied"
             land.finish()
         except FileBusy:
@@ -255,7 +255,7 @@ def test_what_is_written_to_the_old_content_before_it_is_unlinked_is_kept(base: 
     """Where leases can't be had: hashed once more, and handed over before it goes."""
     land = landing(base, NoLease(), change(OLD, NEW))
     land.stage()
-    land.land()
+    land.commit()
     (base / TEMP).write_bytes(FOREIGN)
     assert land.finish() == (FOREIGN,)
     assert (base / TEMP).exists()
@@ -276,7 +276,7 @@ def test_a_write_right_after_the_swap_is_not_taken_for_ours(base: Path, by: Call
 
     land = landing(base, LosingDisk(), change(OLD, NEW), step)
     land.stage()
-    stat = land.land()
+    stat = land.commit()
     workspace = LocalWorkspace(str(base), disk=LosingDisk())
     now = workspace.stat(WorkspacePath("file"))
     assert stat is not None
@@ -292,4 +292,4 @@ def test_a_file_deleted_right_after_the_swap(base: Path) -> None:
 
     land = landing(base, LosingDisk(), change(OLD, NEW), step)
     land.stage()
-    assert land.land() is None
+    assert land.commit() is None

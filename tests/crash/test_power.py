@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import OrchestratorError
-from tests.crash.forgetting import ForgettingDisk, PowerGone
-from tests.crash.given import AGENT, OPERATIONS, REQUEST, Operation, outcomes
+from tests.crash.dropped_fsyncs import ForgettingDisk, PowerGone
 from tests.crash.inside import living
+from tests.crash.scenarios import AGENT, OPERATIONS, REQUEST, Operation, outcomes
 
 pytestmark = pytest.mark.anyio
 

@@ -25,9 +25,9 @@ from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, Replacement
 from orchestrator.core.errors import OrchestratorError
 from tests.crash.conftest import MEMORY
-from tests.crash.forgetting import ForgettingDisk, PowerGone
-from tests.crash.given import AGENT, about_files
+from tests.crash.dropped_fsyncs import ForgettingDisk, PowerGone
 from tests.crash.inside import Inside, living
+from tests.crash.scenarios import AGENT, about_files
 
 Tree = dict[str, bytes]
 
@@ -118,7 +118,7 @@ class Plug:
 
     def step(self, name: str) -> None:
         """The journal's steps, and the engine's: a transaction that is open when the power goes is lost."""
-        if name.startswith(("txn_open", "errand_open")):
+        if name.startswith(("txn_open", "task_open")):
             self.meet(name)
             if self._disk.gone:
                 raise PowerGone

@@ -2,15 +2,15 @@
 
 | promise | taken away | check |
 |---|---|---|
-| the new content is on the platter before its name | the sync of the file | power cuts |
-| an answered change is on the platter | the sync of the directory | power cuts |
+| the new content is on the disk before its name | the sync of the file | power cuts |
+| an answered change is on the disk | the sync of the directory | power cuts |
 | so is the way to a file below new directories | the sync of what new parents are made in | power cuts |
 | an answered move has left the place it came from | the sync of the source's directory | power cuts |
 | nothing changes that the journal does not know of | the intent before the swap | power cuts |
 | an answered change is closed | the outcome | answered is closed |
 | a stale look is found out before any name changes | the hash check | no flicker |
 | changes of one path follow one another | the lock of the path | nobody is taken back |
-| what recovery calls applied is on the platter | the sync of the directory by recovery | recovered stays |
+| what recovery calls applied is on the disk | the sync of the directory by recovery | recovered stays |
 
 Those of one landing, where somebody comes between (the proof, the lease, the exclusive rename), are in
 test_mutations.
@@ -33,15 +33,15 @@ from orchestrator.clients.python import Replacement
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.engine.changes.effects import Effects
-from orchestrator.engine.changes.landings import Landings
 from orchestrator.engine.changes.recovery import Recovery
+from orchestrator.engine.changes.write_batch import WriteBatch
 from orchestrator.engine.locks import PathLocks
 from orchestrator.ports.disk import Rename
 from orchestrator.ports.workspace import FileStat
-from orchestrator.workspace.landing import LocalLanding
-from tests.crash.forgetting import ForgettingDisk
-from tests.crash.given import AGENT
+from orchestrator.workspace.atomic_write import LocalAtomicWrite
+from tests.crash.dropped_fsyncs import ForgettingDisk
 from tests.crash.inside import Inside, living
+from tests.crash.scenarios import AGENT
 from tests.crash.test_power_cuts import Act, folder, scenario
 
 pytestmark = pytest.mark.anyio
@@ -108,15 +108,15 @@ def disk(kind: type[ForgettingDisk]) -> Mutation:
 
 def no_intent_before(patch: Patch) -> type[ForgettingDisk]:
     """The names change while the intent is still on its way."""
-    stage, land = Landings.stage, Landings.land
+    stage, land = WriteBatch.stage, WriteBatch.land
     stats: dict[int, dict[WorkspacePath, FileStat | None]] = {}
 
-    def both(self: Landings) -> None:
+    def both(self: WriteBatch) -> None:
         stage(self)
         stats[id(self)] = land(self)
 
-    patch.setattr(Landings, "stage", both)
-    patch.setattr(Landings, "land", lambda self: stats.pop(id(self)))
+    patch.setattr(WriteBatch, "stage", both)
+    patch.setattr(WriteBatch, "land", lambda self: stats.pop(id(self)))
     return ForgettingDisk
 
 
@@ -131,8 +131,8 @@ def no_outcome(patch: Patch) -> type[ForgettingDisk]:
 
 
 def no_hash_check(patch: Patch) -> type[ForgettingDisk]:
-    patch.setattr(LocalLanding, "_check_content", lambda *_: None)
-    patch.setattr(LocalLanding, "_unmoved", lambda _: True)
+    patch.setattr(LocalAtomicWrite, "_check_content", lambda *_: None)
+    patch.setattr(LocalAtomicWrite, "_unmoved", lambda _: True)
     return ForgettingDisk
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.clients.python import RemoteError
 from tests.crash.crashing import FOREIGN
-from tests.crash.given import (
+from tests.crash.scenarios import (
     AGENT,
     DELETE_TREE,
     MOVE_TREE,
@@ -101,7 +101,7 @@ async def test_one_that_does_not_fit_takes_the_others_back(ground: Ground, meet:
         async with ground.client(AGENT) as files:
             with pytest.raises(RemoteError) as refused:
                 await SEVERAL.call(files, REQUEST)
-        assert refused.value.code in ("changes_clash", "search_not_found", "patch_invalid")
+        assert refused.value.code in ("changes_conflict", "search_not_found", "patch_invalid")
         assert ground.contents(SEVERAL) == {**SEVERAL.before, "short.txt": FOREIGN.decode()}
         (closing,) = outcomes(await ground.events())[-1:]
         assert (closing["kind"], closing["cause"]) == ("change_aborted", "stale")

@@ -13,7 +13,7 @@ import pytest
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, Replacement
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable
-from tests.crash.given import CRASHING, EDIT, Ground
+from tests.crash.scenarios import CRASHING, EDIT, Ground
 
 pytestmark = pytest.mark.anyio
 

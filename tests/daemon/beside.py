@@ -16,7 +16,7 @@ import sys
 from types import TracebackType
 from typing import Any, Self
 
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 
 class Measured:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 
 def command(daemon: RunningDaemon, *arguments: str, approver: str = "") -> tuple[int, dict[str, Any]]:

@@ -17,7 +17,7 @@ from orchestrator.journal import schema
 from orchestrator.logs import start_logging
 from orchestrator.workspace.disk import ignore_lease_breaks
 from tests.journal.driver import Driver
-from tests.journal.platter import Call, Disk, Kind, coded, failed
+from tests.journal.simulated_disk import Call, Disk, Kind, coded, failed
 
 
 class Switched(Disk):

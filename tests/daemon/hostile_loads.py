@@ -14,8 +14,8 @@ import anyio
 
 from orchestrator.api.parameters import MOST_GLOB_CHARACTERS
 from orchestrator.clients.python import FileAccess, RemoteError
+from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.loads import Load, Work
-from tests.daemon.running import RunningDaemon
 
 GLOBS = ("*a*a*a*a/*a*a*a*a/b", "**/a/" * 190 + "b", "**/*a" * 100 + "/b", "[z-a]" * 100)
 LARGE = "0123456789abcde\n" * 65_536

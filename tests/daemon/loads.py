@@ -15,8 +15,8 @@ import anyio.lowlevel
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from tests.daemon.beside import Beside, Measured
-from tests.daemon.running import RunningDaemon
-from tests.daemon.talking import Talk
+from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.raw_socket import Talk
 
 Work = Callable[[FileAccess, int], Awaitable[object]]
 """One turn of an agent; its number makes each turn's content another."""

@@ -17,7 +17,7 @@ from anyio import to_thread
 
 from orchestrator.daemon import Daemon, parse, serve
 from orchestrator.logs import start_logging
-from orchestrator.ports.reviewing import RegionText, Reviewer, ReviewFailure, ReviewReply, ReviewRequest, ReviewUsage
+from orchestrator.ports.reviewers import RegionText, Reviewer, ReviewFailure, ReviewReply, ReviewRequest, ReviewUsage
 from orchestrator.workspace.disk import ignore_lease_breaks
 
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from orchestrator.clients.python import RemoteError
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

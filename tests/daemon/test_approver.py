@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.api.framing import PROTOCOL
 from orchestrator.clients.python import RemoteError
-from tests.daemon.running import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
 

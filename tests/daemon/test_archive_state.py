@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.clients import render
 from orchestrator.clients.python import RemoteError
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.test_archived import past
 from tests.daemon.test_keeping import daemon
 

@@ -9,10 +9,10 @@ import anyio
 import pytest
 
 from orchestrator.api.audit import ExportPage
+from orchestrator.api.blame import Changes
 from orchestrator.api.results import Result
-from orchestrator.api.tracing import Changes
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.test_keeping import daemon, head_of, records_hold
 
 __all__ = ["daemon"]

@@ -15,9 +15,9 @@ import pytest
 
 from orchestrator.api.results import JournalEntry
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from orchestrator.core.moments import written
+from orchestrator.core.timestamps import written
+from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.ocsf import problems
-from tests.daemon.running import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 
@@ -90,7 +90,7 @@ FILTERS: list[Any] = [
     pytest.param({"path": "gone.txt"}, ["bob read_file read_refused"], id="path: refusals"),
     pytest.param(
         {"path": ".env", "agent": "bob"},
-        ["bob read_file read_refused", "bob file_info file_inspected", "bob write_file approval_requested"],
+        ["bob read_file read_refused", "bob file_info metadata_read", "bob write_file approval_requested"],
         id="path: approvals",
     ),
     pytest.param(

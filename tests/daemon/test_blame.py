@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from anyio import to_thread
 
+from orchestrator.api.blame import BlameAnswer, BlamedLines
 from orchestrator.api.results import ChangeAnswer
-from orchestrator.api.tracing import Blamed, BlamedLines
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from orchestrator.servers.blocks import MOST_RANGES, text_block
-from tests.daemon.outside import save
-from tests.daemon.running import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon, running
+from tests.daemon.external_changes import save
 
 pytestmark = pytest.mark.anyio
 
@@ -33,13 +33,13 @@ async def edited(files: FileAccess, path: str, old: str, new: str) -> ChangeAnsw
     return answer
 
 
-def by_line(blamed: Blamed) -> list[str]:
+def by_line(blamed: BlameAnswer) -> list[str]:
     """Whose each line is: the agent, else the kind."""
     assert [part.start for part in blamed.ranges[1:]] == [part.end + 1 for part in blamed.ranges[:-1]]
     return [part.agent or part.kind for part in blamed.ranges for _ in range(part.start, part.end + 1)]
 
 
-def line(blamed: Blamed, number: int) -> BlamedLines:
+def line(blamed: BlameAnswer, number: int) -> BlamedLines:
     return next(part for part in blamed.ranges if part.start <= number <= part.end)
 
 
@@ -282,7 +282,7 @@ async def test_the_command_line_shows_each_line_with_its_author(daemon: RunningD
         assert re.fullmatch(rf"{change.version_id} +alice +\S+ \S+ 2\) TWO", second)
         assert third.endswith("3) three")
         part = await to_thread.run_sync(said, daemon, "blame", "a.py", "--start", "3", "--json")
-        assert msgspec.json.decode(part, type=Blamed).ranges[0].agent == "alice"
+        assert msgspec.json.decode(part, type=BlameAnswer).ranges[0].agent == "alice"
         since = await to_thread.run_sync(said, daemon, "since", "@1")
         assert [row.split()[-1] for row in since.splitlines()] == ["a.py", "a.py"]
         assert "+2 -1" in since.splitlines()[1]

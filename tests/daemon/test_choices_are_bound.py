@@ -12,8 +12,8 @@ import pytest
 
 from orchestrator.api.results import ChangeAnswer, ConflictInfo
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from tests.daemon.routed import BOTH, answered, clash, follow, one, reviewed, route
-from tests.daemon.running import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon, running
+from tests.daemon.reviewer_servers import BOTH, answered, clash, follow, one, reviewed, route
 from tests.daemon.test_conflicts_cli import run, shown
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +22,7 @@ LINES = "".join(f"line {number}\n" for number in range(1, 41))
 Side = Literal["current", "proposed"]
 
 
-class Quarrel:
+class DisputedConflict:
     """Bob's change waits against alice's; carol works on the same file."""
 
     def __init__(self, daemon: RunningDaemon, code: str, *clients: FileAccess) -> None:
@@ -84,7 +84,7 @@ def lines(**changed: str) -> bytes:
 
 
 @asynccontextmanager
-async def quarrel(base: Path) -> AsyncIterator[Quarrel]:
+async def disputed(base: Path) -> AsyncIterator[DisputedConflict]:
     with running(base) as daemon:
         code = await daemon.make_approver()
         async with (
@@ -93,15 +93,15 @@ async def quarrel(base: Path) -> AsyncIterator[Quarrel]:
             daemon.client("carol") as carol,
             daemon.client() as person,
         ):
-            yield Quarrel(daemon, code, alice, bob, carol, person)
+            yield DisputedConflict(daemon, code, alice, bob, carol, person)
 
 
 async def test_a_whole_content_keeps_what_came_after_its_version(base: Path) -> None:
-    async with quarrel(base) as q:
+    async with disputed(base) as q:
         info = await q.begin(2)
         mine = (info.current or "").replace("line 2 alice", "line 2 both")
         await q.moves_on("line 30\n", "line 30 carol\n")
-        assert await q.refused("content", content=mine) == "on_required"
+        assert await q.refused("content", content=mine) == "version_required"
         assert await q.refused("content", content=mine, on="@99999") == "invalid_parameter"
         assert await q.refused("content", content=mine, on=q.conflict) == "invalid_parameter"
         done = await q.settle("content", content=mine, on=info.current_version)
@@ -111,7 +111,7 @@ async def test_a_whole_content_keeps_what_came_after_its_version(base: Path) -> 
 
 
 async def test_a_whole_content_that_meets_a_newer_change_overwrites_nothing(base: Path) -> None:
-    async with quarrel(base) as q:
+    async with disputed(base) as q:
         info = await q.begin(2)
         mine = (info.current or "").replace("line 2 alice", "line 2 both")
         await q.moves_on("line 2 alice\n", "line 2 carol\n")
@@ -126,11 +126,11 @@ async def test_a_whole_content_that_meets_a_newer_change_overwrites_nothing(base
 
 async def test_numbers_of_regions_are_those_that_were_shown(base: Path) -> None:
     """One region goes and another comes: there are two again."""
-    async with quarrel(base) as q:
+    async with disputed(base) as q:
         info = await q.begin(2, 20)
         sides: tuple[Side, Side] = ("current", "proposed")
         assert len(info.regions) == 2
-        assert await q.refused("regions", regions=sides) == "on_required"
+        assert await q.refused("regions", regions=sides) == "version_required"
         assert await q.refused("regions", regions=sides, on="@1") == "invalid_parameter"
         await q.moves_on("line 2 alice\n", "line 2\n")
         await q.moves_on("line 20 alice\n", "line 20 carol\n")
@@ -145,7 +145,7 @@ async def test_regions_with_equal_lines_are_not_taken_for_each_other(base: Path)
     """Lines 2, 12 and 22 hold the same, so that one clash looks like another."""
     text = "".join("same\n" if number % 10 == 2 else f"line {number}\n" for number in range(1, 31))
     between = text.split("same\n")
-    async with quarrel(base) as q:
+    async with disputed(base) as q:
         await q.alice.write_file("a.txt", text, mode="create")
         version = (await q.bob.read_file("a.txt")).version_id
         alices = "alice\n".join(between[:3]) + "same\n" + between[3]
@@ -165,7 +165,7 @@ async def test_regions_with_equal_lines_are_not_taken_for_each_other(base: Path)
 
 
 async def test_regions_that_only_moved_are_settled_as_they_were_shown(base: Path) -> None:
-    async with quarrel(base) as q:
+    async with disputed(base) as q:
         info = await q.begin(2, 20)
         await q.moves_on("line 1\n", "new\nline 1\n")
         done = await q.settle("regions", regions=("current", "proposed"), on=info.current_version)
@@ -174,10 +174,10 @@ async def test_regions_that_only_moved_are_settled_as_they_were_shown(base: Path
 
 
 async def test_proposed_takes_nothing_away_that_was_not_shown(base: Path) -> None:
-    async with quarrel(base) as q:
+    async with disputed(base) as q:
         info = await q.begin(2)
         await q.moves_on("line 2 alice\n", "line 2 carol\n")
-        assert await q.refused("proposed") == "on_required"
+        assert await q.refused("proposed") == "version_required"
         assert await q.refused("proposed", on=info.current_version) == "conflict_moved"
         assert await q.refused("current", on=info.current_version) == "conflict_moved"
         now = (await one(q.person)).current_version
@@ -186,7 +186,7 @@ async def test_proposed_takes_nothing_away_that_was_not_shown(base: Path) -> Non
 
 
 async def test_proposed_needs_no_version_while_the_same_lines_clash(base: Path) -> None:
-    async with quarrel(base) as q:
+    async with disputed(base) as q:
         await q.begin(2)
         await q.moves_on("line 30\n", "line 30 carol\n")
         assert (await q.settle("proposed")).status == "applied"
@@ -194,11 +194,11 @@ async def test_proposed_needs_no_version_while_the_same_lines_clash(base: Path) 
 
 
 async def test_proposed_does_not_replace_what_became_binary_unseen(base: Path) -> None:
-    async with quarrel(base) as q:
+    async with disputed(base) as q:
         info = await q.begin(2)
         (q.daemon.workspace / "a.txt").write_bytes(b"\x00\x01\x02binary")
         await q.followed()
-        assert await q.refused("proposed") == "on_required"
+        assert await q.refused("proposed") == "version_required"
         assert await q.refused("proposed", on=info.current_version) == "conflict_moved"
         now = await one(q.person)
         assert now.current is None
@@ -208,20 +208,20 @@ async def test_proposed_does_not_replace_what_became_binary_unseen(base: Path) -
 
 async def test_proposed_replaces_what_is_no_text_only_where_it_is_named(base: Path) -> None:
     """It was no text already when the conflict was found."""
-    async with quarrel(base) as q:
+    async with disputed(base) as q:
         await q.alice.write_file("a.txt", LINES, mode="create")
         version = (await q.bob.read_file("a.txt")).version_id
         (q.daemon.workspace / "a.txt").write_bytes(b"\x00\x01\x02binary")
         late = await q.bob.write_file("a.txt", "bob\n", mode="truncate", base=version)
         assert late.status == "conflict"
         q.conflict = late.conflict or ""
-        assert await q.refused("proposed") == "on_required"
+        assert await q.refused("proposed") == "version_required"
         assert (await q.settle("proposed", on=(await one(q.person)).current_version)).status == "applied"
         assert q.text == b"bob\n"
 
 
 async def test_where_nothing_stands_the_version_is_zero(base: Path) -> None:
-    async with quarrel(base) as q:
+    async with disputed(base) as q:
         await q.begin(2)
         (q.daemon.workspace / "a.txt").unlink()
         await q.followed()
@@ -229,7 +229,7 @@ async def test_where_nothing_stands_the_version_is_zero(base: Path) -> None:
         assert info.current_version is None
         with pytest.raises(RemoteError) as error:
             await q.settle("content", content="new\n")
-        assert error.value.code == "on_required"
+        assert error.value.code == "version_required"
         assert (await q.settle("content", content="new\n", on="@0")).status == "applied"
         assert q.text == b"new\n"
 
@@ -238,7 +238,7 @@ async def test_where_nothing_stands_the_version_is_zero(base: Path) -> None:
 
 
 async def test_a_file_given_on_the_command_line_keeps_what_came_since(base: Path) -> None:
-    async with quarrel(base) as q:
+    async with disputed(base) as q:
         info = await q.begin(2)
         mine = base / "mine"
         mine.write_text((info.current or "").replace("line 2 alice", "line 2 both"))

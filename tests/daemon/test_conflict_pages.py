@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.clients.python import RemoteError, Replacement
-from tests.daemon.routed import START, clash, follow, one, reviewed, route
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.reviewer_servers import START, clash, follow, one, reviewed, route
 from tests.daemon.test_conflicts_cli import run
 
 pytestmark = pytest.mark.anyio
@@ -98,7 +98,10 @@ async def test_an_answer_that_is_too_long_is_refused_and_the_connection_lives(da
     [
         pytest.param({"fails": "the model is busy"}, "review_failed", "the model is busy", id="fails"),
         pytest.param(
-            {"verdict": "content", "lines": {"2": ["x"]}}, "reply_invalid", "the conflict has no region", id="no region"
+            {"verdict": "content", "lines": {"2": ["x"]}},
+            "review_reply_invalid",
+            "the conflict has no region",
+            id="no region",
         ),
         pytest.param({"verdict": "content", "lines": {"1": ["<<<<<<< x"]}}, "markers_left", "line 2 is", id="a marker"),
     ],

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.clients.python import FileAccess, Replacement
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

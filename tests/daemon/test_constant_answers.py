@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from orchestrator.api.operations import toolset
-from orchestrator.clients import frames
-from orchestrator.clients.handshake import FOLDER, Handshake
-from tests.daemon.running import RunningDaemon
+from orchestrator.clients.stdio_proxy.handshake import FOLDER, Handshake
+from orchestrator.clients.stdio_proxy.messages import said as said_by
+from tests.daemon.daemon_process import RunningDaemon
 from tests.docs.answers import HANDSHAKE_VERSIONS, META, asked, initialize, request, written
 
 NOT_OFFERED = {"search_content": {"mode"}, "resolve_conflict": {"approver"}}
@@ -40,14 +40,14 @@ def test_the_transport_says_what_the_daemon_says(daemon: RunningDaemon) -> None:
             own = Handshake(name, structured=structured)
             replies = asked(str(daemon.socket), messages, toolset=name, structured=structured)
             for message, reply in zip(messages, replies, strict=True):
-                said = frames.said(json.dumps(message).encode())
+                said = said_by(json.dumps(message).encode())
                 assert own.reply(said) == reply, f"{name} {message['method']}: run `make docs`"
 
 
 def listed(name: str) -> list[dict[str, Any]]:
     """What `tools/list` answers to a client of 2026."""
     line = json.dumps(request("tools/list", _meta=META)).encode()
-    reply = Handshake(name, structured=False).reply(frames.said(line))
+    reply = Handshake(name, structured=False).reply(said_by(line))
     assert reply
     found: list[dict[str, Any]] = json.loads(reply)["result"]["tools"]
     return found
@@ -104,5 +104,5 @@ def discover(**meta: Any) -> dict[str, Any]:
 )
 def test_what_is_unusual_is_left_to_the_daemon(messages: list[dict[str, Any]]) -> None:
     own = Handshake("core", structured=False)
-    *_, last = [own.reply(frames.said(json.dumps(message).encode())) for message in messages]
+    *_, last = [own.reply(said_by(json.dumps(message).encode())) for message in messages]
     assert last is None

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.waiting import all_conflicts
 
 pytestmark = pytest.mark.anyio

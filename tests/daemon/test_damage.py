@@ -17,7 +17,7 @@ from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin
 from tests.daemon.cli import command
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 from tests.journal.test_decoding import mistype
 
 pytestmark = pytest.mark.anyio

@@ -19,7 +19,7 @@ from orchestrator.api import locations
 from orchestrator.api.parameters import Replacement
 from orchestrator.clients.python import FileAccess, RemoteError
 from orchestrator.servers.socket import PREAMBLE_TIMEOUT_S
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

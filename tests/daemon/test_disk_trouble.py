@@ -11,11 +11,11 @@ import pytest
 from orchestrator.api.parameters import Replacement
 from orchestrator.api.results import JournalEntry, StatusInfo
 from orchestrator.clients.python import FileAccess, RemoteError
-from orchestrator.journal.ballast import BALLAST_NAME
+from orchestrator.journal.disk_reserve import RESERVE_NAME
 from orchestrator.servers.blocks import text_block
 from tests.daemon.cli import command
+from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.failing import fill
-from tests.daemon.running import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 
@@ -171,7 +171,7 @@ def test_a_start_without_any_room_says_what_to_do(small: Path, tmp_path: Path) -
     daemon = RunningDaemon(tmp_path)
     daemon.start()
     assert daemon.stop() == 0
-    (small / BALLAST_NAME).unlink()
+    (small / RESERVE_NAME).unlink()
     fill(small / "filler")
     said = daemon.start()
     assert (said["ok"], said["code"]) == (False, "disk_full")
@@ -199,16 +199,16 @@ async def test_the_outcome_of_a_change_gets_the_room_that_is_held_back(small: Pa
     daemon = RunningDaemon(tmp_path, module=("-m", "tests.daemon.failing", str(filler), "--at", "landed", "fill"))
     (daemon.workspace / "a.txt").write_text(TEXT)
     daemon.start()
-    assert (small / BALLAST_NAME).stat().st_blocks > 0
+    assert (small / RESERVE_NAME).stat().st_blocks > 0
     async with daemon.client("alice") as files:
         answer = await files.write_file("b.txt", "two\n", "create")
         assert answer.status == "applied", "the disk was full before its outcome"
-        assert not (small / BALLAST_NAME).exists()
+        assert not (small / RESERVE_NAME).exists()
         assert (await refused(files, "c.txt")).code == "disk_full"
         await reads_go_on(daemon)
         filler.unlink()
         assert (await files.write_file("c.txt", "two\n", "create")).status == "applied"
-    assert (small / BALLAST_NAME).stat().st_blocks > 0, "held back again"
+    assert (small / RESERVE_NAME).stat().st_blocks > 0, "held back again"
     await records_agree(daemon)
     assert daemon.stop() == 0
 

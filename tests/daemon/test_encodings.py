@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.clients.python import RemoteError, Replacement
-from tests.crash.given import POLICY
+from tests.crash.scenarios import POLICY
+from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.fidelity import CODECS, Cell
-from tests.daemon.running import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

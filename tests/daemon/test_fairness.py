@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.servers.open_calls import MAX_OPEN_CALLS
-from tests.daemon.running import RunningDaemon
-from tests.daemon.talking import Talk
+from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.raw_socket import Talk
 
 pytestmark = pytest.mark.anyio
 

@@ -10,12 +10,12 @@ from collections.abc import Callable
 import anyio
 import pytest
 
+from orchestrator.api.blame import PathChanged
 from orchestrator.api.feed import FeedEvent
-from orchestrator.api.tracing import PathChanged
-from orchestrator.clients.following import MOST_WAITING, Events
 from orchestrator.clients.python import FileAccess, RemoteError
+from orchestrator.clients.subscription import MOST_WAITING, Events
 from orchestrator.core.errors import DaemonRestarted
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

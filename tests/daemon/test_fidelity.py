@@ -12,9 +12,9 @@ import pytest
 
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from tests.crash.given import POLICY
+from tests.crash.scenarios import POLICY
+from tests.daemon.daemon_process import RunningDaemon, running
 from tests.daemon.fidelity import CODECS, ENDS, EXCLUDED, MODES, OPERATIONS, Cell, Text, attributes, cells
-from tests.daemon.running import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
 

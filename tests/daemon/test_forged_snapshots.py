@@ -14,11 +14,11 @@ import pytest
 
 from orchestrator.core.ids import Seq
 from orchestrator.journal.blobs import LEVEL, zstd
-from orchestrator.journal.proving import SEAL, sealed_bytes
 from orchestrator.journal.schema import FILE_NAME
-from orchestrator.journal.signing import KeyFile
+from orchestrator.journal.signing_key import KeyFile
+from orchestrator.journal.snapshot_seal import SEAL, sealed_bytes
 from orchestrator.ports.journal import Snapshot
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 
@@ -78,7 +78,7 @@ async def test_an_outside_change_is_noted_although_the_snapshot_hides_it(stopped
     assert stopped.start()["ok"]
     async with stopped.client() as person:
         newest, *_ = (await person.journal_query(path="x.txt")).entries
-        assert newest.kind == "file_changed_outside"
+        assert newest.kind == "external_file_changed"
         notes = (await person.status()).health.notes
         assert any(f"the snapshot at @{seq} was altered" in note for note in notes), notes
         report = await person.journal_verify()

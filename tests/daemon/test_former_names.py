@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from orchestrator.clients.python import RemoteError, Replacement
-from tests.daemon.outside import seen
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.external_changes import seen
 
 pytestmark = pytest.mark.anyio
 

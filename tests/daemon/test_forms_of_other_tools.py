@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.clients.python import Replacement
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

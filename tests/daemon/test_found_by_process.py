@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.api import locations, processes
-from orchestrator.clients import connection, starting
+from orchestrator.clients import connection, daemon_launcher
 from orchestrator.clients.cli import daemon as command_line
 from orchestrator.core.errors import DaemonUnreachable
 from tests.daemon.cli import command
-from tests.daemon.running import READY_S, RunningDaemon
+from tests.daemon.daemon_process import READY_S, RunningDaemon
 
 SLOW = """
 import sys
@@ -161,7 +161,7 @@ def test_one_that_hangs_is_named_with_what_ends_it(daemon: RunningDaemon, monkey
     assert daemon.process is not None
     pid = daemon.process.pid
     monkeypatch.setattr(connection, "CONNECT_TIMEOUT_S", 0.1)
-    monkeypatch.setattr(starting, "ENDING_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(daemon_launcher, "ENDING_TIMEOUT_S", 0.1)
     found = processes.serving(str(daemon.workspace))
     assert found is not None
     daemon.process.send_signal(signal.SIGSTOP)

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError
-from tests.daemon.running import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from orchestrator.core.policy.reviewers import FORMS, Form
-from tests.daemon.routed import BOTH, PATIENCE_S, SETTLED, Reviewed, clash, final, follow, one, route
+from tests.daemon.reviewer_servers import BOTH, PATIENCE_S, SETTLED, Reviewed, clash, final, follow, one, route
 from tests.daemon.test_review_backends import KEY, LINES, backed, kept, model, program
 from tests.extensions.packages import put
 from tests.review.service import Act, edited, message, serving
@@ -38,12 +38,12 @@ FAR_OFF = {"retry-after": "Mon, 01 Jan 99999999999 00:00:00 GMT"}
 HUGE = 10**400
 BAD: dict[str, tuple[Callable[[Form], Act], str]] = {
     "far": (lambda form: Act(status=429, headers=FAR_OFF), "reviewer_busy"),
-    "counts": (lambda form: altered(form, GOOD, usage=usage(form, HUGE)), "reply_invalid"),
-    "more": (lambda form: altered(form, GOOD, usage=usage(form, 2**63 - 1)), "reply_invalid"),
-    "less": (lambda form: altered(form, GOOD, usage=usage(form, -5)), "reply_invalid"),
-    "region": (lambda form: message(form, edited((HUGE, ["x"]))), "reply_invalid"),
-    "digits": (lambda form: message(form, {**GOOD, "n": HUGE}), "reply_invalid"),
-    "deep": (lambda form: message(form, '{"a":' * 50_000), "reply_invalid"),
+    "counts": (lambda form: altered(form, GOOD, usage=usage(form, HUGE)), "review_reply_invalid"),
+    "more": (lambda form: altered(form, GOOD, usage=usage(form, 2**63 - 1)), "review_reply_invalid"),
+    "less": (lambda form: altered(form, GOOD, usage=usage(form, -5)), "review_reply_invalid"),
+    "region": (lambda form: message(form, edited((HUGE, ["x"]))), "review_reply_invalid"),
+    "digits": (lambda form: message(form, {**GOOD, "n": HUGE}), "review_reply_invalid"),
+    "deep": (lambda form: message(form, '{"a":' * 50_000), "review_reply_invalid"),
 }
 
 
@@ -78,7 +78,7 @@ async def test_an_error_that_nobody_foresaw_costs_one_review(base: Path) -> None
             number = await clash(alice, bob)
             assert (await final(bob, number)).status == "applied"
             failed = await follow(person, "review_failed", seen=2)
-            assert [event["code"] for event in failed] == ["review_failed", "event_unfit"]
+            assert [event["code"] for event in failed] == ["review_failed", "event_not_serializable"]
             assert "ZeroDivisionError" in failed[0]["message"]
             assert (daemon.workspace / "a.txt").read_text() == SETTLED
             assert (await person.journal_rebuild()).ok
@@ -97,7 +97,7 @@ async def test_an_error_that_nobody_foresaw_costs_one_review(base: Path) -> None
 EVIL = (
     "import asyncio\n"
     "from orchestrator.extensions.hookspecs import hook\n"
-    "from orchestrator.ports.reviewing import *\n"
+    "from orchestrator.ports.reviewers import *\n"
     "class Base(BaseException): pass\n"
     "class Mute(Exception):\n    def __str__(self): raise KeyboardInterrupt()\n"
     "def failure(**given):\n    error = ReviewFailure('no')\n    vars(error).update(given)\n    return error\n"
@@ -107,14 +107,17 @@ REVIEWER = (
     EVIL + "class R:\n    async def review(self, request):\n        {}\n@hook\ndef orchestrator_reviewer(): return R\n"
 )
 ODD: dict[str, tuple[str, str]] = {
-    "verdict": ("return ReviewReply(verdict=object())", "reply_invalid"),
-    "listed": ("return ReviewReply(verdict=['current'])", "reply_invalid"),
-    "nousage": ("return ReviewReply(verdict='current', usage=None)", "reply_invalid"),
-    "typed": ("return ReviewReply(verdict='current', usage=ReviewUsage(model=5))", "reply_invalid"),
-    "large": ("return ReviewReply(verdict='current', usage=ReviewUsage(input_tokens=10**4000))", "reply_invalid"),
-    "reason": ("return ReviewReply(verdict='current', reason=object())", "reply_invalid"),
-    "text": ("return ReviewReply(verdict='current', reason='\\ud800')", "reply_invalid"),
-    "endless": ("return ReviewReply(verdict='content', regions=endless)", "reply_invalid"),
+    "verdict": ("return ReviewReply(verdict=object())", "review_reply_invalid"),
+    "listed": ("return ReviewReply(verdict=['current'])", "review_reply_invalid"),
+    "nousage": ("return ReviewReply(verdict='current', usage=None)", "review_reply_invalid"),
+    "typed": ("return ReviewReply(verdict='current', usage=ReviewUsage(model=5))", "review_reply_invalid"),
+    "large": (
+        "return ReviewReply(verdict='current', usage=ReviewUsage(input_tokens=10**4000))",
+        "review_reply_invalid",
+    ),
+    "reason": ("return ReviewReply(verdict='current', reason=object())", "review_reply_invalid"),
+    "text": ("return ReviewReply(verdict='current', reason='\\ud800')", "review_reply_invalid"),
+    "endless": ("return ReviewReply(verdict='content', regions=endless)", "review_reply_invalid"),
     "keyboard": ("raise KeyboardInterrupt()", "review_failed"),
     "generator": ("raise GeneratorExit()", "review_failed"),
     "cancelled": ("raise asyncio.CancelledError()", "review_failed"),
@@ -220,7 +223,7 @@ async def test_an_answer_with_the_key_in_its_lines_is_refused(base: Path, form: 
                 number = await clash(alice, bob)
                 assert (await final(bob, number)).status == "applied"
                 (failed,) = await follow(person, "review_failed")
-                assert failed["code"] == "reply_invalid"
+                assert failed["code"] == "review_reply_invalid"
                 assert "holds the key" in failed["message"]
                 assert (daemon.workspace / "a.txt").read_text() == SETTLED
         assert KEY.encode() not in kept(daemon)

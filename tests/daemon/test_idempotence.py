@@ -10,9 +10,9 @@ import pytest
 
 from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.results import ChangeAnswer, Result
-from orchestrator.api.undoing import RollbackAnswer
+from orchestrator.api.rollback import RollbackAnswer
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 
@@ -82,7 +82,7 @@ WRITES: dict[str, tuple[Given, dict[str, Any], dict[str, Any]]] = {
 
 
 def test_every_write_that_is_not_a_persons_alone_takes_a_request_id() -> None:
-    writes = {operation.name for operation in OPERATIONS if operation.writes and not operation.people}
+    writes = {operation.name for operation in OPERATIONS if operation.writes and not operation.operator_only}
     assert writes == WRITES.keys()
     taking = {op.name for op in OPERATIONS if "request_id" in op.params.__struct_fields__}
     assert writes <= taking

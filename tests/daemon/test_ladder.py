@@ -9,7 +9,7 @@ import pytest
 from orchestrator.api.results import ChangeAnswer, Lines
 from orchestrator.clients.python import RemoteError, Replacement
 from tests.core.text.misquotations import LANDS, ONLY_ALIKE, OTHER_THINGS
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from tests.daemon.running import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.benchmarks import long_rollbacks
 from tests.daemon.beside import Measured, at
+from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.hostile_loads import HOSTILE, losing_the_state
 from tests.daemon.loads import (
     HEAVY,
@@ -21,8 +22,7 @@ from tests.daemon.loads import (
     name_of,
     resident_mb,
 )
-from tests.daemon.running import RunningDaemon
-from tests.daemon.talking import Talk
+from tests.daemon.raw_socket import Talk
 
 pytestmark = [pytest.mark.anyio, pytest.mark.soak]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.benchmarks.concurrency import one_round, prepared, resident_mb
 from tests.daemon.beside import Beside
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 CALLS = int(os.environ.get("SOAK_CALLS", "200000"))
 ROUND = 10_000

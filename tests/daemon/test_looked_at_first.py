@@ -9,8 +9,8 @@ import pytest
 
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, Replacement
-from tests.daemon.routed import final, follow, one, reviewed, route
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.reviewer_servers import final, follow, one, reviewed, route
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from tests.daemon.cli import command
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

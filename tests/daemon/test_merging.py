@@ -10,8 +10,8 @@ import pytest
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, Replacement
 from orchestrator.clients.render import rendered
-from tests.daemon.routed import follow, one
-from tests.daemon.running import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon, running
+from tests.daemon.reviewer_servers import follow, one
 
 pytestmark = pytest.mark.anyio
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from tests.daemon.outside import seen
-from tests.daemon.routed import OPEN
-from tests.daemon.running import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon, running
+from tests.daemon.external_changes import seen
+from tests.daemon.reviewer_servers import OPEN
 
 pytestmark = pytest.mark.anyio
 

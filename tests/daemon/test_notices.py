@@ -9,9 +9,9 @@ import pytest
 
 from orchestrator.api.results import ChangeAnswer, Notice, UnseenText
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from orchestrator.engine.reads.noticing import MOST_NOTICES
-from tests.daemon.running import RunningDaemon
-from tests.daemon.talking import Talk
+from orchestrator.engine.reads.stale_read_notices import MOST_NOTICES
+from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.raw_socket import Talk
 
 pytestmark = pytest.mark.anyio
 

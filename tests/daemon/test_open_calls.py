@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from orchestrator.servers.open_calls import MAX_OPEN_CALLS
-from tests.daemon.running import RunningDaemon
-from tests.daemon.talking import Talk
+from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.raw_socket import Talk
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ import pytest
 
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from tests.daemon.outside import save
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.external_changes import save
 
 pytestmark = pytest.mark.anyio
 
@@ -249,9 +249,9 @@ async def test_changes_while_the_daemon_was_away_are_found_at_the_start(base: Pa
     async with daemon.client() as person:
         events = [entry for entry in (await person.journal_query(limit=100)).entries if entry.kind.endswith("_outside")]
         assert {(entry.kind, entry.event["path"]) for entry in events} == {
-            ("file_changed_outside", "a.txt"),
-            ("file_removed_outside", "gone.txt"),
-            ("file_created_outside", "new.txt"),
+            ("external_file_changed", "a.txt"),
+            ("external_file_removed", "gone.txt"),
+            ("external_file_created", "new.txt"),
         }
         assert (await person.workspace_check()).ok
     assert daemon.stop() == 0

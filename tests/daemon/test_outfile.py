@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 WRITERS = (("journal", "checkpoint"), ("journal", "export"))
 
@@ -51,7 +51,7 @@ def test_not_into_either(daemon: RunningDaemon, words: tuple[str, ...], cwd: str
     (outside / "linked").symlink_to(daemon.workspace)
     (outside / "dangling").symlink_to(daemon.workspace / "out")
     code, told = run(daemon, *words, "--out", out.format(base=daemon.base), cwd=daemon.base / cwd)
-    assert (code, told["code"]) == (1, "out_refused")
+    assert (code, told["code"]) == (1, "output_path_refused")
     assert lands in told["message"]
     assert "outside of the workspace" in told["hint"]
     assert [item.name for item in daemon.workspace.iterdir()] == ["sub"]

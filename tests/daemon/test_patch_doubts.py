@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

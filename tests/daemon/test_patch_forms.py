@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.clients.python import RemoteError
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.clients.python import RemoteError
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 
@@ -118,7 +118,7 @@ async def test_a_stale_one_among_several_changes_none(daemon: RunningDaemon) -> 
         both = added("a.txt", "all new\n").replace("*** End", "*** Add File: n.txt\n+n\n*** End")
         with pytest.raises(RemoteError) as refused:
             await alice.apply_patch(both)
-        assert (refused.value.code, refused.value.details["path"]) == ("changes_clash", "a.txt")
+        assert (refused.value.code, refused.value.details["path"]) == ("changes_conflict", "a.txt")
         await alice.read_file("a.txt")
         base = (await alice.file_info("a.txt")).version_id
         assert (await alice.apply_patch(both, base=base)).status == "applied"

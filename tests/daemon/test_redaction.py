@@ -13,8 +13,8 @@ from orchestrator.clients.python import RemoteError, Replacement
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable
 from orchestrator.journal.blobs import LEVEL, zstd
-from tests.crash.given import CRASHING, Ground
-from tests.daemon.running import RunningDaemon, running
+from tests.crash.scenarios import CRASHING, Ground
+from tests.daemon.daemon_process import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.daemon.cli import command
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

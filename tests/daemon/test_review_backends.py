@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from orchestrator.core.policy.reviewers import FORMS, Form
-from tests.daemon.routed import BOTH, OPEN, PATIENCE_S, SETTLED, clash, final, follow, route
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.reviewer_servers import BOTH, OPEN, PATIENCE_S, SETTLED, clash, final, follow, route
 from tests.extensions.packages import put, put_shipped
 from tests.review.conflicts import SECRET
 from tests.review.service import Act, edited, message, serving
@@ -83,7 +83,7 @@ async def test_a_person_who_does_not_come_is_not_waited_for(base: Path) -> None:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             number = await clash(alice, bob)
             assert (await final(bob, number)).status == "applied"
-            assert (await follow(person, "review_failed"))[0]["code"] == "too_late"
+            assert (await follow(person, "review_failed"))[0]["code"] == "reviewer_timeout"
             assert (daemon.workspace / "a.txt").read_text() == SETTLED
 
 
@@ -114,11 +114,11 @@ async def test_a_model_settles_a_conflict(base: Path, form: Form) -> None:
 @pytest.mark.parametrize(
     ("script", "code"),
     [
-        pytest.param("rubbish", "reply_invalid", id="rubbish"),
-        pytest.param("wrong region", "reply_invalid", id="wrong region"),
-        pytest.param("another path", "reply_invalid", id="another path"),
+        pytest.param("rubbish", "review_reply_invalid", id="rubbish"),
+        pytest.param("wrong region", "review_reply_invalid", id="wrong region"),
+        pytest.param("another path", "review_reply_invalid", id="another path"),
         pytest.param("refuses", "reviewer_refused", id="refuses"),
-        pytest.param("hangs", "too_late", id="too late"),
+        pytest.param("hangs", "reviewer_timeout", id="too late"),
     ],
 )
 async def test_a_model_that_fails_hands_on_to_the_next(base: Path, form: Form, script: str, code: str) -> None:

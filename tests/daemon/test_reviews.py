@@ -10,7 +10,19 @@ import pytest
 from anyio import to_thread
 
 from orchestrator.clients.python import RemoteError, Replacement
-from tests.daemon.routed import BOTH, SETTLED, START, Reviewed, answered, clash, final, follow, one, reviewed, route
+from tests.daemon.reviewer_servers import (
+    BOTH,
+    SETTLED,
+    START,
+    Reviewed,
+    answered,
+    clash,
+    final,
+    follow,
+    one,
+    reviewed,
+    route,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -55,11 +67,11 @@ async def test_a_person_accepts_what_a_reviewer_proposes(base: Path) -> None:
     [
         pytest.param({"verdict": "reject", "reason": "not mine to say"}, None, id="rejects"),
         pytest.param({"fails": "no such model"}, "review_failed", id="fails"),
-        pytest.param({"verdict": "content", "lines": {"2": ["x"]}}, "reply_invalid", id="another region"),
-        pytest.param({"verdict": "content"}, "reply_invalid", id="nothing"),
-        pytest.param({"verdict": "content", "lines": {"1": ["a\nb"]}}, "reply_invalid", id="a line end"),
+        pytest.param({"verdict": "content", "lines": {"2": ["x"]}}, "review_reply_invalid", id="another region"),
+        pytest.param({"verdict": "content"}, "review_reply_invalid", id="nothing"),
+        pytest.param({"verdict": "content", "lines": {"1": ["a\nb"]}}, "review_reply_invalid", id="a line end"),
         pytest.param({"verdict": "content", "lines": {"1": ["<<<<<<< mine"]}}, "markers_left", id="a marker"),
-        pytest.param({"hangs": True}, "too_late", id="too late"),
+        pytest.param({"hangs": True}, "reviewer_timeout", id="too late"),
     ],
 )
 async def test_a_reviewer_that_comes_to_nothing_hands_on(base: Path, first: dict[str, Any], why: str | None) -> None:
@@ -185,7 +197,7 @@ async def test_a_conflict_is_moot_when_the_file_holds_what_was_proposed(base: Pa
             number = await clash(alice, bob)
             await alice.edit_file("a.txt", [Replacement(search="two, alice", replace="two, bob")])
             assert (await final(bob, number)).status == "dropped"
-            assert (await follow(person, "conflict_lapsed"))[0]["cause"] == "moot"
+            assert (await follow(person, "conflict_expired"))[0]["cause"] == "moot"
 
 
 async def test_nobody_settled_it_in_time(base: Path) -> None:

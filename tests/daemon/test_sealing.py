@@ -17,7 +17,7 @@ import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError
 from orchestrator.core.checkpoint import parse_checkpoint
-from tests.daemon.running import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.clients.python import FileAccess, Replacement
 from tests.core.text.test_redact import LONG, SHAPES
-from tests.daemon.routed import final, route
+from tests.daemon.reviewer_servers import final, route
 from tests.daemon.test_review_backends import backed, model
 from tests.review.conflicts import SECRET
 from tests.review.service import edited, message, serving

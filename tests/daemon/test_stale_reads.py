@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from tests.daemon.cli import command
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

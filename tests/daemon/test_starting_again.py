@@ -12,7 +12,7 @@ import pytest
 from orchestrator.api.results import Health
 from orchestrator.clients.python import FileAccess, RemoteError
 from orchestrator.journal.schema import FILE_NAME
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 
@@ -205,7 +205,7 @@ async def test_rebuild_names_the_first_difference(stopped: RunningDaemon, statem
     stopped.stop()
 
 
-@pytest.mark.parametrize("step", ["snapshot_frozen", "errand_open:snapshot", "errand_committed:snapshot"])
+@pytest.mark.parametrize("step", ["snapshot_frozen", "task_open:snapshot", "task_committed:snapshot"])
 async def test_a_crash_beside_a_snapshot_leaves_a_journal_to_start_on(base: Path, step: str) -> None:
     crashing = RunningDaemon(base, module=CRASHING)
     (crashing.workspace / "a.txt").write_text("one\n")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.daemon.cli import command
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 
 @pytest.mark.parametrize(

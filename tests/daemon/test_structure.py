@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.clients.python import RemoteError, Replacement
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 
@@ -211,7 +211,9 @@ def parse_workers(daemon: RunningDaemon) -> list[int]:
     assert daemon.process is not None
     children = Path(f"/proc/{daemon.process.pid}/task/{daemon.process.pid}/children").read_text().split()
     return [
-        int(pid) for pid in children if b"orchestrator.workspace.working" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        int(pid)
+        for pid in children
+        if b"orchestrator.workspace.worker_process" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
 
 

@@ -14,11 +14,11 @@ import click
 import pytest
 
 from orchestrator.api import results as r
-from orchestrator.api import travel as t
+from orchestrator.api import time_travel as t
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from orchestrator.clients.render_trees import tree_diff
 from orchestrator.servers.blocks import text_block
-from tests.daemon.running import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon, running
 
 pytestmark = pytest.mark.anyio
 

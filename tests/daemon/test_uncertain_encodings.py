@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from tests.crash.given import POLICY
-from tests.daemon.running import RunningDaemon
+from tests.crash.scenarios import POLICY
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

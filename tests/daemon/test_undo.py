@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from tests.crash.given import POLICY
-from tests.daemon.outside import git, seen, settled
-from tests.daemon.running import RunningDaemon, running
+from tests.crash.scenarios import POLICY
+from tests.daemon.daemon_process import RunningDaemon, running
+from tests.daemon.external_changes import git, seen, settled
 
 pytestmark = pytest.mark.anyio
 
@@ -496,7 +496,7 @@ rename to moved/b.txt
             before = tree(free.workspace)
             with pytest.raises(RemoteError) as refused:
                 await alice.apply_patch(patch)
-            assert refused.value.code in ("already_exists", "changes_clash")
+            assert refused.value.code in ("already_exists", "changes_conflict")
             assert tree(free.workspace) == before
             await bob.delete_file("made.txt")
             done = await alice.apply_patch(patch, base=preview.base)
@@ -549,7 +549,7 @@ async def test_a_file_that_changed_under_a_patch_of_several_is_named(free: Runni
             await edit(bob, "b.txt", 1, "bob")
             with pytest.raises(RemoteError) as refused:
                 await alice.apply_patch(patch)
-            assert refused.value.code == "changes_clash"
+            assert refused.value.code == "changes_conflict"
             assert [item["path"] for item in refused.value.refusal.details["files"]] == ["b.txt"]
             assert tree(free.workspace) == without(b_txt={1: "bob"})
 

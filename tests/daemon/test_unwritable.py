@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.daemon.cli import command
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
 

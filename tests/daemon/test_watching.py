@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from orchestrator.clients.python import Replacement
-from tests.crash.given import POLICY
-from tests.daemon.outside import CLOSED, KINDS, OPENED, entries, git, outside, seen, settled
-from tests.daemon.running import RunningDaemon, running
+from tests.crash.scenarios import POLICY
+from tests.daemon.daemon_process import RunningDaemon, running
+from tests.daemon.external_changes import CLOSED, KINDS, OPENED, entries, git, outside, seen, settled
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.uname().sysname != "Linux", reason="needs inotify")]
 
@@ -140,9 +140,9 @@ async def test_renames_are_recognised(base: Path, work: Path) -> None:
             (work / "twin2").rename(work / "twin4")
             await seen(person, work)
             created = {
-                e.event["path"]: e.event.get("moved_from") for e in await entries(person, "file_created_outside")
+                e.event["path"]: e.event.get("moved_from") for e in await entries(person, "external_file_created")
             }
-            removed = {e.event["path"]: e.event.get("moved_to") for e in await entries(person, "file_removed_outside")}
+            removed = {e.event["path"]: e.event.get("moved_to") for e in await entries(person, "external_file_removed")}
             assert created["two.txt"] == "one.txt"
             assert removed["one.txt"] == "two.txt"
             assert created["lib/inner/b.py"] == "pkg/inner/b.py"
@@ -174,8 +174,8 @@ async def test_a_rename_over_a_file_is_one_and_its_undo_brings_both_back(base: P
             (work / "twin1").unlink()
             (work / "twin2").chmod(0o755)  # it held the same before
             await seen(person, work)
-            (changed,) = await entries(person, "file_changed_outside")
-            removed = {e.event["path"]: e.event.get("moved_to") for e in await entries(person, "file_removed_outside")}
+            (changed,) = await entries(person, "external_file_changed")
+            removed = {e.event["path"]: e.event.get("moved_to") for e in await entries(person, "external_file_removed")}
             assert (changed.event["moved_from"], changed.paths[0].moved_from) == ("one.txt", "one.txt")
             assert removed == {"one.txt": "two.txt", "twin1": None}
             told = (await person.changes_since(head, globs=["one.txt", "two.txt"])).changes
@@ -209,7 +209,7 @@ async def test_a_folder_moved_into_a_new_one_is_a_rename_and_its_undo_brings_it_
                 ("removed", "d2/deep/f6"),
                 ("removed", "d2/f5"),
             ]
-            removed = {e.event["path"]: e.event.get("moved_to") for e in await entries(person, "file_removed_outside")}
+            removed = {e.event["path"]: e.event.get("moved_to") for e in await entries(person, "external_file_removed")}
             assert removed["d2/f5"] == "d4/x/f5"
             undone = await person.rollback(agent="outside", globs=["d2/**", "d4/**"], since=head)
             assert undone.status == "applied"
@@ -295,7 +295,7 @@ async def test_what_is_too_large_is_said_not_kept(base: Path, work: Path) -> Non
             (work / "big.txt").write_text("another one that is long\n")
             (work / "small.txt").write_text("other\n")
             await seen(person, work)
-            changed = {e.event["path"]: e.event["kept"] for e in await entries(person, "file_changed_outside")}
+            changed = {e.event["path"]: e.event["kept"] for e in await entries(person, "external_file_changed")}
             assert changed == {"big.txt": False, "small.txt": True}
             versions = (await person.file_history("big.txt")).versions
             assert not versions[0].undoable

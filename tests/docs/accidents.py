@@ -48,7 +48,7 @@ def agents_at_work(operator: Operator) -> None:
     operator.sh('until orchestrator --json status | grep -q \'"baseline":"done"\'; do :; done')
     operator.sh("git checkout -q rates")
     operator.sh("until orchestrator --json since @1 --glob tax.py | grep -q tax.py; do :; done")
-    operator.sh("until orchestrator --json journal query --kind outside_group_closed | grep -q changes; do :; done")
+    operator.sh("until orchestrator --json journal query --kind external_batch_closed | grep -q changes; do :; done")
 
 
 def a_lease(operator: Operator) -> None:

@@ -15,8 +15,8 @@ import pytest
 
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.results import ChangeAnswer, FileFacts
-from orchestrator.clients import shim
 from orchestrator.clients.cli import context, orchestrator
+from orchestrator.clients.stdio_proxy import main
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.projections.registry import FileEntry
@@ -111,7 +111,7 @@ def test_commands_are_understood(document: Path) -> None:
     for command in commands(document):
         words = shlex.split(command)[1:]
         if words[0] == "mcp":
-            assert all(f"{word} " in shim.USAGE for word in words if word.startswith("--")), command
+            assert all(f"{word} " in main.USAGE for word in words if word.startswith("--")), command
             continue
         try:
             _parse(orchestrator, words)
@@ -155,7 +155,7 @@ def test_settings_are_well_formed(document: Path) -> None:
         for command in _doors(given):
             words = command[command.index("mcp") + 1 :]
             assert Path(command[0]).is_absolute(), command
-            assert all(f"{word} " in shim.USAGE for word in words if word.startswith("--")), command
+            assert all(f"{word} " in main.USAGE for word in words if word.startswith("--")), command
 
 
 def _doors(given: Any) -> list[list[str]]:

@@ -9,10 +9,10 @@ from typing import Any
 from orchestrator.api.failures import params_from
 from orchestrator.api.operations import BY_NAME
 from orchestrator.core.errors import OrchestratorError
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 from tests.docs.documents import GUIDE, Block, blocks, part
-from tests.docs.door import Door, ToolAnswer
 from tests.docs.matching import Versions
+from tests.docs.mcp_stdio import Door, ToolAnswer
 
 TEXT = GUIDE.read_text(encoding="utf-8")
 EXAMPLES = blocks(part(TEXT, "examples"), "json ", "text ")

@@ -11,9 +11,9 @@ import pytest
 
 from orchestrator.clients.python import Replacement
 from orchestrator.extensions.hookspecs import AppliedChange, Hooks
-from orchestrator.ports.reviewing import ReviewRegion, ReviewReply, ReviewRequest
-from tests.daemon.routed import OPEN, follow
-from tests.daemon.running import RunningDaemon
+from orchestrator.ports.reviewers import ReviewRegion, ReviewReply, ReviewRequest
+from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.reviewer_servers import OPEN, follow
 from tests.docs.documents import ROOT, blocks
 from tests.extensions.packages import put
 
@@ -47,7 +47,7 @@ async def test_the_guides_plugin_works_as_written(base: Path, late: str, kept: b
             waits = await bob.edit_file("a.txt", [Replacement(search="two\n", replace=late)], base=seen.version_id)
             assert waits.status == "conflict"
             if kept:
-                assert (await follow(person, "conflict_settled"))[0]["choice"] == "current"
+                assert (await follow(person, "conflict_resolved"))[0]["choice"] == "current"
             else:
                 assert (await follow(person, "review_rejected"))[0]["reason"] == "not mine to say"
             assert (daemon.workspace / "a.txt").read_text() == "one\nalice\nthree\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.place import Place
+from tests.end_to_end.workspace_factory import Place
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from mcp import Client
 from mcp_types import CallToolResult, Implementation, TextContent
 
 from orchestrator.api.operations import toolset
-from tests.end_to_end.place import Place
+from tests.end_to_end.workspace_factory import Place
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.place import ORCHESTRATOR, TIMEOUT_S, Place
+from tests.end_to_end.workspace_factory import ORCHESTRATOR, TIMEOUT_S, Place
 
 DONE, REFUSED, USAGE, WAITING, UNREACHABLE = range(5)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.place import CORE, TIMEOUT_S, Place
+from tests.end_to_end.workspace_factory import CORE, TIMEOUT_S, Place
 
 PACKAGE = "@modelcontextprotocol/inspector"
 VERSION = "0.15.0"

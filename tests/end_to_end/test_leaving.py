@@ -6,7 +6,7 @@ import json
 import socket
 
 from orchestrator.clients.connection import Caller
-from tests.daemon.running import RunningDaemon
+from tests.daemon.daemon_process import RunningDaemon
 
 
 def call(method: str, **params: object) -> bytes:

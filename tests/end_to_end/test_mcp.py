@@ -10,7 +10,7 @@ import pytest
 from mcp_types import CallToolResult, TextContent
 
 from orchestrator.api.operations import OPERATIONS
-from tests.end_to_end.place import CORE, Place
+from tests.end_to_end.workspace_factory import CORE, Place
 
 pytestmark = pytest.mark.anyio
 
@@ -145,9 +145,9 @@ async def test_refusals_are_tool_results(place: Place, mode: Mode, revision: str
 async def test_what_people_do_is_no_tool(place: Place) -> None:
     async with place.client("alice", "--toolset", "full") as client:
         listed = {tool.name for tool in (await client.list_tools()).tools}
-        assert listed == {operation.name for operation in OPERATIONS if not operation.people}
+        assert listed == {operation.name for operation in OPERATIONS if not operation.operator_only}
         for operation in OPERATIONS:
-            if operation.people:
+            if operation.operator_only:
                 refused(await client.call_tool(operation.name, {}), "unknown_operation")
         refused(await client.call_tool("resolve_conflict", {"conflict": "@1", "choice": "current"}), "not_permitted")
 

@@ -8,7 +8,7 @@ import pytest
 from mcp.types import TextContent
 from mcp_types import CallToolResult
 
-from tests.end_to_end.place import Place
+from tests.end_to_end.workspace_factory import Place
 
 pytestmark = pytest.mark.anyio
 

@@ -15,8 +15,8 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
-from tests.daemon.running import RunningDaemon
-from tests.end_to_end.place import Place
+from tests.daemon.daemon_process import RunningDaemon
+from tests.end_to_end.workspace_factory import Place
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.end_to_end.place import ORCHESTRATOR, TIMEOUT_S, Place
+from tests.end_to_end.workspace_factory import ORCHESTRATOR, TIMEOUT_S, Place
 
 
 def test_up_twice(place: Place) -> None:

@@ -9,25 +9,25 @@ import anyio
 import pytest
 
 from orchestrator.core.errors import RevertImpossible
+from orchestrator.core.events.external import ExternalBatchClosed, ExternalBatchOpened
 from orchestrator.core.events.files import (
-    FileChangedOutside,
-    FileCreatedOutside,
-    FileRemovedOutside,
+    ExternalFileChanged,
+    ExternalFileCreated,
+    ExternalFileRemoved,
 )
-from orchestrator.core.events.world import OutsideGroupClosed, OutsideGroupOpened
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
-from orchestrator.engine.outside.absorbing import Absorber
-from orchestrator.engine.outside.baseline import Baseline
-from orchestrator.engine.outside.groups import members
-from orchestrator.engine.outside.observing import Observer
-from orchestrator.engine.outside.suspects import paired
-from orchestrator.engine.outside.watching import Watching
+from orchestrator.engine.external.baseline import Baseline
+from orchestrator.engine.external.batch_import import BatchImporter
+from orchestrator.engine.external.batches import members
+from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.external.suspects import paired
+from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.services import Services
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from orchestrator.ports.watching import Hints
+from orchestrator.ports.watcher import Hints
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 
@@ -78,7 +78,7 @@ class Place:
             state=State(),
         )
         self.observer = Observer(self.services, self.holder)
-        absorber = Absorber(self.services, self.observer)
+        absorber = BatchImporter(self.services, self.observer)
         self.baseline = Baseline(self.services, self.observer, absorber)
         self.watcher = ToldWatcher()
         self.watching = Watching(self.services, self.observer, absorber, self.watcher)
@@ -87,13 +87,13 @@ class Place:
     def holder(path: WorkspacePath) -> tuple[AgentName, Seq] | None:
         return (AgentName("alice"), Seq(7)) if path.startswith("leased/") else None
 
-    async def closed(self) -> OutsideGroupClosed:
+    async def closed(self) -> ExternalBatchClosed:
         """The first group that is whole."""
         with anyio.fail_after(30):
             while True:
                 moved = self.services.next_move()
                 async for recorded in self.journal.events():
-                    if isinstance(recorded.event, OutsideGroupClosed):
+                    if isinstance(recorded.event, ExternalBatchClosed):
                         return recorded.event
                 with anyio.move_on_after(0.1):
                     await moved.wait()
@@ -126,7 +126,7 @@ async def test_lost_hints_lead_to_a_look_everywhere(place: Place) -> None:
     assert closed.changes == 3
     opened = await place.journal.event(closed.group)
     assert opened is not None
-    assert opened.event == OutsideGroupOpened(trigger="overflow")
+    assert opened.event == ExternalBatchOpened(trigger="overflow")
 
 
 async def test_a_hint_is_no_change(place: Place) -> None:
@@ -166,7 +166,7 @@ async def test_what_a_caller_met_first_is_of_the_group_too(place: Place) -> None
     for n in range(3):
         (place.root / f"f{n}").write_text("after, and longer\n")
     async with place.services.locks.shared(WorkspacePath("f1")):
-        await place.observer.look(WorkspacePath("f1"), content=True)
+        await place.observer.refresh(WorkspacePath("f1"), content=True)
     met = place.journal.head
     await place.watcher.send.send(Hints(frozenset(WorkspacePath(f"f{n}") for n in range(3))))
     closed = await place.closed()
@@ -182,7 +182,7 @@ async def test_who_holds_the_lease_is_named(place: Place) -> None:
     folder = frozenset((WorkspacePath("leased"),))
     await place.watcher.send.send(Hints(frozenset((WorkspacePath("free"),)), folder))
     await place.closed()
-    made = [r.event async for r in place.journal.events() if isinstance(r.event, FileCreatedOutside)]
+    made = [r.event async for r in place.journal.events() if isinstance(r.event, ExternalFileCreated)]
     assert [(e.path, e.by, e.lease) for e in made] == [("free", None, None), ("leased/a", "alice", 7)]
     (version,) = await place.journal.versions(WorkspacePath("leased/a"), limit=5)
     assert version.agent == "alice"
@@ -204,8 +204,8 @@ async def test_a_directory_that_became_a_file_takes_its_files_away(place: Place)
         while WorkspacePath("d") not in place.services.state.registry.paths():
             await place.services.next_move().wait()
     events = [r.event async for r in place.journal.events() if r.seq > head]
-    assert {e.path for e in events if isinstance(e, FileRemovedOutside)} == {"d/a", "d/b"}
-    assert not [e for e in events if isinstance(e, FileChangedOutside)]
+    assert {e.path for e in events if isinstance(e, ExternalFileRemoved)} == {"d/a", "d/b"}
+    assert not [e for e in events if isinstance(e, ExternalFileChanged)]
 
 
 @pytest.mark.parametrize(

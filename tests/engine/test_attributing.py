@@ -8,11 +8,11 @@ import pytest
 
 from orchestrator.core.content import Signature, digest_of
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.files import FileChangedOutside, FileCreatedOutside, FileRemovedOutside
+from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
-from orchestrator.engine.reads.attributing import Attributions
+from orchestrator.engine.reads.attribution import Attributions
 from orchestrator.engine.services import Services
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemClock, SystemEntropy
@@ -42,17 +42,17 @@ class Past:
         signature = Signature(len(data), 1, 1, 1)
         event: Event
         if before is None:
-            event = FileCreatedOutside(
+            event = ExternalFileCreated(
                 path=path, after=after, signature=signature, mode=0o644, kept=kept, moved_from=moved_from
             )
         else:
-            event = FileChangedOutside(
+            event = ExternalFileChanged(
                 path=path, before=before, after=after, signature=signature, mode=0o644, kept=kept
             )
         return await self._append(path, event, ((after, data),) if kept else ())
 
     async def gone(self, path: WorkspacePath, *, moved_to: WorkspacePath | None = None) -> int:
-        return await self._append(path, FileRemovedOutside(path=path, before=self._now.pop(path), moved_to=moved_to))
+        return await self._append(path, ExternalFileRemoved(path=path, before=self._now.pop(path), moved_to=moved_to))
 
     async def owners(self, path: WorkspacePath, version: int) -> list[int]:
         lineage = await self.attributions.of(path, Seq(version))

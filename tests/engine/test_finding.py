@@ -8,20 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.files import ChangeApplied, ContentSearched, FileInspected, ReadRefused, SeenLines
+from orchestrator.core.events.files import ChangeApplied, ContentSearched, MetadataRead, ReadRefused, SeenLines
 from orchestrator.core.events.outcomes import MEANINGS, outcome_of, tags_with
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
-from orchestrator.engine.record.finding import Task, Wanted, about, newest, oldest, streams_of, within
+from orchestrator.engine.record.event_search import EventQuery, Task, about, newest, oldest, streams_of, within
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.ports.journal import EventFilter, Mention, NewEvent, Unit
 from tests.golden.samples import SAMPLES
-from tests.journal.given import SeededEntropy, SteppingClock
+from tests.journal.fixtures import SeededEntropy, SteppingClock
 
 A, B = WorkspacePath("a"), WorkspacePath("b")
 LINES = SeenLines(path=A, version=Seq(1), ranges=(), total_lines=1)
 EVENTS: tuple[tuple[str, Event], ...] = (
-    ("session:s", FileInspected(operation="file_info", path=A)),
-    ("session:s", FileInspected(operation="file_info", path=B)),
+    ("session:s", MetadataRead(operation="file_info", path=A)),
+    ("session:s", MetadataRead(operation="file_info", path=B)),
     ("session:s", ContentSearched(pattern='"a"', path=WorkspacePath("."), seen=(LINES,))),
     ("session:s", ContentSearched(pattern='"path":"a"', path=B)),
     ("session:s", ReadRefused(operation="read_file", path=A, code="denied", message="")),
@@ -34,13 +34,13 @@ TASK = Task(Seq(3), "s1", 9)
 PATH_A = Mention(streams=streams_of(A), texts=(b'"a"',))
 TASK_3 = Mention(texts=(b'"task":3',), session="s1", first=3, last=9)
 WANTED = {
-    "all": Wanted(EventFilter()),
-    "an agent": Wanted(EventFilter(agent="x")),
-    "a path": Wanted(EventFilter(mentions=(PATH_A,)), A),
-    "a task": Wanted(EventFilter(after=2, mentions=(TASK_3,)), None, TASK),
-    "an outcome": Wanted(EventFilter(tags=tags_with("denied")), None, None, "denied"),
-    "a span": Wanted(EventFilter(after=3, until=11, mentions=(PATH_A,)), A),
-    "times": Wanted(EventFilter(since_at=SteppingClock().ms + 4, until_at=SteppingClock().ms + 12)),
+    "all": EventQuery(EventFilter()),
+    "an agent": EventQuery(EventFilter(agent="x")),
+    "a path": EventQuery(EventFilter(mentions=(PATH_A,)), A),
+    "a task": EventQuery(EventFilter(after=2, mentions=(TASK_3,)), None, TASK),
+    "an outcome": EventQuery(EventFilter(tags=tags_with("denied")), None, None, "denied"),
+    "a span": EventQuery(EventFilter(after=3, until=11, mentions=(PATH_A,)), A),
+    "times": EventQuery(EventFilter(since_at=SteppingClock().ms + 4, until_at=SteppingClock().ms + 12)),
 }
 
 
@@ -52,7 +52,7 @@ async def filled(kinds: list[int]) -> MemoryJournal:
     return journal
 
 
-async def fitting(journal: MemoryJournal, wanted: Wanted) -> list[int]:
+async def fitting(journal: MemoryJournal, wanted: EventQuery) -> list[int]:
     return [recorded.seq async for recorded in journal.events(wanted.filter) if wanted.fits(recorded)]
 
 

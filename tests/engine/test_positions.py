@@ -17,7 +17,7 @@ from orchestrator.engine.services import Services
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
-from tests.journal.given import PATH, STREAM, SeededEntropy, SteppingClock, applied, digest, found, intended, unit
+from tests.journal.fixtures import PATH, STREAM, SeededEntropy, SteppingClock, applied, digest, found, intended, unit
 
 pytestmark = pytest.mark.anyio
 

@@ -8,24 +8,24 @@ import pytest
 from orchestrator.core.content import digest_of
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.conflicts import ClashRegion, ConflictFound, ConflictSettled
+from orchestrator.core.events.conflicts import ConflictFound, ConflictRegion, ConflictResolved
 from orchestrator.core.events.reviews import ReviewAnswered, ReviewFailed
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
 from orchestrator.engine.changes.answers import Answers
-from orchestrator.engine.changes.changing import Changer
 from orchestrator.engine.changes.effects import Effects
-from orchestrator.engine.conflicts.briefing import Briefer
+from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.conflicts.proposals import Proposals
-from orchestrator.engine.conflicts.rebasing import Rebaser
-from orchestrator.engine.conflicts.reviewing import Reviewing
-from orchestrator.engine.outside.observing import Observer
+from orchestrator.engine.conflicts.rebase import Rebaser
+from orchestrator.engine.conflicts.review_context import ReviewContext
+from orchestrator.engine.conflicts.reviews import Reviewing
+from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import Services
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemEntropy
 from orchestrator.ports.journal import NewEvent, Unit
-from orchestrator.ports.reviewing import RegionText, ReviewReply, ReviewRequest
+from orchestrator.ports.reviewers import RegionText, ReviewReply, ReviewRequest
 from orchestrator.workspace.memory import MemoryWorkspace
 
 pytestmark = pytest.mark.anyio
@@ -87,8 +87,8 @@ class Queue:
             state=State(),
         )
         observer, answers = Observer(self.services), Answers(self.services)
-        changer = Changer(self.services, observer, Effects(self.services), answers)
-        proposals, briefer = Proposals(self.services, changer, None), Briefer(self.services)
+        changer = ChangePipeline(self.services, observer, Effects(self.services), answers)
+        proposals, briefer = Proposals(self.services, changer, None), ReviewContext(self.services)
         rebaser = Standing(self.services, observer)
         self.duty = Reviewing(self.services, rebaser, proposals, briefer, {"silent": Silent(), "other": Silent()})
 
@@ -100,7 +100,7 @@ class Queue:
             current=digest_of(MINE),
             current_version=None,
             proposed=digest_of(OTHER),
-            regions=(ClashRegion(0, 1, 0, 1, 0, 1),),
+            regions=(ConflictRegion(0, 1, 0, 1, 0, 1),),
         )
         blobs: tuple[tuple[Digest, bytes], ...] = tuple((digest_of(data), data) for data in (BASE, MINE, OTHER))
         origin = Origin(agent=AgentName("bob"), session=SessionId("s"))
@@ -154,7 +154,7 @@ async def test_an_answer_to_no_question_is_ignored(queue: Queue) -> None:
 async def test_an_answer_for_a_closed_conflict_is_ignored(queue: Queue) -> None:
     conflict = await queue.found()
     number = await in_group(queue, conflict)
-    settled = ConflictSettled(conflict=conflict, choice="current", by="ada")
+    settled = ConflictResolved(conflict=conflict, choice="current", by="ada")
     await queue.services.append(Origin(), (f"conflict:{FILE}", settled))
     await queue.duty.answered(conflict, number, REPLY)
     assert await queue.ignored() == ["closed"]
@@ -172,7 +172,7 @@ async def test_at_the_deadline_the_next_is_asked(queue: Queue) -> None:
         queue.clock.ms += 1
         await queue.duty.look()
         failed = [e.event async for e in queue.journal.events() if isinstance(e.event, ReviewFailed)]
-        assert [(f.review, f.code) for f in failed] == [(number, "too_late")]
+        assert [(f.review, f.code) for f in failed] == [(number, "reviewer_timeout")]
         assert await queue.asked(conflict) != number
         await queue.duty.answered(conflict, number, REPLY)
         assert await queue.ignored() == ["late"]

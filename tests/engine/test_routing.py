@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions.decision import Apply, Clash, Facts, Held, Part
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Part
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.conflicts.routing import routed
+from orchestrator.engine.conflicts.route import routed
 
 PATH = WorkspacePath("a.py")
 OLD, NEW = b"def f():\n    return 1\n", b"def f():\n    return 2\n"
@@ -35,11 +35,11 @@ def test_routed(route: str, flagged: bool, waits: bool) -> None:
     part = Part(path=PATH, before=digest_of(OLD), after=digest_of(NEW), data=NEW)
     plan = Apply(parts=(part,), rung="merged", same_symbol=("f",) if flagged else ())
     facts = {PATH: Facts(PATH, Held(OLD, digest_of(OLD), 0o644), Seq(7))}
-    services, wanted = SimpleNamespace(policy=policy), SimpleNamespace(settles=None, vouched=False, caller=CALLER)
+    services, wanted = SimpleNamespace(policy=policy), SimpleNamespace(resolves=None, pre_approved=False, caller=CALLER)
     outcome = routed(services, wanted, facts, plan)  # type: ignore[arg-type]  # all that it looks at
     if not waits:
         assert outcome is plan
         return
-    assert isinstance(outcome, Clash)
+    assert isinstance(outcome, ConflictOutcome)
     assert (outcome.base, outcome.base_version, outcome.proposed) == (digest_of(OLD), 7, NEW)
     assert (outcome.same_symbol, [(r.current_start, r.current_len) for r in outcome.regions]) == (("f",), [(1, 1)])

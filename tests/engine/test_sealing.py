@@ -12,13 +12,13 @@ import pytest
 from anyio.lowlevel import checkpoint as pause
 
 from orchestrator.core.events.base import Event, Origin, Recorded
-from orchestrator.core.events.keeping import CheckpointSigned
-from orchestrator.engine.record.sealing import Sealer
+from orchestrator.core.events.journal import CheckpointSigned
+from orchestrator.engine.record.checkpoints import Sealer
 from orchestrator.engine.services import Services
 from orchestrator.journal.memory import MemoryJournal
-from orchestrator.journal.signing import KeyFile
+from orchestrator.journal.signing_key import KeyFile
 from orchestrator.ports.journal import Journal
-from tests.journal.given import SeededEntropy, SteppingClock, looked, unit
+from tests.journal.fixtures import SeededEntropy, SteppingClock, looked, unit
 
 pytestmark = pytest.mark.anyio
 

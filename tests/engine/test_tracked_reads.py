@@ -8,12 +8,12 @@ import pytest
 
 from orchestrator.core.content import LineRange, Signature, digest_of
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.files import FileChangedOutside, FileCreatedOutside, FileRead, SeenLines
+from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, FileRead, SeenLines
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
 from orchestrator.engine.reads import recent_versions, tracked_reads
-from orchestrator.engine.reads.readsets import ReadSets, Stale
+from orchestrator.engine.reads.read_sets import ReadSets, Stale
 from orchestrator.engine.services import Services
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemClock, SystemEntropy
@@ -42,9 +42,9 @@ class Readers:
         digest, signature = digest_of(data), Signature(len(data), 1, 1, 1)
         event: Event
         if self._digest is None:
-            event = FileCreatedOutside(path=PATH, after=digest, signature=signature, mode=0o644, kept=True)
+            event = ExternalFileCreated(path=PATH, after=digest, signature=signature, mode=0o644, kept=True)
         else:
-            event = FileChangedOutside(
+            event = ExternalFileChanged(
                 path=PATH, before=self._digest, after=digest, signature=signature, mode=0o644, kept=True
             )
         self._digest = digest

@@ -12,25 +12,25 @@ import pytest
 from anyio import from_thread
 
 from orchestrator.api.failures import operation_named
-from orchestrator.api.undoing import Rollback
+from orchestrator.api.rollback import Rollback
 from orchestrator.core.content import Signature, digest_of
 from orchestrator.core.decisions.commands import AllFacts, Undo
 from orchestrator.core.decisions.decision import Outcome
-from orchestrator.core.decisions.several import effort
+from orchestrator.core.decisions.multi_file import effort
 from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.files import FileChangedOutside, FileCreatedOutside
+from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
-from orchestrator.core.moments import Moment
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
+from orchestrator.core.timestamps import Timestamp
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers
-from orchestrator.engine.changes.changing import Changer
-from orchestrator.engine.changes.choosing import SLICE, Chooser, Span
+from orchestrator.engine.changes.change_request import ChangeRequest
 from orchestrator.engine.changes.effects import Effects
-from orchestrator.engine.changes.wanted import Wanted
-from orchestrator.engine.outside.observing import Observer
+from orchestrator.engine.changes.pipeline import ChangePipeline
+from orchestrator.engine.changes.undo_selection import SLICE, UndoFilter, UndoSelector
+from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemClock, SystemEntropy
@@ -61,9 +61,11 @@ async def services(base: Path) -> Services:
     )
     contents = [digest_of(b"one\n"), digest_of(b"two\n")]
     signature = Signature(4, 1, 1, 1)
-    events: list[Event] = [FileCreatedOutside(path=PATH, after=contents[0], signature=signature, mode=0o644, kept=True)]
+    events: list[Event] = [
+        ExternalFileCreated(path=PATH, after=contents[0], signature=signature, mode=0o644, kept=True)
+    ]
     events += (
-        FileChangedOutside(
+        ExternalFileChanged(
             path=PATH,
             before=contents[n % 2],
             after=contents[1 - n % 2],
@@ -86,10 +88,10 @@ async def test_others_have_a_turn_after_each_slice_of_events(services: Services)
             await anyio.lowlevel.checkpoint()
             turns += 1
 
-    chooser = Chooser(services, Answers(services))
+    chooser = UndoSelector(services, Answers(services))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(other)
-        chosen = await chooser.span(Span(since=Moment(seq=Seq(1))))
+        chosen = await chooser.span(UndoFilter(since=Timestamp(seq=Seq(1))))
         tasks.cancel_scope.cancel()
     assert len(chosen.keys) == EVENTS
     assert turns >= EVENTS // SLICE
@@ -125,9 +127,9 @@ async def test_a_file_is_free_while_a_preview_of_its_undo_is_decided(services: S
     )
     caller = Caller(agent=AgentName("alice"), agent_class="cloud", session=SessionId("s-1"), door="rpc")
     call = Call(operation=operation_named("rollback"), params=Rollback(agent="alice", preview=True))
-    changer = Changer(services, Observer(services), Effects(services), Answers(services))
+    changer = ChangePipeline(services, Observer(services), Effects(services), Answers(services))
     with pytest.raises(NothingToChange, match="decided"):
-        await changer.change(undo, Wanted(caller=caller, call=call, preview=True))
+        await changer.change(undo, ChangeRequest(caller=caller, call=call, preview=True))
     assert taken
 
 
@@ -138,11 +140,11 @@ async def test_a_preview_looks_at_files_that_others_read(services: Services, bas
     undo = Undo(histories=histories, modes={}, chosen=frozenset(), others_work=frozenset(), touched=(PATH,))
     caller = Caller(agent=AgentName("alice"), agent_class="cloud", session=SessionId("s-1"), door="rpc")
     call = Call(operation=operation_named("rollback"), params=Rollback(agent="alice", preview=True))
-    changer = Changer(services, Observer(services), Effects(services), Answers(services))
+    changer = ChangePipeline(services, Observer(services), Effects(services), Answers(services))
     with anyio.fail_after(10):
         async with services.locks.shared(PATH):
             with pytest.raises(NothingToChange):
-                await changer.change(undo, Wanted(caller=caller, call=call, preview=True))
+                await changer.change(undo, ChangeRequest(caller=caller, call=call, preview=True))
 
 
 async def test_an_undo_of_many_versions_is_decided_off_the_event_loop(services: Services) -> None:

@@ -16,8 +16,14 @@ from orchestrator.core.ids import Seq
 from orchestrator.core.policy.reviewers import Plugins, ReviewerSettings
 from orchestrator.extensions.hookspecs import AppliedChange
 from orchestrator.extensions.manager import MOST_WAITING, Extensions
-from orchestrator.ports.reviewing import RegionText, ReplyInvalid, ReviewerTooSlow, ReviewerUnusable, ReviewFailure
-from orchestrator.review.fencing import FencedReviewer
+from orchestrator.ports.reviewers import (
+    RegionText,
+    ReviewerTimeout,
+    ReviewerUnusable,
+    ReviewFailure,
+    ReviewReplyInvalid,
+)
+from orchestrator.review.plugin_reviewer import PluginReviewer
 from tests.extensions.packages import put, put_shipped
 from tests.review.conflicts import SECRET, conflict
 
@@ -135,16 +141,16 @@ async def test_what_waits_is_bounded_and_the_rest_is_counted(site: Path) -> None
 # --- reviewers out of plugins -----------------------------------------------------------
 
 REVIEWER = (
-    HOOK + "from orchestrator.ports.reviewing import *\nimport threading\n"
+    HOOK + "from orchestrator.ports.reviewers import *\nimport threading\n"
     "class R:\n    async def review(self, request):\n        {}\n"
     "@hook\ndef orchestrator_reviewer(): return R\n"
 )
 
 
-async def fenced(site: Path, body: str, timeout_s: float = 20.0) -> FencedReviewer:
+async def fenced(site: Path, body: str, timeout_s: float = 20.0) -> PluginReviewer:
     put(site, "plugged", REVIEWER.format(body))
     settings = ReviewerSettings(name="r", kind="plugin", plugin="plugged", timeout_s=timeout_s)
-    return FencedReviewer(settings, await loaded(site, "plugged"))
+    return PluginReviewer(settings, await loaded(site, "plugged"))
 
 
 async def test_its_answer_is_checked_and_secrets_stay_hidden_from_it(site: Path) -> None:
@@ -163,15 +169,15 @@ async def test_its_answer_is_checked_and_secrets_stay_hidden_from_it(site: Path)
         pytest.param("raise ValueError('x')", ReviewFailure, "ValueError", id="fails"),
         pytest.param("raise SystemExit(1)", ReviewFailure, "SystemExit", id="exits"),
         pytest.param("raise ReviewFailure('not today')", ReviewFailure, "not today", id="says no"),
-        pytest.param("return 'yes'", ReplyInvalid, "str", id="no reply"),
+        pytest.param("return 'yes'", ReviewReplyInvalid, "str", id="no reply"),
         pytest.param(
             "return ReviewReply(verdict='content', regions=(RegionText(5, ()),))",
-            ReplyInvalid,
+            ReviewReplyInvalid,
             "no region 5",
             id="wrong region",
         ),
-        pytest.param("return ReviewReply(verdict='content')", ReplyInvalid, "lacks", id="no regions"),
-        pytest.param("threading.Event().wait()", ReviewerTooSlow, "0.5 s", id="blocks"),
+        pytest.param("return ReviewReply(verdict='content')", ReviewReplyInvalid, "lacks", id="no regions"),
+        pytest.param("threading.Event().wait()", ReviewerTimeout, "0.5 s", id="blocks"),
     ],
 )
 async def test_what_comes_out_is_a_failure(site: Path, body: str, error: type[Exception], says: str) -> None:
@@ -198,7 +204,7 @@ async def test_our_own_cancellation_goes_through(site: Path) -> None:
 async def test_one_that_is_not_loaded(site: Path) -> None:
     settings = ReviewerSettings(name="r", kind="plugin", plugin="absent")
     with pytest.raises(ReviewerUnusable, match="absent"):
-        await FencedReviewer(settings, await loaded(site)).review(conflict())
+        await PluginReviewer(settings, await loaded(site)).review(conflict())
 
 
 async def test_a_plugin_without_a_reviewer(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,4 +212,4 @@ async def test_a_plugin_without_a_reviewer(site: Path, tmp_path: Path, monkeypat
     put_shipped(site, "change_log")
     settings = ReviewerSettings(name="r", kind="plugin", plugin="change_log")
     with pytest.raises(ReviewerUnusable, match="has none"):
-        await FencedReviewer(settings, await loaded(site, "change_log")).review(conflict())
+        await PluginReviewer(settings, await loaded(site, "change_log")).review(conflict())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.ports.reviewing import ReviewRegion
+from orchestrator.ports.reviewers import ReviewRegion
 from tests.extensions.packages import PLUGINS
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from orchestrator.core.content import FoundFile, IntendedPath, LineHunk, LineRange, PathChange, Signature
 from orchestrator.core.events import conflicts as c
+from orchestrator.core.events import external as w
 from orchestrator.core.events import files as f
-from orchestrator.core.events import keeping as k
+from orchestrator.core.events import journal as k
 from orchestrator.core.events import leases as l
 from orchestrator.core.events import notices as n
 from orchestrator.core.events import reviews as v
 from orchestrator.core.events import sessions as s
-from orchestrator.core.events import world as w
 from orchestrator.core.events.base import Event
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
-from orchestrator.core.settling import SettledRegion
+from orchestrator.core.merge_rules import ResolvedRegion
 
 A = Digest("sha256:" + "a" * 64)
 B = Digest("sha256:" + "b" * 64)
@@ -45,7 +45,7 @@ SAMPLES: tuple[Event, ...] = (
     s.TaskBegun(session=SESSION, title="mend the parser"),
     s.TaskEnded(session=SESSION, task=Seq(6), outcome="done"),
     f.FileRead(operation="read_file", seen=SEEN, bytes=1200, tokens=300, approval=Seq(5)),
-    f.FileInspected(operation="file_info", path="src/a.py"),
+    f.MetadataRead(operation="file_info", path="src/a.py"),
     f.DirectoryListed(operation="list_files", path=WorkspacePath("src"), globs=("*.py",), entries=12),
     f.ContentSearched(
         pattern="def (\\w+)",
@@ -60,7 +60,7 @@ SAMPLES: tuple[Event, ...] = (
     f.DiffShown(path=PATH, from_version=Seq(3), to_version=Seq(9), seen=SEEN),
     f.ReadRefused(operation="read_file", path=".env", code="denied", message="no", rule="secrets"),
     f.CallRefused(operation="read\\x1bfile", code="unknown_operation", message="no such operation"),
-    f.SessionNoted(session=SESSION, seen=SEEN),
+    f.ContentShown(session=SESSION, seen=SEEN),
     f.ChangeIntended(
         operation="edit_file",
         paths=(INTENDED, IntendedPath(path=WorkspacePath("new"), before=None, after=None, directory=True)),
@@ -106,10 +106,10 @@ SAMPLES: tuple[Event, ...] = (
             FoundFile(path=OLD, signature=SIGNATURE, mode=0o755, digest=A, kept=True, version=3),
         )
     ),
-    f.FileChangedOutside(path=PATH, before=A, after=C, signature=SIGNATURE, mode=0o644, kept=True),
-    f.FileCreatedOutside(path=PATH, after=C, signature=SIGNATURE, mode=0o644, kept=False),
-    f.FileRemovedOutside(path=PATH, before=A),
-    f.StrayKept(path=PATH, digest=C, size=11, change=Seq(16)),
+    f.ExternalFileChanged(path=PATH, before=A, after=C, signature=SIGNATURE, mode=0o644, kept=True),
+    f.ExternalFileCreated(path=PATH, after=C, signature=SIGNATURE, mode=0o644, kept=False),
+    f.ExternalFileRemoved(path=PATH, before=A),
+    f.OrphanContentKept(path=PATH, digest=C, size=11, change=Seq(16)),
     c.ConflictFound(
         path=PATH,
         base=A,
@@ -117,7 +117,7 @@ SAMPLES: tuple[Event, ...] = (
         current=C,
         current_version=Seq(22),
         proposed=B,
-        regions=(c.ClashRegion(1, 2, 3, 4, 5, 6),),
+        regions=(c.ConflictRegion(1, 2, 3, 4, 5, 6),),
         mode=0o644,
         operation="edit_file",
         reason="the tests fail",
@@ -125,7 +125,7 @@ SAMPLES: tuple[Event, ...] = (
         approval=Seq(5),
         reverts=(Seq(2),),
     ),
-    c.ConflictSettled(conflict=Seq(26), choice="proposed", by="ada", change=Seq(16), reason="newer"),
+    c.ConflictResolved(conflict=Seq(26), choice="proposed", by="ada", change=Seq(16), reason="newer"),
     c.ConflictSuperseded(conflict=Seq(26), change=Seq(16)),
     c.ApprovalRequested(
         operation="edit_file",
@@ -144,14 +144,14 @@ SAMPLES: tuple[Event, ...] = (
     ),
     c.ApprovalGranted(approval=Seq(29), by="ada"),
     c.ApprovalDenied(approval=Seq(29), by="ada", reason="not now"),
-    c.ApprovalLapsed(approval=Seq(29), cause="base_changed", message="the file moved on"),
+    c.ApprovalExpired(approval=Seq(29), cause="base_changed", message="the file moved on"),
     c.PolicyLoaded(digest=A, source="policies/default.toml", rules=14),
-    w.OutsideGroupOpened(trigger="watch"),
-    w.OutsideGroupClosed(group=Seq(34), changes=12),
+    w.ExternalBatchOpened(trigger="watch"),
+    w.ExternalBatchClosed(group=Seq(34), changes=12),
     l.LeaseGranted(globs=("src/**",), mode="exclusive", expires_at=1_700_000_600_000, task=Seq(6), reason="a rename"),
     l.LeaseRenewed(lease=Seq(36), expires_at=1_700_001_200_000),
     l.LeaseReleased(lease=Seq(36), by="claude"),
-    l.LeaseLapsed(lease=Seq(36)),
+    l.LeaseExpired(lease=Seq(36)),
     k.CheckpointSigned(journal="1f" * 16, head=Seq(39), head_hash="0a" * 32, key="0b" * 32, signature="0c" * 64),
     k.PayloadRedacted(target=Seq(11), fields=("pattern",), by="ada", reason="a password"),
     k.ContentRedacted(digest=A, size=12, by="ada", reason="a key"),
@@ -166,10 +166,10 @@ SAMPLES: tuple[Event, ...] = (
         current=B,
         current_version=Seq(24),
         proposed=C,
-        regions=(c.ClashRegion(1, 2, 3, 4, 5, 6),),
+        regions=(c.ConflictRegion(1, 2, 3, 4, 5, 6),),
         fits=True,
     ),
-    v.ConflictLapsed(conflict=Seq(26), cause="moot", message="the file holds it"),
+    v.ConflictExpired(conflict=Seq(26), cause="moot", message="the file holds it"),
     v.ReviewRequested(
         conflict=Seq(26),
         reviewer="careful",
@@ -193,10 +193,10 @@ SAMPLES: tuple[Event, ...] = (
         reason="both are needed",
         ignored="late",
     ),
-    v.ReviewFailed(review=Seq(49), conflict=Seq(26), code="too_late", message="no answer in 60 s"),
+    v.ReviewFailed(review=Seq(49), conflict=Seq(26), code="reviewer_timeout", message="no answer in 60 s"),
     v.ReviewAccepted(review=Seq(49), conflict=Seq(26), by="policy", change=Seq(16)),
     v.ReviewRejected(review=Seq(49), conflict=Seq(26), by="person:ada", reason="it drops a line"),
-    n.NoticeShown(session=SESSION, paths=(n.ToldPath(PATH, Seq(12)),)),
+    n.NoticeShown(session=SESSION, paths=(n.NotifiedPath(PATH, Seq(12)),)),
 )
 
 GROWN: tuple[Event, ...] = (
@@ -207,8 +207,8 @@ GROWN: tuple[Event, ...] = (
         emptied=(WorkspacePath("src"),),
         unmade=(WorkspacePath("d4/x"),),
     ),
-    w.OutsideGroupClosed(group=Seq(34), changes=12, also=(Seq(33),)),
-    f.FileChangedOutside(
+    w.ExternalBatchClosed(group=Seq(34), changes=12, also=(Seq(33),)),
+    f.ExternalFileChanged(
         path=PATH,
         before=A,
         after=C,
@@ -219,7 +219,7 @@ GROWN: tuple[Event, ...] = (
         lease=Seq(36),
         moved_from=OLD,
     ),
-    f.FileCreatedOutside(
+    f.ExternalFileCreated(
         path=PATH,
         after=C,
         signature=SIGNATURE,
@@ -230,7 +230,7 @@ GROWN: tuple[Event, ...] = (
         lease=Seq(36),
         parents=(WorkspacePath("src"),),
     ),
-    f.FileRemovedOutside(path=PATH, before=A, moved_to=OLD, by=AGENT, lease=Seq(36)),
+    f.ExternalFileRemoved(path=PATH, before=A, moved_to=OLD, by=AGENT, lease=Seq(36)),
     k.PayloadRedacted(target=Seq(11), fields=("pattern",), by="ada", reason="a password", rest_hash="0e" * 32),
     c.ConflictFound(
         path=PATH,
@@ -257,7 +257,7 @@ GROWN: tuple[Event, ...] = (
 )
 """Samples of events that got new fields with a default after they were first released; see SAMPLES for the old form."""
 
-SETTLED = SettledRegion(PATH, "imports", "only imports stand here", 1, 0, 1, 2, 1, 3, 1, 5)
+SETTLED = ResolvedRegion(PATH, "imports", "only imports stand here", 1, 0, 1, 2, 1, 3, 1, 5)
 SETTLING: tuple[Event, ...] = (
     f.ChangeIntended(operation="edit_file", paths=(INTENDED,), rung="merged", settled=(SETTLED,)),
     f.ChangeApplied(change=Seq(16), paths=(CHANGED,), rung="merged", settled=(SETTLED,)),
@@ -311,7 +311,7 @@ TELLING: tuple[Event, ...] = (
         details={"nearest": [{"line": 2, "score": 0.5}]},
         quoted=True,
     ),
-    n.NoticeShown(session=SESSION, paths=(n.ToldPath(PATH, Seq(12), (LineRange(4, 5), LineRange(8, 7))),)),
+    n.NoticeShown(session=SESSION, paths=(n.NotifiedPath(PATH, Seq(12), (LineRange(4, 5), LineRange(8, 7))),)),
     f.ChangeApplied(
         change=Seq(16),
         paths=(CHANGED,),

@@ -15,7 +15,7 @@ from orchestrator.core.errors import JournalCorrupt, JournalTooNew
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.catalog import EVENTS, tag_of
 from orchestrator.core.events.codec import decode
-from orchestrator.core.events.files import FileInspected
+from orchestrator.core.events.files import MetadataRead
 from orchestrator.core.events.upcasts import UPCASTS, Upcast, upcast
 
 HERE = Path(__file__).parent
@@ -29,14 +29,14 @@ def _looked_to_noted(data: dict[str, Any]) -> dict[str, Any]:
 
 def _noted_to_inspected(data: dict[str, Any]) -> dict[str, Any]:
     operation, _, path = data["text"].partition(" ")
-    return {"event": "file_inspected", "operation": operation, "path": path}
+    return {"event": "metadata_read", "operation": operation, "path": path}
 
 
 EXAMPLE: Mapping[str, Upcast] = {"example_looked": _looked_to_noted, "example_noted": _noted_to_inspected}
 
 LIFTED: dict[str, tuple[Event, Mapping[str, Upcast]]] = {
-    "example_looked.v1.json": (FileInspected(operation="file_info", path="src/größe.py"), EXAMPLE),
-    "example_noted.v1.json": (FileInspected(operation="file_info", path="src/größe.py"), EXAMPLE),
+    "example_looked.v1.json": (MetadataRead(operation="file_info", path="src/größe.py"), EXAMPLE),
+    "example_noted.v1.json": (MetadataRead(operation="file_info", path="src/größe.py"), EXAMPLE),
 }
 """Stored sample → what it is read as today, and by which steps."""
 
@@ -76,7 +76,7 @@ def test_without_its_step_an_old_tag_is_refused_with_its_place() -> None:
     [
         pytest.param({"example_noted": lambda data: data}, "leads back", id="a circle"),
         pytest.param({"example_noted": lambda data: {}}, "no tag", id="nowhere"),
-        pytest.param({"example_noted": lambda data: {"event": "file_inspected"}}, "operation", id="half an event"),
+        pytest.param({"example_noted": lambda data: {"event": "metadata_read"}}, "operation", id="half an event"),
         pytest.param({"example_noted": lambda data: {"event": "future"}}, "future", id="to a tag that is not"),
     ],
 )

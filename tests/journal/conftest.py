@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.ports.machine import Step
-from tests.journal.given import SeededEntropy, SteppingClock
+from tests.journal.fixtures import SeededEntropy, SteppingClock
 
 Open = Callable[..., Awaitable[SqliteJournal]]
 

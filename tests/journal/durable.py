@@ -1,7 +1,7 @@
 """What of the files that our own code syncs would be there after a power cut: nothing that no sync made durable.
 
 A file has the content that it had at its last sync, a directory the names that it had at its own. What SQLite
-writes and syncs by itself is not seen here; `platter` is for that.
+writes and syncs by itself is not seen here; `simulated_disk` is for that.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from orchestrator.core.ids import Digest
 from orchestrator.journal import blobs as blobs_module
 from orchestrator.journal.blobs import IN_DATABASE_BYTES
 from tests.journal.conftest import Open
-from tests.journal.given import digest, looked, unit
+from tests.journal.fixtures import digest, looked, unit
 
 pytestmark = pytest.mark.anyio
 
@@ -57,8 +57,8 @@ async def test_a_large_content_is_synced_before_its_transaction(
         "sync ",
         temp,
         f"sync /blobs/{NAME[:2]}",
-        "txn_open:file_inspected True",
-        "txn_committed:file_inspected True",
+        "txn_open:metadata_read True",
+        "txn_committed:metadata_read True",
     ]
 
 

@@ -75,8 +75,8 @@ def test_what_cannot_be_read_names_its_place(payload: bytes, tag: str, error: ty
         decode(payload, tag=tag, seq=7)
 
 
-ONE = b'{"event":"file_inspected","operation":"file_info","path":"a"}'
-TAG = "file_inspected"
+ONE = b'{"event":"metadata_read","operation":"file_info","path":"a"}'
+TAG = "metadata_read"
 
 
 def test_many_at_once_are_what_each_is_alone() -> None:
@@ -92,7 +92,7 @@ def test_many_at_once_are_what_each_is_alone() -> None:
 @pytest.mark.parametrize("damaged", [
     pytest.param(b"", id="empty"),
     pytest.param(ONE + b"," + ONE, id="two in one"),
-    pytest.param(b'{"event":"file_inspected"}', id="no field"),
+    pytest.param(b'{"event":"metadata_read"}', id="no field"),
     pytest.param(ONE[:-1], id="cut"),
     pytest.param(b"\xff", id="not text"),
 ])  # fmt: skip

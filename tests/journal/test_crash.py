@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.journal.conftest import Open
-from tests.journal.given import looked, unit
+from tests.journal.fixtures import looked, unit
 
 pytestmark = pytest.mark.anyio
 
@@ -18,7 +18,7 @@ CHILD = """
 import os, sys
 import anyio
 from orchestrator.journal.sqlite import SqliteJournal
-from tests.journal.given import SeededEntropy, SteppingClock, found, looked, unit
+from tests.journal.fixtures import SeededEntropy, SteppingClock, found, looked, unit
 
 state_dir, last_step, callers = sys.argv[1], sys.argv[2], int(sys.argv[3])
 count = 0
@@ -87,7 +87,7 @@ def run_until_step(state_dir: Path, step: str) -> list[int]:
     return [int(line) for line in child.stdout.splitlines()]
 
 
-@pytest.mark.parametrize(("step", "head"), [("txn_open:file_inspected", 38), ("txn_committed:file_inspected", 40)])
+@pytest.mark.parametrize(("step", "head"), [("txn_open:metadata_read", 38), ("txn_committed:metadata_read", 40)])
 async def test_ended_beside_a_commit(state_dir: Path, opened: Open, step: str, head: int) -> None:
     acknowledged = run_until_step(state_dir, step)
     assert acknowledged == list(range(2, 39, 2))

@@ -15,7 +15,7 @@ from orchestrator.core.events.base import CallDetails
 from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.sqlite import SqliteJournal
 from tests.journal.conftest import Open
-from tests.journal.given import PATH, by, found, looked, unit
+from tests.journal.fixtures import PATH, by, found, looked, unit
 
 pytestmark = pytest.mark.anyio
 

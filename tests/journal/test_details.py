@@ -16,7 +16,7 @@ from orchestrator.journal.memory import MemoryJournal
 from orchestrator.journal.rows import details_problem, origin_of
 from orchestrator.journal.schema import FILE_NAME, sql
 from tests.journal.conftest import Open
-from tests.journal.given import SeededEntropy, SteppingClock, by, looked, unit
+from tests.journal.fixtures import SeededEntropy, SteppingClock, by, looked, unit
 
 pytestmark = pytest.mark.anyio
 

@@ -14,15 +14,15 @@ from orchestrator.core.events.base import Origin
 from orchestrator.core.ids import Seq
 from orchestrator.journal.backup import MANIFEST, make_backup
 from orchestrator.journal.blobs import Blobs
-from orchestrator.journal.keeping import SqliteKeeper
-from orchestrator.journal.mark import Mark, MarkFile
-from orchestrator.journal.restoring import restore_backup
+from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile
+from orchestrator.journal.maintenance import SqliteMaintenance
+from orchestrator.journal.restore import restore_backup
 from orchestrator.journal.segments import ARCHIVE
-from orchestrator.journal.signing import KeyFile
+from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
 from tests.journal.conftest import Open
 from tests.journal.durable import DurableFiles
-from tests.journal.given import SeededEntropy, SteppingClock, aborted, digest, intended, looked, unit
+from tests.journal.fixtures import SeededEntropy, SteppingClock, aborted, digest, intended, looked, unit
 
 pytestmark = pytest.mark.anyio
 
@@ -48,7 +48,7 @@ async def with_content(opened: Open) -> SqliteJournal:
 
 async def test_a_backup(opened: Open, state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = await with_content(opened)
-    await SqliteKeeper(journal, clock=SteppingClock(), most_events=4).archive(Seq(4), Origin())
+    await SqliteMaintenance(journal, clock=SteppingClock(), most_events=4).archive(Seq(4), Origin())
     (tmp_path / "copy").mkdir()
     durable = DurableFiles(tmp_path / "copy", monkeypatch)
     make_backup(state_dir, tmp_path / "copy", made_at=1)
@@ -72,7 +72,7 @@ async def test_a_restored_backup(
 async def test_an_archived_segment(opened: Open, state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = await with_content(opened)
     durable = DurableFiles(state_dir, monkeypatch)
-    await SqliteKeeper(journal, clock=SteppingClock(), most_events=4).archive(Seq(4), Origin())
+    await SqliteMaintenance(journal, clock=SteppingClock(), most_events=4).archive(Seq(4), Origin())
     archived = files_in(state_dir, ARCHIVE)
     assert archived
     assert archived.items() <= durable.left().items()
@@ -81,7 +81,7 @@ async def test_an_archived_segment(opened: Open, state_dir: Path, monkeypatch: p
 @pytest.mark.parametrize(
     "make",
     [
-        pytest.param(lambda folder: MarkFile(folder / "w.mark").write(Mark("j", 7, "aa")), id="mark"),
+        pytest.param(lambda folder: HighWaterMarkFile(folder / "w.mark").write(HighWaterMark("j", 7, "aa")), id="mark"),
         pytest.param(lambda folder: KeyFile(folder).sign(b"x"), id="key"),
         pytest.param(
             lambda folder: Blobs(folder).prepare([(digest(LARGE), LARGE)], kept=lambda _: False), id="content"
@@ -119,7 +119,7 @@ async def test_the_mark_knows_of_every_acknowledged_outcome(tmp_path: Path, monk
         outcome = unit(aborted(opening.seq), stream=f"file:{number}")
         await journal.append(type(outcome)(outcome.events, outcome.origin, (), closes=True))
         after_cut.write_bytes(durable.left()["w.mark"])
-        kept = MarkFile(after_cut).read()
+        kept = HighWaterMarkFile(after_cut).read()
         assert kept is not None
         assert kept.head == journal.head
     await journal.close()

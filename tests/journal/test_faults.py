@@ -21,8 +21,8 @@ from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.ports.journal import EventFilter, Snapshot, StreamMoved, Unit
 from orchestrator.ports.machine import Step
 from tests.journal.driver import Driver
-from tests.journal.given import SeededEntropy, SteppingClock, by, found, looked, unit
-from tests.journal.platter import Call, Disk, Fault, Kind
+from tests.journal.fixtures import SeededEntropy, SteppingClock, by, found, looked, unit
+from tests.journal.simulated_disk import Call, Disk, Fault, Kind
 
 pytestmark = [
     pytest.mark.anyio,
@@ -178,8 +178,8 @@ async def test_a_call_fails(
 
 
 async def test_a_sync_that_fails_beside_the_units_stops_them_too(memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An errand's commit is on the same disk."""
-    disk = Disk("errand")
+    """An task's commit is on the same disk."""
+    disk = Disk("task")
     with on(disk, monkeypatch):
         async with journal_in(memory / "state") as journal:
             await journal.append(unit(looked()))

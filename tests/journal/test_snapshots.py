@@ -12,21 +12,21 @@ from orchestrator.core.errors import JournalCorrupt, JournalTooNew
 from orchestrator.core.events.base import Origin, Replayed
 from orchestrator.core.events.codec import encode as encode_event
 from orchestrator.core.ids import Seq
-from orchestrator.core.keeping import ArchiveMissing
+from orchestrator.core.maintenance_errors import ArchiveMissing
 from orchestrator.core.projections.history import VERSION
 from orchestrator.core.projections.snapshots import encode, freeze
 from orchestrator.core.projections.state import State
-from orchestrator.engine.record.restoring import restored
-from orchestrator.journal import reading as reading_module
-from orchestrator.journal import renewing, tail
-from orchestrator.journal.keeping import SqliteKeeper
+from orchestrator.engine.record.restore import restored
+from orchestrator.journal import queries as reading_module
+from orchestrator.journal import rebuild_tables, tail
+from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.snapshots import KEPT
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.ports.journal import EventFilter, Snapshot
 from tests.golden.samples import GROWN, SAMPLES
 from tests.journal.conftest import Open
-from tests.journal.given import STREAM, SteppingClock, applied, by, found, intended, looked, unit
+from tests.journal.fixtures import STREAM, SteppingClock, applied, by, found, intended, looked, unit
 from tests.journal.test_sqlite import having
 from tests.journal.test_verify import alter
 
@@ -88,7 +88,7 @@ async def test_of_old_ones_only_the_digest_stays(opened: Open) -> None:
 
 async def test_appends_go_on_beside_a_snapshot_that_fails(opened: Open) -> None:
     def step(name: str) -> None:
-        if name == "errand_open:snapshot":
+        if name == "task_open:snapshot":
             raise sqlite3.OperationalError("the disk is on fire")
 
     journal = await opened(step=step)
@@ -319,7 +319,7 @@ async def test_another_version_of_the_fold_makes_the_table_anew(
     alter(state_dir, "UPDATE file_versions SET mode = 511")
     await (await opened()).close()
     assert await rows(state_dir) != before, "of the same version: left alone"
-    monkeypatch.setattr(renewing, "VERSION", VERSION + 1)
+    monkeypatch.setattr(rebuild_tables, "VERSION", VERSION + 1)
     again = await opened()
     assert await rows(state_dir) == before
     assert await again.table_difference() is None
@@ -342,9 +342,9 @@ async def test_a_rebuild_that_fails_leaves_the_old_table(
     def failing(connection: sqlite3.Connection, table: str) -> None:
         raise sqlite3.OperationalError("no more disk")
 
-    monkeypatch.setattr(renewing, "VERSION", VERSION + 1)
+    monkeypatch.setattr(rebuild_tables, "VERSION", VERSION + 1)
     with monkeypatch.context() as broken:
-        broken.setattr(renewing, "_swap", failing)
+        broken.setattr(rebuild_tables, "_swap", failing)
         with pytest.raises(JournalCorrupt, match="no more disk"):
             await opened()
     assert await rows(state_dir) == before
@@ -360,7 +360,7 @@ async def several_modes(journal: SqliteJournal) -> None:
 
 
 async def archived(journal: SqliteJournal, last: int) -> None:
-    await SqliteKeeper(journal, clock=SteppingClock(), most_events=5).archive(Seq(last), Origin())
+    await SqliteMaintenance(journal, clock=SteppingClock(), most_events=5).archive(Seq(last), Origin())
 
 
 @pytest.mark.parametrize("last", [1, 5, 8, 40])
@@ -378,7 +378,7 @@ async def test_archived_events_are_folded_as_the_others(
     await journal.close()
     before = await rows(state_dir)
     alter(state_dir, "DELETE FROM file_modes")
-    monkeypatch.setattr(renewing, "VERSION", VERSION + 1)
+    monkeypatch.setattr(rebuild_tables, "VERSION", VERSION + 1)
     again = await opened()
     assert await rows(state_dir) == before
     assert await again.table_difference() is None
@@ -397,7 +397,7 @@ async def test_a_table_is_not_made_anew_without_the_archived_events(
     (file,) = (state_dir / "archive").iterdir()
     file.rename(aside := state_dir / "aside")
     with monkeypatch.context() as newer:
-        newer.setattr(renewing, "VERSION", VERSION + 1)
+        newer.setattr(rebuild_tables, "VERSION", VERSION + 1)
         with pytest.raises(ArchiveMissing, match=file.name):
             await opened()
         assert await rows(state_dir) == before

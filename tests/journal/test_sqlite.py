@@ -14,11 +14,11 @@ from orchestrator.core.content import FoundFile, PathChange
 from orchestrator.core.errors import JournalCorrupt, JournalTooNew, WorkspaceHeld, WritesStopped
 from orchestrator.core.events.files import ChangeApplied, FilesFound
 from orchestrator.core.ids import Seq, WorkspacePath
+from orchestrator.journal.filter_sql import select
 from orchestrator.journal.schema import APPLICATION_ID, FILE_NAME, migrations, open_reader, open_writer
-from orchestrator.journal.selecting import select
 from orchestrator.ports.journal import EventFilter
 from tests.journal.conftest import Open
-from tests.journal.given import PATH, STREAM, applied, by, digest, found, intended, looked, seqs, signature, unit
+from tests.journal.fixtures import PATH, STREAM, applied, by, digest, found, intended, looked, seqs, signature, unit
 
 pytestmark = pytest.mark.anyio
 

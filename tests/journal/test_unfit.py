@@ -9,13 +9,13 @@ import pytest
 
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.codec import EventUnfit, readable
+from orchestrator.core.events.codec import EventNotSerializable, readable
 from orchestrator.core.ids import Seq
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.ports.journal import NewEvent, Unit
 from tests.golden.samples import SAMPLES
 from tests.journal.conftest import Open
-from tests.journal.given import SeededEntropy, SteppingClock
+from tests.journal.fixtures import SeededEntropy, SteppingClock
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +39,7 @@ def unit(event: Event) -> Unit:
 
 @pytest.mark.parametrize(("event", "name"), FIELDS)
 def test_a_value_of_another_type_is_found_in_every_field(event: Event, name: str) -> None:
-    with pytest.raises(EventUnfit, match=tag_of(event)):
+    with pytest.raises(EventNotSerializable, match=tag_of(event)):
         readable(with_wrong(event, name, WRONG))
 
 
@@ -49,14 +49,14 @@ def test_a_value_of_another_type_is_found_in_every_field(event: Event, name: str
     pytest.param("\ud800", id="no text"),
 ])  # fmt: skip
 def test_values_that_can_t_be_written_are_told_in_the_same_way(value: object) -> None:
-    with pytest.raises(EventUnfit, match="nothing was written"):
+    with pytest.raises(EventNotSerializable, match="nothing was written"):
         readable(with_wrong(SAMPLES[0], "name", value))
 
 
 def test_a_list_that_holds_itself_is_told_in_the_same_way() -> None:
     endless: list[Any] = []
     endless.append(endless)
-    with pytest.raises(EventUnfit):
+    with pytest.raises(EventNotSerializable):
         readable(with_wrong(SAMPLES[0], "name", endless))
 
 
@@ -64,7 +64,7 @@ def test_a_list_that_holds_itself_is_told_in_the_same_way() -> None:
 async def test_the_journal_refuses_it_and_goes_on(opened: Open, event: Event) -> None:
     journal = await opened()
     wrong = with_wrong(event, event.__struct_fields__[0], WRONG)
-    with pytest.raises(EventUnfit):
+    with pytest.raises(EventNotSerializable):
         await journal.append(Unit((NewEvent("file:a", SAMPLES[0]), NewEvent("file:a", wrong)), Origin()))
     assert journal.head == 0
     (kept,) = await journal.append(unit(event))
@@ -76,7 +76,7 @@ async def test_the_journal_refuses_it_and_goes_on(opened: Open, event: Event) ->
 
 async def test_the_twin_in_memory_does_so_too() -> None:
     journal = MemoryJournal(clock=SteppingClock(), entropy=SeededEntropy())
-    with pytest.raises(EventUnfit):
+    with pytest.raises(EventNotSerializable):
         await journal.append(unit(with_wrong(SAMPLES[0], "name", 5)))
     assert journal.head == 0
     assert msgspec.json.decode(readable(SAMPLES[0]))["event"] == tag_of(SAMPLES[0])

@@ -11,16 +11,16 @@ import pytest
 
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.codec import encode
-from orchestrator.core.events.keeping import PayloadRedacted
+from orchestrator.core.events.journal import PayloadRedacted
 from orchestrator.core.ids import Seq
 from orchestrator.journal import tail
 from orchestrator.journal import verify as verify_module
 from orchestrator.journal.blobs import zstd
-from orchestrator.journal.ranges import Claim, Pass
 from orchestrator.journal.schema import FILE_NAME, open_reader
 from orchestrator.journal.segments import ARCHIVE, Archive
+from orchestrator.journal.verification_scan import Claim, Scan
 from tests.journal.conftest import Open
-from tests.journal.given import STREAM, TASK, applied, by, digest, found, intended, looked, unit
+from tests.journal.fixtures import STREAM, TASK, applied, by, digest, found, intended, looked, unit
 
 pytestmark = pytest.mark.anyio
 
@@ -192,11 +192,11 @@ async def test_an_altered_content_is_never_handed_out(state_dir: Path, opened: O
 
 async def test_a_stream_with_a_hole_in_an_unbroken_chain(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect of ours, not an attack: the chain holds, the numbers don't."""
-    from orchestrator.journal.ledger import Ledger
+    from orchestrator.journal.append_validation import AppendValidator
 
     journal = await opened()
     await journal.append(unit(looked(), stream="x"))
-    monkeypatch.setattr(Ledger, "_version", lambda self, stream: 5)
+    monkeypatch.setattr(AppendValidator, "_version", lambda self, stream: 5)
     await journal.append(unit(looked(), stream="x"))
     assert (await journal.verify()).problems == ("event @2 is number 6 of x, where 2 should be",)
 
@@ -333,9 +333,9 @@ async def test_ranges_say_together_what_one_pass_says(state_dir: Path, opened: O
     await redacted(opened)
     connection = open_reader(state_dir / FILE_NAME)
     archive = Archive(state_dir / ARCHIVE)
-    (whole,) = Pass(connection, archive).parts(0, 12)
+    (whole,) = Scan(connection, archive).parts(0, 12)
     bounds = [12 * number // count for number in range(count + 1)]
-    parts = [part for after, last in pairwise(bounds) for part in Pass(connection, archive).parts(after, last)]
+    parts = [part for after, last in pairwise(bounds) for part in Scan(connection, archive).parts(after, last)]
     connection.close()
     assert [problem for part in parts for problem in part.problems] == whole.problems == []
     assert sum(part.events for part in parts) == whole.events == 12

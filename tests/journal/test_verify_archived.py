@@ -11,18 +11,18 @@ import pytest
 
 from orchestrator.core.checkpoint import message
 from orchestrator.core.events.base import Origin
-from orchestrator.core.events.keeping import CheckpointSigned, ContentRedacted, ContentsCollected, PayloadRedacted
+from orchestrator.core.events.journal import CheckpointSigned, ContentRedacted, ContentsCollected, PayloadRedacted
 from orchestrator.core.ids import Seq
-from orchestrator.core.keeping import EventArchived
+from orchestrator.core.maintenance_errors import EventArchived
 from orchestrator.journal import verify as verify_module
-from orchestrator.journal.keeping import SqliteKeeper
-from orchestrator.journal.ranges import Pass
+from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.schema import FILE_NAME, open_reader
 from orchestrator.journal.segments import ARCHIVE, Archive
-from orchestrator.journal.signing import KeyFile
+from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
+from orchestrator.journal.verification_scan import Scan
 from tests.journal.conftest import Open
-from tests.journal.given import STREAM, TASK, SteppingClock, by, digest, found, looked, unit
+from tests.journal.fixtures import STREAM, TASK, SteppingClock, by, digest, found, looked, unit
 from tests.journal.test_verify import alter
 
 pytestmark = pytest.mark.anyio
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.anyio
 REDACTED, MOST = Seq(3), 5
 
 
-def keeper_of(journal: SqliteJournal) -> SqliteKeeper:
-    return SqliteKeeper(journal, clock=SteppingClock(), most_events=MOST)
+def keeper_of(journal: SqliteJournal) -> SqliteMaintenance:
+    return SqliteMaintenance(journal, clock=SteppingClock(), most_events=MOST)
 
 
 async def told(journal: SqliteJournal, archived: int) -> None:
@@ -129,7 +129,7 @@ async def test_ranges_over_files_say_together_what_one_pass_says(state_dir: Path
     journal = await opened()
     await told(journal, 20)
     with closing(open_reader(state_dir / FILE_NAME)) as connection:
-        walk, head = Pass(connection, Archive(state_dir / ARCHIVE)), int(journal.head)
+        walk, head = Scan(connection, Archive(state_dir / ARCHIVE)), int(journal.head)
         (whole,) = walk.parts(0, head)
         bounds = [head * number // count for number in range(count + 1)]
         parts = [part for after, last in pairwise(bounds) for part in walk.parts(after, last)]

@@ -16,14 +16,14 @@ from orchestrator.core.content import FoundFile
 from orchestrator.core.errors import DiskFull, OrchestratorError, WritesStopped
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.files import FilesFound
-from orchestrator.core.events.keeping import PayloadRedacted
+from orchestrator.core.events.journal import PayloadRedacted
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath
 from orchestrator.journal import sqlite as sqlite_module
 from orchestrator.journal.schema import FILE_NAME, open_reader, open_writer
 from orchestrator.ports.journal import StreamMoved, Unit
 from tests.journal.conftest import Open
-from tests.journal.given import TASK, looked, signature, unit
+from tests.journal.fixtures import TASK, looked, signature, unit
 
 pytestmark = pytest.mark.anyio
 
@@ -39,9 +39,9 @@ async def test_concurrent_appends_share_commits(opened: Open) -> None:
     async with anyio.create_task_group() as group:
         for _ in range(64):
             group.start_soon(append)
-    commits = steps.count("txn_committed:file_inspected")
+    commits = steps.count("txn_committed:metadata_read")
     assert journal.head == 320
-    assert commits == steps.count("txn_open:file_inspected")
+    assert commits == steps.count("txn_open:metadata_read")
     assert commits <= 100
 
 
@@ -56,9 +56,9 @@ async def test_steps_stand_on_both_sides_of_the_commit(state_dir: Path, opened: 
     journal = await opened(step=step)
     await journal.append(unit(looked(), TASK, looked()))
     assert seen == [
-        ("txn_open:file_inspected", 0),
+        ("txn_open:metadata_read", 0),
         ("txn_open:task_begun", 0),
-        ("txn_committed:file_inspected", 3),
+        ("txn_committed:metadata_read", 3),
         ("txn_committed:task_begun", 3),
     ]
 
@@ -170,7 +170,7 @@ async def test_a_reader_of_an_older_state_holds_a_redaction_up_until_it_is_gone(
     assert b"swordfish" not in (state_dir / FILE_NAME).read_bytes()
 
 
-@pytest.mark.parametrize("step", ["txn_open:file_inspected", "errand_open:any"], ids=["queued", "under way"])
+@pytest.mark.parametrize("step", ["txn_open:metadata_read", "task_open:any"], ids=["queued", "under way"])
 async def test_an_errand_that_nobody_waits_for_any_more(opened: Open, step: str) -> None:
     """Called off before or while it runs, it leaves the writer to the units."""
     reached, go_on = threading.Event(), threading.Event()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.ports.reviewing import Party, ReviewRegion, ReviewRequest
+from orchestrator.ports.reviewers import Party, ReviewRegion, ReviewRequest
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 4
 

@@ -14,12 +14,12 @@ import msgspec
 import pytest
 
 from orchestrator.core.policy.reviewers import ReviewerSettings
-from orchestrator.ports.reviewing import (
-    ReplyInvalid,
+from orchestrator.ports.reviewers import (
     ReviewerRefused,
-    ReviewerTooSlow,
+    ReviewerTimeout,
     ReviewerUnusable,
     ReviewReply,
+    ReviewReplyInvalid,
     ReviewRequest,
 )
 from orchestrator.review.human import HumanReviewer
@@ -111,7 +111,7 @@ async def test_its_environment_is_the_least_and_what_is_named(tmp_path: Path) ->
     ],
 )
 async def test_a_bad_answer_is_none(script: str, says: str) -> None:
-    with pytest.raises(ReplyInvalid, match=says):
+    with pytest.raises(ReviewReplyInvalid, match=says):
         await program(script).review(conflict())
 
 
@@ -148,7 +148,7 @@ async def test_too_late_ends_it_and_all_that_it_started(tmp_path: Path) -> None:
         f"subprocess.Popen([sys.executable, '-I', {str(stubborn)!r}, {str(pipe)!r}]).wait()"
     )
     try:
-        with pytest.raises(ReviewerTooSlow, match="5 s"):
+        with pytest.raises(ReviewerTimeout, match="5 s"):
             await program(script, timeout_s=5.0).review(conflict())
         assert os.read(reading, 10) == b"up"
         ended = select.poll()

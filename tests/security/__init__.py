@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.security.fort")
+pytest.register_assert_rewrite("tests.security.hostile_workspace")

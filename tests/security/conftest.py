@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.security.fort import Fort, fort_in_tmp
+from tests.security.hostile_workspace import HostileWorkspace, fort_in_tmp
 
 
 @pytest.fixture(scope="module")
-def fort() -> Iterator[Fort]:
+def hostile() -> Iterator[HostileWorkspace]:
     with fort_in_tmp() as built:
         yield built

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from orchestrator.api.framing import MAX_FRAME_BYTES
-from tests.security.fort import SECRET, Fort, Line
+from tests.security.hostile_workspace import SECRET, HostileWorkspace, Line
 
 TEXT = "".join(f"line {n}\n" for n in range(1, 21))
 
 
 @pytest.fixture
-def line(fort: Fort) -> Iterator[Line]:
+def line(hostile: HostileWorkspace) -> Iterator[Line]:
     """A connection of the test's own; it must still serve when the test is over."""
-    with fort.line(agent="bob") as opened:
+    with hostile.line(agent="bob") as opened:
         yield opened
         assert opened.done("read_file", path="a.txt")["total_lines"] == 3
 
@@ -56,17 +56,17 @@ def frame(method: str = "read_file", params: str = '{"path":"a.txt"}', **more: s
         ),
     ],
 )
-def test_frames(fort: Fort, line: Line, raw: bytes, code: str) -> None:
-    with fort.untouched(refusals=1):
+def test_frames(hostile: HostileWorkspace, line: Line, raw: bytes, code: str) -> None:
+    with hostile.untouched(refusals=1):
         line.send(raw)
         answer = line.receive()
     assert answer.code == code, answer.raw[:400]
-    fort.tight(answer)
+    hostile.tight(answer)
     assert answer.error["hint"]
 
 
-def test_a_line_over_the_limit_is_read_past(fort: Fort, line: Line) -> None:
-    with fort.untouched(refusals=1):
+def test_a_line_over_the_limit_is_read_past(hostile: HostileWorkspace, line: Line) -> None:
+    with hostile.untouched(refusals=1):
         line.send(frame(params='{"path":"%s"}' % ("x" * MAX_FRAME_BYTES)))
         answer = line.receive()
     assert answer.code == "frame_too_large"
@@ -87,8 +87,8 @@ def test_a_line_over_the_limit_is_read_past(fort: Fort, line: Line) -> None:
         pytest.param(b"x" * (64 * 1024 + 1), "frame_too_large", id="too long"),
     ],
 )
-def test_preambles(fort: Fort, first: bytes, code: str) -> None:
-    with fort.untouched(refusals=1), Line(fort.daemon.socket, raw=first) as line:
+def test_preambles(hostile: HostileWorkspace, first: bytes, code: str) -> None:
+    with hostile.untouched(refusals=1), Line(hostile.daemon.socket, raw=first) as line:
         assert line.first.reply["code"] == code
         assert line.first.reply["ok"] is False
         assert line.first.reply["hint"]
@@ -139,19 +139,19 @@ def test_preambles(fort: Fort, first: bytes, code: str) -> None:
         pytest.param("end_task", {"task": "@1"}, "version_unknown", id="no task"),
     ],
 )
-def test_calls(fort: Fort, line: Line, operation: str, params: dict[str, Any], code: str) -> None:
-    answer = fort.refused(operation, code, caller=line, **params)
+def test_calls(hostile: HostileWorkspace, line: Line, operation: str, params: dict[str, Any], code: str) -> None:
+    answer = hostile.refused(operation, code, caller=line, **params)
     assert answer.error["hint"], answer.reply
 
 
-def test_an_unknown_parameter_names_the_nearest_and_shows_the_call(fort: Fort, line: Line) -> None:
-    answer = fort.refused("read_file", "unknown_parameter", caller=line, file_path="a.txt")
+def test_an_unknown_parameter_names_the_nearest_and_shows_the_call(hostile: HostileWorkspace, line: Line) -> None:
+    answer = hostile.refused("read_file", "unknown_parameter", caller=line, file_path="a.txt")
     assert answer.error["details"]["nearest"] == "path"
     assert '{"path":"a.txt"}' in answer.error["hint"]
 
 
-def test_an_unknown_tool_names_the_nearest(fort: Fort, line: Line) -> None:
-    assert "read_file" in fort.refused("read_fiel", "unknown_operation", caller=line, path="a.txt").error["hint"]
+def test_an_unknown_tool_names_the_nearest(hostile: HostileWorkspace, line: Line) -> None:
+    assert "read_file" in hostile.refused("read_fiel", "unknown_operation", caller=line, path="a.txt").error["hint"]
 
 
 def test_an_id_of_any_size_comes_back(line: Line) -> None:
@@ -160,8 +160,8 @@ def test_an_id_of_any_size_comes_back(line: Line) -> None:
     assert line.receive().reply["id"] == number
 
 
-def test_binary_is_not_read_as_text(fort: Fort, line: Line) -> None:
-    (fort.work / "logo.bin").write_bytes(b"\x00\x01" + SECRET.encode() + b"\x00" * 100)
+def test_binary_is_not_read_as_text(hostile: HostileWorkspace, line: Line) -> None:
+    (hostile.work / "logo.bin").write_bytes(b"\x00\x01" + SECRET.encode() + b"\x00" * 100)
     version = line.done("file_info", path="logo.bin")["version_id"]
     for operation, more in (
         ("read_file", {}),
@@ -171,12 +171,12 @@ def test_binary_is_not_read_as_text(fort: Fort, line: Line) -> None:
         ("apply_patch", {"patch": "@@ -1 +1 @@\n-outside\n+x\n", "base": version}),
         ("write_file", {"mode": "append", "content": "x"}),
     ):
-        answer = fort.refused(operation, "binary_file", caller=line, path="logo.bin", **more)
+        answer = hostile.refused(operation, "binary_file", caller=line, path="logo.bin", **more)
         assert answer.error["hint"], operation
 
 
-def test_a_file_over_50_mb_is_left_alone(fort: Fort, line: Line) -> None:
-    big = fort.work / "big.log"
+def test_a_file_over_50_mb_is_left_alone(hostile: HostileWorkspace, line: Line) -> None:
+    big = hostile.work / "big.log"
     big.touch()
     with big.open("r+b") as file:
         file.truncate(50 * 1024 * 1024 + 1)
@@ -187,57 +187,59 @@ def test_a_file_over_50_mb_is_left_alone(fort: Fort, line: Line) -> None:
         ("write_file", {"mode": "append", "content": "x"}),
         ("delete_file", {}),
     ):
-        answer = fort.refused(operation, "too_large", caller=line, path="big.log", **more)
+        answer = hostile.refused(operation, "too_large", caller=line, path="big.log", **more)
         assert answer.error["hint"], operation
     assert line.done("file_info", path="big.log")["size"] == 50 * 1024 * 1024 + 1
 
 
-def test_a_whole_file_is_not_replaced_unseen(fort: Fort, line: Line) -> None:
-    (fort.work / "unseen.txt").write_text(TEXT)
-    answer = fort.refused("write_file", "base_required", caller=line, path="unseen.txt", content="x", mode="truncate")
+def test_a_whole_file_is_not_replaced_unseen(hostile: HostileWorkspace, line: Line) -> None:
+    (hostile.work / "unseen.txt").write_text(TEXT)
+    answer = hostile.refused(
+        "write_file", "base_required", caller=line, path="unseen.txt", content="x", mode="truncate"
+    )
     assert answer.error["hint"]
-    version = fort.person.done("file_info", path="unseen.txt")["version_id"]
+    version = hostile.person.done("file_info", path="unseen.txt")["version_id"]
     assert version.encode() not in answer.raw, "it would only be pasted back"
     line.done("read_file", path="unseen.txt", end=19)
-    fort.refused("write_file", "base_required", caller=line, path="unseen.txt", content="x", mode="truncate")
+    hostile.refused("write_file", "base_required", caller=line, path="unseen.txt", content="x", mode="truncate")
 
 
-def test_the_base_of_another_file_is_refused(fort: Fort, line: Line) -> None:
-    (fort.work / "first.txt").write_text(TEXT)
-    (fort.work / "second.txt").write_text("other\n")
-    other = fort.person.done("file_info", path="second.txt")["content_hash"]
+def test_the_base_of_another_file_is_refused(hostile: HostileWorkspace, line: Line) -> None:
+    (hostile.work / "first.txt").write_text(TEXT)
+    (hostile.work / "second.txt").write_text("other\n")
+    other = hostile.person.done("file_info", path="second.txt")["content_hash"]
     edit = {"path": "first.txt", "changes": [{"search": "line 3\n", "replace": "x\n"}]}
     line.done("read_file", path="first.txt")
-    assert fort.refused("edit_file", "stale_base", caller=line, base=other, **edit).error["hint"]
-    fort.refused("write_file", "stale_base", caller=line, base=other, path="first.txt", content="x", mode="truncate")
-    assert fort.refused("edit_file", "stale_base", caller=line, base="@1", **edit).error["hint"]
-    fort.refused("edit_file", "invalid_parameter", caller=line, base="@99999999", **edit)
+    assert hostile.refused("edit_file", "stale_base", caller=line, base=other, **edit).error["hint"]
+    hostile.refused("write_file", "stale_base", caller=line, base=other, path="first.txt", content="x", mode="truncate")
+    assert hostile.refused("edit_file", "stale_base", caller=line, base="@1", **edit).error["hint"]
+    hostile.refused("edit_file", "invalid_parameter", caller=line, base="@99999999", **edit)
 
 
-def test_a_request_id_is_not_used_for_another_body(fort: Fort, line: Line) -> None:
-    (fort.work / "ids.txt").write_text(TEXT)
+def test_a_request_id_is_not_used_for_another_body(hostile: HostileWorkspace, line: Line) -> None:
+    (hostile.work / "ids.txt").write_text(TEXT)
     edit = {"path": "ids.txt", "request_id": "r-1"}
     line.done("edit_file", changes=[{"search": "line 3\n", "replace": "x\n"}], **edit)
-    again = fort.refused(
+    again = hostile.refused(
         "edit_file", "request_id_reused", caller=line, changes=[{"search": "line 4\n", "replace": "x\n"}], **edit
     )
     assert again.error["hint"]
-    fort.refused("delete_file", "request_id_reused", caller=line, **edit)
+    hostile.refused("delete_file", "request_id_reused", caller=line, **edit)
 
 
-def test_what_matches_nothing_shows_what_is_there(fort: Fort, line: Line) -> None:
-    (fort.work / "near.txt").write_text(TEXT)
+def test_what_matches_nothing_shows_what_is_there(hostile: HostileWorkspace, line: Line) -> None:
+    (hostile.work / "near.txt").write_text(TEXT)
     changes = [{"search": "line 17!\n", "replace": "x\n"}]
     for operation, more in (
         ("edit_file", {"changes": changes}),
         ("apply_patch", {"patch": "@@ -17 +17 @@\n-line 17!\n+x\n"}),
     ):
-        answer = fort.refused(operation, "search_not_found", caller=line, path="near.txt", **more)
+        answer = hostile.refused(operation, "search_not_found", caller=line, path="near.txt", **more)
         assert "line 17" in answer.error["shown"], operation
         assert "line 17" not in json.dumps(answer.error["details"])
         assert answer.error["details"]["nearest"], operation
         assert answer.error["hint"]
-    twice = fort.refused(
+    twice = hostile.refused(
         "edit_file", "search_ambiguous", caller=line, path="near.txt", changes=[{"search": "line 1", "replace": "x"}]
     )
     assert twice.error["hint"]

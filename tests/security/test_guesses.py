@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.security.fort import Fort, Line
+from tests.security.hostile_workspace import HostileWorkspace, Line
 
 GUESS = "KEY=hunter2\n"
 SECRETS = {
@@ -58,15 +58,15 @@ def plain(value: Any, key: str = "") -> Any:
 class World:
     """One secret, an agent that may not read it, and what it was answered."""
 
-    def __init__(self, fort: Fort, number: int, content: bytes) -> None:
-        self.fort, self.content = fort, content
+    def __init__(self, hostile: HostileWorkspace, number: int, content: bytes) -> None:
+        self.hostile, self.content = hostile, content
         self.name = f"world{number:02}"
         self.path = f"{self.name}/.env"
-        self.file = fort.work / self.path
+        self.file = hostile.work / self.path
         self.file.parent.mkdir()
-        (fort.work / self.name / "plain.txt").write_text("plain\n")
+        (hostile.work / self.name / "plain.txt").write_text("plain\n")
         self.file.write_bytes(content)
-        self.agent: Line = fort.line(agent=f"guesser-{number:02}")
+        self.agent: Line = hostile.line(agent=f"guesser-{number:02}")
         for path in (self.path, f"{self.name}/plain.txt"):
             self.agent.done("file_info", path=path)
         self.told: list[tuple[str, Any]] = []
@@ -84,12 +84,12 @@ class World:
         return str(self.agent.done("file_info", path=self.path)["version_id"])
 
     def person(self, operation: str, waiting: dict[str, Any]) -> None:
-        self.fort.person.call(operation, approval=waiting["approval"], approver=self.fort.approver)
+        self.hostile.person.call(operation, approval=waiting["approval"], approver=self.hostile.approver)
 
     def outside(self, content: bytes) -> None:
         """Somebody else writes the file, and the daemon knows by the time that this returns."""
         before = self.version()
-        draft = self.fort.base / "draft"  # in one step, so that no watcher sees half of it
+        draft = self.hostile.base / "draft"  # in one step, so that no watcher sees half of it
         draft.write_bytes(content)
         draft.replace(self.file)
         assert self.version() != before
@@ -214,8 +214,8 @@ def overtaken(world: World) -> None:
 
 
 @pytest.fixture(scope="module")
-def worlds(fort: Fort) -> Iterator[dict[str, World]]:
-    made = {name: World(fort, number, content) for number, (name, content) in enumerate(SECRETS.items())}
+def worlds(hostile: HostileWorkspace) -> Iterator[dict[str, World]]:
+    made = {name: World(hostile, number, content) for number, (name, content) in enumerate(SECRETS.items())}
     yield made
     for world in made.values():
         world.agent.close()
@@ -242,29 +242,29 @@ def test_no_answer_tells_secrets_apart(worlds: dict[str, World], calls: Callable
             assert told == like, (name, call)
 
 
-def test_a_guess_that_is_kept_elsewhere_does_not_make_a_version_undoable(fort: Fort) -> None:
+def test_a_guess_that_is_kept_elsewhere_does_not_make_a_version_undoable(hostile: HostileWorkspace) -> None:
     """The blob store is shared by all paths: that it holds a content must not show under another name."""
-    secret = fort.work / "kept" / ".env"
+    secret = hostile.work / "kept" / ".env"
     secret.parent.mkdir()
     told = []
     for number, content in enumerate((GUESS, "KEY=swordfish\n")):
         secret.write_text(content)
-        fort.agent.done("write_file", path=f"kept/guess{number}.txt", content=GUESS, mode="create")
-        history = fort.agent.done("file_history", path="kept/.env")["versions"]
+        hostile.agent.done("write_file", path=f"kept/guess{number}.txt", content=GUESS, mode="create")
+        history = hostile.agent.done("file_history", path="kept/.env")["versions"]
         told.append((history[0]["undoable"], history[0]["size"]))
     assert told[0] == told[1]
 
 
 @pytest.mark.parametrize("operation", ["list_files", "file_info"])
-def test_sizes_are_not_told(fort: Fort, operation: str) -> None:
-    folder = fort.work / f"sized-{operation}"
+def test_sizes_are_not_told(hostile: HostileWorkspace, operation: str) -> None:
+    folder = hostile.work / f"sized-{operation}"
     folder.mkdir()
     (folder / ".env").write_text(GUESS)
     (folder / "a.txt").write_text("four")
     path = Path(folder.name)
     if operation == "list_files":
-        entries = fort.agent.done(operation, path=str(path), include_hidden=True)["entries"]
+        entries = hostile.agent.done(operation, path=str(path), include_hidden=True)["entries"]
         assert {entry["name"]: entry.get("size") for entry in entries} == {".env": None, "a.txt": 4}
     else:
-        assert fort.agent.done(operation, path=str(path / ".env"))["size"] is None
-        assert fort.agent.done(operation, path=str(path / "a.txt"))["size"] == 4
+        assert hostile.agent.done(operation, path=str(path / ".env"))["size"] is None
+        assert hostile.agent.done(operation, path=str(path / "a.txt"))["size"] == 4

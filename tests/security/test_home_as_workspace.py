@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.daemon.running import RunningDaemon
-from tests.security.fort import Line
+from tests.daemon.daemon_process import RunningDaemon
+from tests.security.hostile_workspace import Line
 
 ROOT = ".local/state/orchestrator"
 OTHER = "0123456789abcdef"

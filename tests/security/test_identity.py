@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.security.fort import Fort, Line
+from tests.security.hostile_workspace import HostileWorkspace, Line
 
 NOBODY = 65534
 PEOPLE = [
@@ -45,24 +45,24 @@ WRONG = "aaaaa-aaaaa-aaaaa-aaaaa-aaaaa"
 
 
 @pytest.fixture(scope="module")
-def token(fort: Fort) -> str:
+def token(hostile: HostileWorkspace) -> str:
     """The token of the agent `tess`."""
-    added = fort.person.done("agent_add", name="tess", approver=fort.approver)
+    added = hostile.person.done("agent_add", name="tess", approver=hostile.approver)
     return str(added["token"])
 
 
 @pytest.fixture
-def waiting(fort: Fort) -> Iterator[str]:
+def waiting(hostile: HostileWorkspace) -> Iterator[str]:
     """A change that waits for a yes; denied afterwards, if it still does."""
-    answer = fort.agent.done("write_file", path="Makefile", content="all:\n", mode="create")
+    answer = hostile.agent.done("write_file", path="Makefile", content="all:\n", mode="create")
     yield answer["approval"]
-    fort.person.call("deny", approval=answer["approval"], approver=fort.approver)
-    (fort.work / "Makefile").unlink(missing_ok=True)
+    hostile.person.call("deny", approval=answer["approval"], approver=hostile.approver)
+    (hostile.work / "Makefile").unlink(missing_ok=True)
 
 
-def turned_away(fort: Fort, code: str, **preamble: object) -> None:
+def turned_away(hostile: HostileWorkspace, code: str, **preamble: object) -> None:
     """A preamble that is refused, noted once, and followed by the end of the connection."""
-    with fort.untouched(refusals=1), fort.line(**preamble) as line:
+    with hostile.untouched(refusals=1), hostile.line(**preamble) as line:
         assert line.first.reply.get("code") == code, line.first.raw
         assert line.first.reply["hint"]
         assert line.ended()
@@ -71,9 +71,9 @@ def turned_away(fort: Fort, code: str, **preamble: object) -> None:
 # --- 64: at the door ----------------------------------------------------------------------
 
 
-def test_64_a_name_with_a_token_is_not_claimed_without_it(fort: Fort, token: str) -> None:
-    turned_away(fort, "unauthorised", agent="tess")
-    with fort.line(agent="tess", token=token) as tess:
+def test_64_a_name_with_a_token_is_not_claimed_without_it(hostile: HostileWorkspace, token: str) -> None:
+    turned_away(hostile, "unauthorised", agent="tess")
+    with hostile.line(agent="tess", token=token) as tess:
         assert (tess.first.reply["agent"], tess.first.reply["asserted"]) == ("tess", False)
 
 
@@ -88,61 +88,61 @@ def test_64_a_name_with_a_token_is_not_claimed_without_it(fort: Fort, token: str
         pytest.param("\ud800", id="half a pair"),
     ],
 )
-def test_64_a_wrong_token(fort: Fort, token: str, wrong: str) -> None:
+def test_64_a_wrong_token(hostile: HostileWorkspace, token: str, wrong: str) -> None:
     given = wrong.replace("{token}", token).replace("{cut}", token[:-1]).replace("{upper}", token.upper())
     raw = json.dumps({"orchestrator": 1, "door": "rpc", "token": given}).encode()
-    with fort.untouched(refusals=1), Line(fort.daemon.socket, raw=raw) as line:
+    with hostile.untouched(refusals=1), Line(hostile.daemon.socket, raw=raw) as line:
         assert line.first.reply["code"] in ("unauthorised", "invalid_frame")
         assert token.encode() not in line.first.raw
         assert line.ended()
 
 
-def test_64_a_token_under_another_name(fort: Fort, token: str) -> None:
-    turned_away(fort, "unauthorised", agent="alice", token=token)
+def test_64_a_token_under_another_name(hostile: HostileWorkspace, token: str) -> None:
+    turned_away(hostile, "unauthorised", agent="alice", token=token)
 
 
 @pytest.mark.parametrize("door", ["rpc", "mcp"])
-def test_64_a_revoked_token(fort: Fort, door: str) -> None:
+def test_64_a_revoked_token(hostile: HostileWorkspace, door: str) -> None:
     name = f"gone-{door}"
-    token = fort.person.done("agent_add", name=name, approver=fort.approver)["token"]
-    with fort.line(token=token) as line:
+    token = hostile.person.done("agent_add", name=name, approver=hostile.approver)["token"]
+    with hostile.line(token=token) as line:
         session = line.session
-    fort.person.done("agent_revoke", name=name, approver=fort.approver)
-    turned_away(fort, "unauthorised", token=token, door=door)
-    turned_away(fort, "unauthorised", agent=name, door=door)
-    turned_away(fort, "unauthorised", token=token, session=session, door=door)
+    hostile.person.done("agent_revoke", name=name, approver=hostile.approver)
+    turned_away(hostile, "unauthorised", token=token, door=door)
+    turned_away(hostile, "unauthorised", agent=name, door=door)
+    turned_away(hostile, "unauthorised", token=token, session=session, door=door)
 
 
-def test_64_a_revoked_token_ends_what_is_open(fort: Fort) -> None:
-    token = fort.person.done("agent_add", name="open", approver=fort.approver)["token"]
-    with fort.line(token=token) as line:
+def test_64_a_revoked_token_ends_what_is_open(hostile: HostileWorkspace) -> None:
+    token = hostile.person.done("agent_add", name="open", approver=hostile.approver)["token"]
+    with hostile.line(token=token) as line:
         line.done("read_file", path="a.txt")
-        fort.person.done("agent_revoke", name="open", approver=fort.approver)
-        fort.refused("read_file", "unauthorised", caller=line, path="a.txt")
-        fort.refused("write_file", "unauthorised", caller=line, path="n.txt", content="x", mode="create")
+        hostile.person.done("agent_revoke", name="open", approver=hostile.approver)
+        hostile.refused("read_file", "unauthorised", caller=line, path="a.txt")
+        hostile.refused("write_file", "unauthorised", caller=line, path="n.txt", content="x", mode="create")
 
 
-def test_64_a_name_that_is_given_a_token_while_it_is_open(fort: Fort) -> None:
-    with fort.line(agent="early") as line:
+def test_64_a_name_that_is_given_a_token_while_it_is_open(hostile: HostileWorkspace) -> None:
+    with hostile.line(agent="early") as line:
         line.done("read_file", path="a.txt")
-        token = fort.person.done("agent_add", name="early", approver=fort.approver)["token"]
-        fort.refused("read_file", "unauthorised", caller=line, path="a.txt")
-        with fort.line(agent="early", token=token) as proven:
+        token = hostile.person.done("agent_add", name="early", approver=hostile.approver)["token"]
+        hostile.refused("read_file", "unauthorised", caller=line, path="a.txt")
+        with hostile.line(agent="early", token=token) as proven:
             proven.done("read_file", path="a.txt")
 
 
-def test_64_a_session_of_another(fort: Fort, token: str) -> None:
-    with fort.line(agent="tess", token=token) as tess:
-        turned_away(fort, "session_not_yours", agent="bob", session=tess.session)
-        turned_away(fort, "session_not_yours", person=True, session=tess.session)
-        turned_away(fort, "session_not_yours", token=token, session=fort.agent.session)
-        turned_away(fort, "session_not_yours", token=token, session=fort.person.session)
-        with fort.line(token=token, session=tess.session) as again:
+def test_64_a_session_of_another(hostile: HostileWorkspace, token: str) -> None:
+    with hostile.line(agent="tess", token=token) as tess:
+        turned_away(hostile, "session_not_yours", agent="bob", session=tess.session)
+        turned_away(hostile, "session_not_yours", person=True, session=tess.session)
+        turned_away(hostile, "session_not_yours", token=token, session=hostile.agent.session)
+        turned_away(hostile, "session_not_yours", token=token, session=hostile.person.session)
+        with hostile.line(token=token, session=tess.session) as again:
             assert again.session == tess.session
 
 
-def test_64_a_session_that_nobody_had(fort: Fort) -> None:
-    turned_away(fort, "session_unknown", agent="bob", session="s-000000000000")
+def test_64_a_session_that_nobody_had(hostile: HostileWorkspace) -> None:
+    turned_away(hostile, "session_unknown", agent="bob", session="s-000000000000")
 
 
 @pytest.mark.parametrize(
@@ -165,31 +165,31 @@ def test_64_a_session_that_nobody_had(fort: Fort) -> None:
         "-x",
     ],
 )
-def test_64_names_that_are_none(fort: Fort, name: str) -> None:
-    turned_away(fort, "unauthorised", agent=name)
+def test_64_names_that_are_none(hostile: HostileWorkspace, name: str) -> None:
+    turned_away(hostile, "unauthorised", agent=name)
 
 
-def test_64_another_user_needs_a_token(fort: Fort, token: str) -> None:
+def test_64_another_user_needs_a_token(hostile: HostileWorkspace, token: str) -> None:
     if os.geteuid() != 0:
         pytest.skip("calling as another user needs root")
-    said = as_nobody(fort, [{"agent": "eve"}, {"person": True}, {}, {"agent": "tess", "token": token}])
+    said = as_nobody(hostile, [{"agent": "eve"}, {"person": True}, {}, {"agent": "tess", "token": token}])
     assert [one.get("code") for one in said] == ["PermissionError"] * 4, "the socket's own mode keeps others out"
-    folders = [fort.base, fort.daemon.runtime]
+    folders = [hostile.base, hostile.daemon.runtime]
     for folder in folders:
         folder.chmod(0o711)
-    fort.daemon.socket.chmod(0o666)
+    hostile.daemon.socket.chmod(0o666)
     try:
-        with fort.untouched(refusals=3):
-            said = as_nobody(fort, [{"agent": "eve"}, {"person": True}, {}, {"agent": "tess", "token": token}])
+        with hostile.untouched(refusals=3):
+            said = as_nobody(hostile, [{"agent": "eve"}, {"person": True}, {}, {"agent": "tess", "token": token}])
     finally:
-        fort.daemon.socket.chmod(0o600)
+        hostile.daemon.socket.chmod(0o600)
         for folder in folders:
             folder.chmod(0o700)
     assert [one.get("code") for one in said] == ["unauthorised"] * 3 + [None]
     assert said[3]["agent"] == "tess"
 
 
-def as_nobody(fort: Fort, preambles: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def as_nobody(hostile: HostileWorkspace, preambles: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What the daemon says to these preambles of a process of another user."""
     program = """
 import json, os, socket, sys
@@ -204,17 +204,17 @@ for preamble in json.loads(sys.argv[3]):
         print(json.dumps({"code": type(error).__name__}))
     caller.close()
 """
-    arguments = [str(fort.daemon.socket), str(NOBODY), json.dumps(preambles)]
+    arguments = [str(hostile.daemon.socket), str(NOBODY), json.dumps(preambles)]
     ended = subprocess.run(
         [sys.executable, "-I", "-c", program, *arguments], capture_output=True, check=True, timeout=60, cwd="/"
     )
     return [json.loads(line) for line in ended.stdout.splitlines()]
 
 
-def test_the_socket_is_for_its_owner_alone(fort: Fort) -> None:
-    assert fort.daemon.socket.stat().st_mode & 0o777 == 0o600
-    assert fort.daemon.state_dir.stat().st_mode & 0o077 == 0
-    loose = [item for item in fort.daemon.state_dir.rglob("*") if item.stat().st_mode & 0o077 and item.is_file()]
+def test_the_socket_is_for_its_owner_alone(hostile: HostileWorkspace) -> None:
+    assert hostile.daemon.socket.stat().st_mode & 0o777 == 0o600
+    assert hostile.daemon.state_dir.stat().st_mode & 0o077 == 0
+    loose = [item for item in hostile.daemon.state_dir.rglob("*") if item.stat().st_mode & 0o077 and item.is_file()]
     assert loose == []
 
 
@@ -222,126 +222,134 @@ def test_the_socket_is_for_its_owner_alone(fort: Fort) -> None:
 
 
 @pytest.mark.parametrize(("operation", "params"), PEOPLE, ids=[name for name, _ in PEOPLE])
-def test_an_agent_is_no_person(fort: Fort, token: str, operation: str, params: dict[str, Any]) -> None:
-    fort.refused(operation, "not_permitted", **params)
-    with fort.line(token=token, person=True) as tess:
-        fort.refused(operation, "not_permitted", caller=tess, **{**params, **coded(operation, fort)})
-    with fort.line() as unnamed:
-        fort.refused(operation, "not_permitted", caller=unnamed, **params)
+def test_an_agent_is_no_person(hostile: HostileWorkspace, token: str, operation: str, params: dict[str, Any]) -> None:
+    hostile.refused(operation, "not_permitted", **params)
+    with hostile.line(token=token, person=True) as tess:
+        hostile.refused(operation, "not_permitted", caller=tess, **{**params, **coded(operation, hostile)})
+    with hostile.line() as unnamed:
+        hostile.refused(operation, "not_permitted", caller=unnamed, **params)
 
 
-def coded(operation: str, fort: Fort) -> dict[str, Any]:
+def coded(operation: str, hostile: HostileWorkspace) -> dict[str, Any]:
     """With the right code even: it is not the agent's to use."""
-    return {"approver": fort.approver} if operation in {name for name, _ in CODED} else {}
+    return {"approver": hostile.approver} if operation in {name for name, _ in CODED} else {}
 
 
-def test_conflicts_are_not_settled_by_agents(fort: Fort) -> None:
-    fort.refused("resolve_conflict", "not_permitted", conflict="@1", choice="current", approver=fort.approver)
+def test_conflicts_are_not_settled_by_agents(hostile: HostileWorkspace) -> None:
+    hostile.refused("resolve_conflict", "not_permitted", conflict="@1", choice="current", approver=hostile.approver)
 
 
-def test_an_agent_sees_its_own_events_only(fort: Fort) -> None:
-    fort.refused("journal_query", "not_permitted", session=fort.person.session)
-    page = fort.agent.done("journal_query", limit=500)
-    assert {entry["session"] for entry in page["entries"]} == {fort.agent.session}
+def test_an_agent_sees_its_own_events_only(hostile: HostileWorkspace) -> None:
+    hostile.refused("journal_query", "not_permitted", session=hostile.person.session)
+    page = hostile.agent.done("journal_query", limit=500)
+    assert {entry["session"] for entry in page["entries"]} == {hostile.agent.session}
 
 
-def test_events_do_not_hold_codes_and_tokens(fort: Fort, token: str) -> None:
-    page = fort.person.call("journal_query", limit=500)
-    for held in (token, fort.approver, fort.approver.replace("-", ""), 'token_hash":"', "scrypt", "salt"):
+def test_events_do_not_hold_codes_and_tokens(hostile: HostileWorkspace, token: str) -> None:
+    page = hostile.person.call("journal_query", limit=500)
+    for held in (token, hostile.approver, hostile.approver.replace("-", ""), 'token_hash":"', "scrypt", "salt"):
         assert held.encode() not in page.raw, held
-    assert token not in fort.daemon.log
-    assert fort.approver not in fort.daemon.log
-    files = b"".join(item.read_bytes() for item in fort.daemon.state_dir.rglob("*") if item.is_file())
+    assert token not in hostile.daemon.log
+    assert hostile.approver not in hostile.daemon.log
+    files = b"".join(item.read_bytes() for item in hostile.daemon.state_dir.rglob("*") if item.is_file())
     assert token.encode() not in files
-    assert fort.approver.replace("-", "").encode() not in files
-    assert fort.approver.encode() not in files
+    assert hostile.approver.replace("-", "").encode() not in files
+    assert hostile.approver.encode() not in files
 
 
 @pytest.mark.parametrize("given", [None, "", WRONG, "{code}x", "\x00", "{first}"], ids=str)
 @pytest.mark.parametrize(("operation", "params"), CODED, ids=[name for name, _ in CODED])
 def test_without_the_right_code(
-    fort: Fort, token: str, waiting: str, operation: str, params: dict[str, Any], given: str | None
+    hostile: HostileWorkspace, token: str, waiting: str, operation: str, params: dict[str, Any], given: str | None
 ) -> None:
     values = {name: waiting if value == "{waiting}" else value for name, value in params.items()}
     if given is not None:
-        values["approver"] = given.replace("{code}", fort.approver).replace("{first}", fort.approver[:5])
-    fort.refused(operation, "approver_code_needed", caller=fort.person, **values)
-    assert fort.person.done("approvals_list")["approvals"][0]["approval"] == waiting
-    with fort.line(token=token) as tess:
+        values["approver"] = given.replace("{code}", hostile.approver).replace("{first}", hostile.approver[:5])
+    hostile.refused(operation, "approver_code_needed", caller=hostile.person, **values)
+    assert hostile.person.done("approvals_list")["approvals"][0]["approval"] == waiting
+    with hostile.line(token=token) as tess:
         assert tess.first.reply["agent"] == "tess"
 
 
-def test_the_approver_code_is_made_once(fort: Fort) -> None:
-    assert fort.person.done("approver_create")["approver_code"] is None
+def test_the_approver_code_is_made_once(hostile: HostileWorkspace) -> None:
+    assert hostile.person.done("approver_create")["approver_code"] is None
 
 
 # --- 61: a yes is for one change ------------------------------------------------------------
 
 
-def test_61_a_yes_is_used_once(fort: Fort, waiting: str) -> None:
-    granted = fort.person.done("approve", approval=waiting, approver=fort.approver)
+def test_61_a_yes_is_used_once(hostile: HostileWorkspace, waiting: str) -> None:
+    granted = hostile.person.done("approve", approval=waiting, approver=hostile.approver)
     assert granted["status"] == "applied"
-    (fort.work / "Makefile").write_text("mine:\n")
+    (hostile.work / "Makefile").write_text("mine:\n")
     for operation in ("approve", "deny"):
-        fort.refused(operation, "approval_closed", caller=fort.person, approval=waiting, approver=fort.approver)
+        hostile.refused(
+            operation, "approval_closed", caller=hostile.person, approval=waiting, approver=hostile.approver
+        )
 
 
-def test_61_a_no_stays_a_no(fort: Fort, waiting: str) -> None:
-    fort.person.done("deny", approval=waiting, approver=fort.approver)
+def test_61_a_no_stays_a_no(hostile: HostileWorkspace, waiting: str) -> None:
+    hostile.person.done("deny", approval=waiting, approver=hostile.approver)
     for operation in ("approve", "deny"):
-        again = fort.refused(operation, "approval_closed", caller=fort.person, approval=waiting, approver=fort.approver)
+        again = hostile.refused(
+            operation, "approval_closed", caller=hostile.person, approval=waiting, approver=hostile.approver
+        )
         assert again.error["message"] == f"{waiting} does not wait any more: denied"
         assert "yes" not in again.error["hint"]
-    assert fort.agent.done("await_change", id=waiting, timeout_s=0)["status"] == "denied"
+    assert hostile.agent.done("await_change", id=waiting, timeout_s=0)["status"] == "denied"
 
 
-def test_61_a_yes_does_not_reach_another_change(fort: Fort, waiting: str) -> None:
-    other = fort.agent.done("write_file", path="Makefile", content="evil:\n", mode="create")
+def test_61_a_yes_does_not_reach_another_change(hostile: HostileWorkspace, waiting: str) -> None:
+    other = hostile.agent.done("write_file", path="Makefile", content="evil:\n", mode="create")
     assert other["approval"] != waiting
-    fort.person.done("approve", approval=waiting, approver=fort.approver)
-    assert (fort.work / "Makefile").read_text() == "all:\n"
-    assert other["approval"] in [item["approval"] for item in fort.person.done("approvals_list")["approvals"]]
-    fort.person.call("deny", approval=other["approval"], approver=fort.approver)
+    hostile.person.done("approve", approval=waiting, approver=hostile.approver)
+    assert (hostile.work / "Makefile").read_text() == "all:\n"
+    assert other["approval"] in [item["approval"] for item in hostile.person.done("approvals_list")["approvals"]]
+    hostile.person.call("deny", approval=other["approval"], approver=hostile.approver)
 
 
 @pytest.mark.parametrize("approval", ["@0", "@1", "@99999999", "{change}"])
-def test_61_what_is_no_approval(fort: Fort, approval: str) -> None:
-    made = fort.agent.done("write_file", path="ids.txt", content="x\n", mode="append")
+def test_61_what_is_no_approval(hostile: HostileWorkspace, approval: str) -> None:
+    made = hostile.agent.done("write_file", path="ids.txt", content="x\n", mode="append")
     number = approval.replace("{change}", made["change"])
-    fort.refused("approve", "version_unknown", caller=fort.person, approval=number, approver=fort.approver)
+    hostile.refused("approve", "version_unknown", caller=hostile.person, approval=number, approver=hostile.approver)
 
 
 @pytest.mark.parametrize("now", ["someone else's\n", None], ids=["created meanwhile", "gone meanwhile"])
-def test_61_a_yes_after_the_base_moved(fort: Fort, now: str | None) -> None:
-    target = fort.work / "setup.py"
+def test_61_a_yes_after_the_base_moved(hostile: HostileWorkspace, now: str | None) -> None:
+    target = hostile.work / "setup.py"
     target.unlink(missing_ok=True)
     if now is None:
         target.write_text("old\n")
-        asked = fort.agent.done("edit_file", path="setup.py", changes=[{"search": "old", "replace": "evil"}])
+        asked = hostile.agent.done("edit_file", path="setup.py", changes=[{"search": "old", "replace": "evil"}])
         target.unlink()
     else:
-        asked = fort.agent.done("write_file", path="setup.py", content="evil\n", mode="create")
+        asked = hostile.agent.done("write_file", path="setup.py", content="evil\n", mode="create")
         target.write_text(now)
-    with fort.untouched():
-        answer = fort.person.done("approve", approval=asked["approval"], approver=fort.approver)
+    with hostile.untouched():
+        answer = hostile.person.done("approve", approval=asked["approval"], approver=hostile.approver)
     assert answer["status"] in ("conflict", "dropped", "waiting")
     assert answer["success"] is False
-    fort.refused("approve", "approval_closed", caller=fort.person, approval=asked["approval"], approver=fort.approver)
+    hostile.refused(
+        "approve", "approval_closed", caller=hostile.person, approval=asked["approval"], approver=hostile.approver
+    )
     target.unlink(missing_ok=True)
 
 
-def test_61_an_expired_yes(fort: Fort) -> None:
+def test_61_an_expired_yes(hostile: HostileWorkspace) -> None:
     """A policy lets approvals wait for one second; the daemon itself says when that is over."""
     shipped = (Path("policies") / "default.toml").read_text(encoding="utf-8")
-    brief = fort.daemon.state_dir / "policy.toml"
+    brief = hostile.daemon.state_dir / "policy.toml"
     brief.write_text(shipped.replace("approval_ttl_s = 86400", "approval_ttl_s = 1"))
     try:
-        assert fort.person.done("policy_reload", approver=fort.approver)["ok"]
-        asked = fort.agent.done("write_file", path="Makefile", content="all:\n", mode="create")
-        ended = fort.agent.done("await_change", id=asked["approval"], timeout_s=50)
+        assert hostile.person.done("policy_reload", approver=hostile.approver)["ok"]
+        asked = hostile.agent.done("write_file", path="Makefile", content="all:\n", mode="create")
+        ended = hostile.agent.done("await_change", id=asked["approval"], timeout_s=50)
     finally:
         brief.unlink()
-        assert fort.person.done("policy_reload", approver=fort.approver)["ok"]
+        assert hostile.person.done("policy_reload", approver=hostile.approver)["ok"]
     assert ended["status"] == "expired"
-    fort.refused("approve", "approval_closed", caller=fort.person, approval=asked["approval"], approver=fort.approver)
-    assert not (fort.work / "Makefile").exists()
+    hostile.refused(
+        "approve", "approval_closed", caller=hostile.person, approval=asked["approval"], approver=hostile.approver
+    )
+    assert not (hostile.work / "Makefile").exists()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.security.fort import SECRET, Fort
+from tests.security.hostile_workspace import SECRET, HostileWorkspace
 
 EDIT = [{"search": SECRET, "replace": "x"}]
 READS: dict[str, dict[str, Any]] = {
@@ -30,30 +30,30 @@ BOTH = READS | WRITES
 
 
 @pytest.fixture(scope="module")
-def links(fort: Fort) -> Path:
+def links(hostile: HostileWorkspace) -> Path:
     """Links of every kind, all named by their row."""
-    work = fort.work
+    work = hostile.work
     (work / "inner").mkdir()
     (work / "inner" / "plain.txt").write_text("plain\n")
     for name, target in {
         "absolute": "/etc/passwd",
-        "to_outside": str(fort.outside),
+        "to_outside": str(hostile.outside),
         "relative": "../S",
         "inside": "inner/plain.txt",
         "up": "..",
-        "evil": str(fort.twin),
+        "evil": str(hostile.twin),
         "inside_dir": "inner",
-        "dangling": str(fort.base / "made-outside.txt"),
-        "dangling_dir": str(fort.base / "made-outside"),
+        "dangling": str(hostile.base / "made-outside.txt"),
+        "dangling_dir": str(hostile.base / "made-outside"),
         "loop": "loop",
         "environ": "/proc/self/environ",
-        "mem": f"/proc/{fort.daemon.process.pid if fort.daemon.process else 0}/mem",
+        "mem": f"/proc/{hostile.daemon.process.pid if hostile.daemon.process else 0}/mem",
         "cwd": "/proc/self/cwd",
         "descriptor": "/proc/self/fd/0",
         "zero": "/dev/zero",
         "random": "/dev/random",
         "tty": "/dev/tty",
-        "journal": str(fort.daemon.state_dir),
+        "journal": str(hostile.daemon.state_dir),
     }.items():
         (work / name).symlink_to(target)
     return work
@@ -83,14 +83,14 @@ LINKS = [
 
 @pytest.mark.parametrize("operation", READS)
 @pytest.mark.parametrize("path", LINKS)
-def test_reading_by_links(fort: Fort, links: Path, operation: str, path: str) -> None:
-    fort.refused(operation, "symlink_refused", path=path, **READS[operation])
+def test_reading_by_links(hostile: HostileWorkspace, links: Path, operation: str, path: str) -> None:
+    hostile.refused(operation, "symlink_refused", path=path, **READS[operation])
 
 
 @pytest.mark.parametrize("operation", WRITES)
 @pytest.mark.parametrize("path", LINKS)
-def test_writing_by_links_gets_the_same_code(fort: Fort, links: Path, operation: str, path: str) -> None:
-    fort.refused(operation, "symlink_refused", path=path, **WRITES[operation])
+def test_writing_by_links_gets_the_same_code(hostile: HostileWorkspace, links: Path, operation: str, path: str) -> None:
+    hostile.refused(operation, "symlink_refused", path=path, **WRITES[operation])
 
 
 @pytest.mark.parametrize(
@@ -105,44 +105,44 @@ def test_writing_by_links_gets_the_same_code(fort: Fort, links: Path, operation:
     ],
 )
 @pytest.mark.parametrize("operation", ["write_file", "create_directory", "move_file"])
-def test_nothing_is_created_by_links(fort: Fort, links: Path, operation: str, path: str) -> None:
+def test_nothing_is_created_by_links(hostile: HostileWorkspace, links: Path, operation: str, path: str) -> None:
     params: dict[str, Any] = {"path": path}
     if operation == "write_file":
         params |= {"content": "x\n", "mode": "create"}
     elif operation == "move_file":
         params = {"source": "a.txt", "destination": path}
     code = "already_exists" if (operation, path) == ("create_directory", "dangling") else "symlink_refused"
-    fort.refused(operation, code, **params)
-    assert not (fort.base / "made-outside.txt").exists()
-    assert not (fort.base / "made-outside").exists()
+    hostile.refused(operation, code, **params)
+    assert not (hostile.base / "made-outside.txt").exists()
+    assert not (hostile.base / "made-outside").exists()
 
 
 @pytest.mark.parametrize("path", ["up", "evil", "cwd", "journal", "inside_dir"])
-def test_nothing_is_listed_by_links(fort: Fort, links: Path, path: str) -> None:
-    listed = fort.agent.call("list_files", path=path)
+def test_nothing_is_listed_by_links(hostile: HostileWorkspace, links: Path, path: str) -> None:
+    listed = hostile.agent.call("list_files", path=path)
     assert listed.code is not None, listed.raw[:300]
-    fort.tight(listed)
+    hostile.tight(listed)
 
 
-def test_a_tree_is_walked_without_following_links(fort: Fort, links: Path) -> None:
-    listed = fort.agent.call("list_files", recursive=True)
+def test_a_tree_is_walked_without_following_links(hostile: HostileWorkspace, links: Path) -> None:
+    listed = hostile.agent.call("list_files", recursive=True)
     names = [entry["path"] for entry in listed.result["entries"]]
     assert "up" in names
     assert not [name for name in names if name.startswith(("up/", "evil/", "inside_dir/"))]
-    found = fort.agent.call("search_content", pattern="outside-secret")
+    found = hostile.agent.call("search_content", pattern="outside-secret")
     assert (found.result["hits"], SECRET.encode() in found.raw) == ([], False)
 
 
-def test_33_nobody_opens_a_fifo(fort: Fort) -> None:
-    fifo = fort.work / "fifo"
+def test_33_nobody_opens_a_fifo(hostile: HostileWorkspace) -> None:
+    fifo = hostile.work / "fifo"
     os.mkfifo(fifo)
     holder = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
     try:
         os.write(holder, SECRET.encode())
         for operation, more in BOTH.items():
-            fort.refused(operation, "not_a_regular_file", path="fifo", **more)
-        assert fort.agent.done("file_info", path="fifo")["@type"] == "OtherEntry"
-        fort.agent.done("search_content", pattern="outside")
+            hostile.refused(operation, "not_a_regular_file", path="fifo", **more)
+        assert hostile.agent.done("file_info", path="fifo")["@type"] == "OtherEntry"
+        hostile.agent.done("search_content", pattern="outside")
         assert os.read(holder, 100) == SECRET.encode(), "the bytes are still there for who they are meant for"
     finally:
         os.close(holder)
@@ -161,36 +161,36 @@ def test_33_nobody_opens_a_fifo(fort: Fort) -> None:
         pytest.param(stat.S_IFBLK, 7, 0, id="36: a block device"),
     ],
 )
-def test_devices(fort: Fort, kind: int, major: int, minor: int) -> None:
-    node = fort.work / "node"
+def test_devices(hostile: HostileWorkspace, kind: int, major: int, minor: int) -> None:
+    node = hostile.work / "node"
     try:
         os.mknod(node, kind | 0o666, os.makedev(major, minor))
     except PermissionError:
         pytest.skip("making a device node needs root")
     try:
         for operation, more in BOTH.items():
-            fort.refused(operation, "not_a_regular_file", path="node", **more)
+            hostile.refused(operation, "not_a_regular_file", path="node", **more)
     finally:
         node.unlink()
 
 
-def test_36_a_unix_socket(fort: Fort) -> None:
+def test_36_a_unix_socket(hostile: HostileWorkspace) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(fort.work / "sock"))
+        listening.bind(str(hostile.work / "sock"))
         for operation, more in BOTH.items():
-            fort.refused(operation, "not_a_regular_file", path="sock", **more)
-    (fort.work / "sock").unlink()
+            hostile.refused(operation, "not_a_regular_file", path="sock", **more)
+    (hostile.work / "sock").unlink()
 
 
 @pytest.mark.parametrize("operation", BOTH)
-def test_36_a_directory(fort: Fort, operation: str) -> None:
+def test_36_a_directory(hostile: HostileWorkspace, operation: str) -> None:
     if operation == "search_content":
         pytest.skip("a directory is what it searches")
-    fort.refused(operation, "not_a_file", path="a", **BOTH[operation])
+    hostile.refused(operation, "not_a_file", path="a", **BOTH[operation])
 
 
-def test_37_a_sparse_terabyte(fort: Fort) -> None:
-    huge = fort.work / "huge.log"
+def test_37_a_sparse_terabyte(hostile: HostileWorkspace) -> None:
+    huge = hostile.work / "huge.log"
     huge.touch()
     try:
         os.truncate(huge, 1 << 40)
@@ -198,9 +198,9 @@ def test_37_a_sparse_terabyte(fort: Fort) -> None:
         pytest.skip("this file system has no files of that size")
     try:
         for operation, more in BOTH.items():
-            fort.refused(operation, "too_large", path="huge.log", **more)
-        assert fort.agent.done("search_content", pattern="outside")["hits"] == []
-        assert fort.agent.done("file_info", path="huge.log")["size"] == 1 << 40
+            hostile.refused(operation, "too_large", path="huge.log", **more)
+        assert hostile.agent.done("search_content", pattern="outside")["hits"] == []
+        assert hostile.agent.done("file_info", path="huge.log")["size"] == 1 << 40
     finally:
         huge.unlink()
 
@@ -209,8 +209,8 @@ MOST_GROWN_LINES = 400_000
 """2 MB: a busy machine's daemon still reads that well within a call's time."""
 
 
-def test_37_a_file_that_grows_while_it_is_read(fort: Fort) -> None:
-    growing = fort.work / "growing.log"
+def test_37_a_file_that_grows_while_it_is_read(hostile: HostileWorkspace) -> None:
+    growing = hostile.work / "growing.log"
     growing.write_text("begin\n")
     ended = threading.Event()
 
@@ -226,24 +226,24 @@ def test_37_a_file_that_grows_while_it_is_read(fort: Fort) -> None:
     writer.start()
     try:
         for _ in range(20):
-            answer = fort.agent.call("read_file", path="growing.log", max_tokens=200)
+            answer = hostile.agent.call("read_file", path="growing.log", max_tokens=200)
             assert answer.code in (None, "changed_while_read")
             if answer.code is None:
                 assert answer.result["text"].startswith("     1\tbegin\n")
     finally:
         ended.set()
         writer.join()
-    assert fort.agent.done("read_file", path="growing.log", max_tokens=200)["total_lines"] == len(
+    assert hostile.agent.done("read_file", path="growing.log", max_tokens=200)["total_lines"] == len(
         growing.read_text().splitlines()
     )
 
 
-def test_32_writing_a_file_with_several_names_leaves_the_others_alone(fort: Fort) -> None:
-    twin = fort.base / "S"
-    linked = fort.work / "linked.txt"
+def test_32_writing_a_file_with_several_names_leaves_the_others_alone(hostile: HostileWorkspace) -> None:
+    twin = hostile.base / "S"
+    linked = hostile.work / "linked.txt"
     twin_before = twin.read_text()
     linked.hardlink_to(twin)
-    done = fort.agent.done("write_file", path="linked.txt", mode="append", content="\nmine\n")
+    done = hostile.agent.done("write_file", path="linked.txt", mode="append", content="\nmine\n")
     assert done["status"] == "applied"
     assert any("names" in warning for warning in done["warnings"])
     assert twin.read_text() == twin_before
@@ -251,28 +251,28 @@ def test_32_writing_a_file_with_several_names_leaves_the_others_alone(fort: Fort
     linked.unlink()
 
 
-def test_32_a_hard_link_made_while_a_person_decides(fort: Fort) -> None:
-    waiting = fort.agent.done("write_file", path="Makefile", mode="create", content="all:\n")
+def test_32_a_hard_link_made_while_a_person_decides(hostile: HostileWorkspace) -> None:
+    waiting = hostile.agent.done("write_file", path="Makefile", mode="create", content="all:\n")
     assert waiting["status"] == "waiting"
-    (fort.work / "Makefile").hardlink_to(fort.outside)
-    with fort.untouched():
-        fort.person.call("approve", approval=waiting["approval"], approver=fort.approver)
-    (fort.work / "Makefile").unlink()
+    (hostile.work / "Makefile").hardlink_to(hostile.outside)
+    with hostile.untouched():
+        hostile.person.call("approve", approval=waiting["approval"], approver=hostile.approver)
+    (hostile.work / "Makefile").unlink()
 
 
 @pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6755, 0o640, 0o600], ids=oct)
-def test_41_mode_bits(fort: Fort, mode: int) -> None:
-    script = fort.work / f"run{mode:o}.sh"
+def test_41_mode_bits(hostile: HostileWorkspace, mode: int) -> None:
+    script = hostile.work / f"run{mode:o}.sh"
     script.write_text("one\n")
     script.chmod(mode)
-    done = fort.agent.done("edit_file", path=script.name, changes=[{"search": "one", "replace": "two"}])
+    done = hostile.agent.done("edit_file", path=script.name, changes=[{"search": "one", "replace": "two"}])
     assert script.read_text() == "two\n"
     assert stat.S_IMODE(script.stat().st_mode) == mode & 0o777
     assert bool(done["warnings"]) == (mode > 0o777)
 
 
-def test_41_a_new_file_has_the_users_mode(fort: Fort) -> None:
-    fort.agent.done("write_file", path="fresh.txt", content="x\n", mode="create")
+def test_41_a_new_file_has_the_users_mode(hostile: HostileWorkspace) -> None:
+    hostile.agent.done("write_file", path="fresh.txt", content="x\n", mode="create")
     umask = os.umask(0)
     os.umask(umask)
-    assert stat.S_IMODE((fort.work / "fresh.txt").stat().st_mode) == 0o666 & ~umask
+    assert stat.S_IMODE((hostile.work / "fresh.txt").stat().st_mode) == 0o666 & ~umask

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.security.fort import SECRET, Fort
+from tests.security.hostile_workspace import SECRET, HostileWorkspace
 
 Params = Mapping[str, Any]
 
@@ -62,33 +62,33 @@ SPELT_WRONG = [
 ]
 
 
-def spelt(fort: Fort, path: str) -> str:
-    return path.replace("{twin}", str(fort.twin)).replace("{work}", str(fort.work))
+def spelt(hostile: HostileWorkspace, path: str) -> str:
+    return path.replace("{twin}", str(hostile.twin)).replace("{work}", str(hostile.work))
 
 
 @pytest.mark.parametrize("operation", READS)
 @pytest.mark.parametrize(("path", "code"), SPELT_WRONG)
-def test_reading(fort: Fort, operation: str, path: str, code: str) -> None:
-    fort.refused(operation, code, **READS[operation](spelt(fort, path)))
+def test_reading(hostile: HostileWorkspace, operation: str, path: str, code: str) -> None:
+    hostile.refused(operation, code, **READS[operation](spelt(hostile, path)))
 
 
 @pytest.mark.parametrize("operation", WRITES)
 @pytest.mark.parametrize(("path", "code"), SPELT_WRONG)
-def test_writing_gets_the_same_code(fort: Fort, operation: str, path: str, code: str) -> None:
-    fort.refused(operation, code, **WRITES[operation](spelt(fort, path)))
+def test_writing_gets_the_same_code(hostile: HostileWorkspace, operation: str, path: str, code: str) -> None:
+    hostile.refused(operation, code, **WRITES[operation](spelt(hostile, path)))
 
 
 @pytest.mark.parametrize("operation", CREATES)
 @pytest.mark.parametrize(("path", "code"), SPELT_WRONG)
-def test_creating_gets_the_same_code(fort: Fort, operation: str, path: str, code: str) -> None:
-    fort.refused(operation, code, **CREATES[operation](spelt(fort, path)))
+def test_creating_gets_the_same_code(hostile: HostileWorkspace, operation: str, path: str, code: str) -> None:
+    hostile.refused(operation, code, **CREATES[operation](spelt(hostile, path)))
 
 
 @pytest.mark.parametrize("operation", ["list_files", "find_files", "search_content", "file_info"])
 @pytest.mark.parametrize(("path", "code"), SPELT_WRONG)
-def test_looking_around_gets_the_same_code(fort: Fort, operation: str, path: str, code: str) -> None:
+def test_looking_around_gets_the_same_code(hostile: HostileWorkspace, operation: str, path: str, code: str) -> None:
     more: dict[str, Any] = {"find_files": {"glob": "*"}, "search_content": {"pattern": "outside"}}.get(operation, {})
-    fort.refused(operation, code, path=spelt(fort, path), **more)
+    hostile.refused(operation, code, path=spelt(hostile, path), **more)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ def test_looking_around_gets_the_same_code(fort: Fort, operation: str, path: str
     ],
 )
 @pytest.mark.parametrize("operation", ["read_file", "get_diff", "file_history", "write_file", "edit_file"])
-def test_what_is_no_file(fort: Fort, operation: str, path: str, code: str) -> None:
-    fort.refused(operation, code, **{**READS, **WRITES}[operation](spelt(fort, path)))
+def test_what_is_no_file(hostile: HostileWorkspace, operation: str, path: str, code: str) -> None:
+    hostile.refused(operation, code, **{**READS, **WRITES}[operation](spelt(hostile, path)))
 
 
 LITERAL = [
@@ -124,13 +124,13 @@ LITERAL = [
 
 
 @pytest.mark.parametrize("path", LITERAL)
-def test_nothing_is_expanded_or_decoded(fort: Fort, path: str) -> None:
-    home = fort.daemon.home / "x"
+def test_nothing_is_expanded_or_decoded(hostile: HostileWorkspace, path: str) -> None:
+    home = hostile.daemon.home / "x"
     home.write_text(SECRET)
     try:
-        fort.refused("read_file", "denied" if "id_rsa" in path else "not_found", path=path)
-        fort.refused("search_content", "not_found", path=path, pattern="outside")
-        fort.refused("edit_file", "denied" if "id_rsa" in path else "not_found", **WRITES["edit_file"](path))
+        hostile.refused("read_file", "denied" if "id_rsa" in path else "not_found", path=path)
+        hostile.refused("search_content", "not_found", path=path, pattern="outside")
+        hostile.refused("edit_file", "denied" if "id_rsa" in path else "not_found", **WRITES["edit_file"](path))
     finally:
         home.unlink()
 
@@ -150,63 +150,63 @@ def test_nothing_is_expanded_or_decoded(fort: Fort, path: str) -> None:
     ],
 )
 @pytest.mark.parametrize("operation", ["write_file", "create_directory", "move_file"])
-def test_new_names_that_another_system_reads_differently(fort: Fort, operation: str, path: str) -> None:
-    fort.refused(operation, "path_invalid", **CREATES[operation](path))
+def test_new_names_that_another_system_reads_differently(hostile: HostileWorkspace, operation: str, path: str) -> None:
+    hostile.refused(operation, "path_invalid", **CREATES[operation](path))
 
 
 @pytest.mark.parametrize("path", ["name.", "dir./x", "a.txt:hidden", "C:\\x"])
-def test_new_names_in_the_header_of_a_patch(fort: Fort, path: str) -> None:
-    fort.refused("apply_patch", "path_invalid", patch=f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n")
+def test_new_names_in_the_header_of_a_patch(hostile: HostileWorkspace, path: str) -> None:
+    hostile.refused("apply_patch", "path_invalid", patch=f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n")
 
 
 @pytest.mark.parametrize(("path", "code"), [("../S", "path_not_canonical"), ("/etc/passwd", "path_absolute")])
-def test_ways_out_in_the_header_of_a_patch(fort: Fort, path: str, code: str) -> None:
-    fort.refused("apply_patch", code, patch=f"--- {path}\n+++ {path}\n@@ -1 +1 @@\n-{SECRET}\n+x\n")
+def test_ways_out_in_the_header_of_a_patch(hostile: HostileWorkspace, path: str, code: str) -> None:
+    hostile.refused("apply_patch", code, patch=f"--- {path}\n+++ {path}\n@@ -1 +1 @@\n-{SECRET}\n+x\n")
 
 
 @pytest.mark.parametrize("end", ["\\ud800", "\\udfff", "\\ud800x"], ids=["14: high", "14: low", "14: half a pair"])
 @pytest.mark.parametrize("method", ["read_file", "delete_file"])
-def test_lone_surrogates(fort: Fort, method: str, end: str) -> None:
-    with fort.untouched(refusals=1):
-        fort.agent.send(f'{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{"path":"a{end}.txt"}}}}'.encode())
-        answer = fort.agent.receive()
+def test_lone_surrogates(hostile: HostileWorkspace, method: str, end: str) -> None:
+    with hostile.untouched(refusals=1):
+        hostile.agent.send(f'{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{"path":"a{end}.txt"}}}}'.encode())
+        answer = hostile.agent.receive()
     assert answer.code in ("invalid_frame", "invalid_parameter", "path_invalid")
-    fort.tight(answer)
-    assert fort.agent.done("read_file", path="a.txt")["total_lines"] == 3
+    hostile.tight(answer)
+    assert hostile.agent.done("read_file", path="a.txt")["total_lines"] == 3
 
 
 @pytest.mark.parametrize("method", ["read_file", "delete_file"])
-def test_undecodable_bytes(fort: Fort, method: str) -> None:
-    with fort.untouched(refusals=1):
-        fort.agent.send(b'{"jsonrpc":"2.0","id":7,"method":"%s","params":{"path":"a\xff.txt"}}' % method.encode())
-        answer = fort.agent.receive()
+def test_undecodable_bytes(hostile: HostileWorkspace, method: str) -> None:
+    with hostile.untouched(refusals=1):
+        hostile.agent.send(b'{"jsonrpc":"2.0","id":7,"method":"%s","params":{"path":"a\xff.txt"}}' % method.encode())
+        answer = hostile.agent.receive()
     assert answer.code in ("invalid_frame", "invalid_parameter", "path_invalid")
-    fort.tight(answer)
-    assert fort.agent.done("read_file", path="a.txt")["total_lines"] == 3
+    hostile.tight(answer)
+    assert hostile.agent.done("read_file", path="a.txt")["total_lines"] == 3
 
 
 @pytest.mark.parametrize("name", ["evil\x1b]0;owned\x07", "two\nlines", "del\x7f"], ids=["ESC", "newline", "DEL"])
-def test_a_bad_name_is_escaped_wherever_it_is_kept(fort: Fort, name: str) -> None:
-    mark = fort.head()
-    fort.refused("write_file", "path_invalid", path=name, content="x", mode="create")
-    noted = fort.refusals_since(mark)
+def test_a_bad_name_is_escaped_wherever_it_is_kept(hostile: HostileWorkspace, name: str) -> None:
+    mark = hostile.head()
+    hostile.refused("write_file", "path_invalid", path=name, content="x", mode="create")
+    noted = hostile.refusals_since(mark)
     shown = noted[0]["event"]["paths"][0]
     assert shown.isprintable()
     assert name not in shown
-    assert name not in fort.daemon.log
+    assert name not in hostile.daemon.log
 
 
-def test_names_on_disk_that_break_the_rule_are_listed_escaped_and_never_opened(fort: Fort) -> None:
-    bad = fort.work / "odd"
+def test_names_on_disk_that_break_the_rule_are_listed_escaped_and_never_opened(hostile: HostileWorkspace) -> None:
+    bad = hostile.work / "odd"
     bad.mkdir()
     raw = b"new\nline", b"\xff\xfe", b"up\xe2\x80\xae"
     for name in raw:
         Path(os.fsdecode(bytes(bad) + b"/" + name)).write_text(SECRET)
-    listing = fort.agent.done("list_files", path="odd")
+    listing = hostile.agent.done("list_files", path="odd")
     assert len(listing["entries"]) == len(raw)
     for entry in listing["entries"]:
         assert entry["@type"] == "OtherEntry"
         assert entry["name"].isprintable()
-    found = fort.agent.call("search_content", path="odd", pattern="outside")
+    found = hostile.agent.call("search_content", path="odd", pattern="outside")
     assert found.result["total"] == 0
     assert SECRET.encode() not in found.raw

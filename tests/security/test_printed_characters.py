@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.characters import shows
-from tests.daemon.running import RunningDaemon, running
+from tests.daemon.daemon_process import RunningDaemon, running
 
 INVISIBLE = "\x7f\x9b\x85\u3164\uffa0\u115f\u2800\u200b\u202e\u2028\U000e0041"
 """DEL, C1 controls (CSI and NEL), Hangul fillers, a braille blank, a zero-width space, an override, a tag."""

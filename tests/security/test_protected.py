@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.daemon.running import RunningDaemon
-from tests.security.fort import Fort, Line
+from tests.daemon.daemon_process import RunningDaemon
+from tests.security.hostile_workspace import HostileWorkspace, Line
 
 DENIED = [
     pytest.param(".git/config", id="42: git's configuration"),
@@ -102,75 +102,75 @@ def attempts(path: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("path", DENIED)
-def test_denied_in_any_spelling(fort: Fort, path: str) -> None:
+def test_denied_in_any_spelling(hostile: HostileWorkspace, path: str) -> None:
     for operation, params in attempts(path):
-        answer = fort.refused(operation, "denied", **params)
+        answer = hostile.refused(operation, "denied", **params)
         assert answer.error["details"]["rule"]
-    fort.refused("create_directory", "denied", path=path)
-    fort.refused("edit_file", "denied", path=path, changes=[{"search": "x", "replace": "y"}])
-    fort.refused("delete_file", "denied", path=path)
+    hostile.refused("create_directory", "denied", path=path)
+    hostile.refused("edit_file", "denied", path=path, changes=[{"search": "x", "replace": "y"}])
+    hostile.refused("delete_file", "denied", path=path)
 
 
 @pytest.mark.parametrize("path", BAD)
-def test_spellings_that_are_no_names(fort: Fort, path: str) -> None:
+def test_spellings_that_are_no_names(hostile: HostileWorkspace, path: str) -> None:
     for operation, params in attempts(path)[:2]:
-        answer = fort.refused(operation, "denied" if operation == "none" else "path_invalid", **params)
+        answer = hostile.refused(operation, "denied" if operation == "none" else "path_invalid", **params)
         assert answer.error["hint"]
 
 
-def test_42_what_is_in_git_stays(fort: Fort) -> None:
-    config = fort.work / ".git" / "config"
+def test_42_what_is_in_git_stays(hostile: HostileWorkspace) -> None:
+    config = hostile.work / ".git" / "config"
     config.parent.mkdir()
     config.write_text("[core]\n")
     for path in (".git/config", "./.git/config", str(config)):
-        fort.refused("edit_file", "denied", path=path, changes=[{"search": "[core]", "replace": "[x]"}])
-        fort.refused("delete_file", "denied", path=path)
-        fort.refused("move_file", "denied", source=path, destination="config.txt")
-        fort.refused("move_file", "denied", source="a.txt", destination=path)
+        hostile.refused("edit_file", "denied", path=path, changes=[{"search": "[core]", "replace": "[x]"}])
+        hostile.refused("delete_file", "denied", path=path)
+        hostile.refused("move_file", "denied", source=path, destination="config.txt")
+        hostile.refused("move_file", "denied", source="a.txt", destination=path)
     shutil.rmtree(config.parent)
 
 
 @pytest.mark.parametrize("path", WAITING)
-def test_57_creating_waits_for_a_person(fort: Fort, path: str) -> None:
+def test_57_creating_waits_for_a_person(hostile: HostileWorkspace, path: str) -> None:
     for operation, params in attempts(path):
-        with fort.untouched(refusals=0):
-            answer = fort.agent.done(operation, **params)
+        with hostile.untouched(refusals=0):
+            answer = hostile.agent.done(operation, **params)
             assert answer["status"] == "waiting", answer
             assert answer["success"] is False
-            denied = fort.person.done("deny", approval=answer["approval"], approver=fort.approver)
+            denied = hostile.person.done("deny", approval=answer["approval"], approver=hostile.approver)
             assert denied["message"]
 
 
 @pytest.mark.parametrize("path", ["CLAUDE.md", ".vscode/settings.json", "Makefile", ".mcp.json"])
-def test_50_changing_waits_for_a_person(fort: Fort, path: str) -> None:
-    target = fort.work / path
+def test_50_changing_waits_for_a_person(hostile: HostileWorkspace, path: str) -> None:
+    target = hostile.work / path
     target.parent.mkdir(exist_ok=True)
     target.write_text("old\n")
-    with fort.untouched(refusals=0):
+    with hostile.untouched(refusals=0):
         for operation, params in (
             ("edit_file", {"changes": [{"search": "old", "replace": "evil"}]}),
             ("write_file", {"mode": "append", "content": "evil\n"}),
             ("delete_file", {}),
         ):
-            answer = fort.agent.done(operation, path=path, **params)
+            answer = hostile.agent.done(operation, path=path, **params)
             assert answer["status"] == "waiting", (operation, answer)
-            fort.person.done("deny", approval=answer["approval"], approver=fort.approver)
-        away = fort.agent.done("move_file", source=path, destination="away.txt")
+            hostile.person.done("deny", approval=answer["approval"], approver=hostile.approver)
+        away = hostile.agent.done("move_file", source=path, destination="away.txt")
         assert away["status"] == "waiting"
-        fort.person.done("deny", approval=away["approval"], approver=fort.approver)
+        hostile.person.done("deny", approval=away["approval"], approver=hostile.approver)
     target.unlink()
 
 
 @pytest.mark.parametrize("path", ["src/.vscode", ".claude", "x/.cursor/rules"])
-def test_51_a_protected_directory_waits_too(fort: Fort, path: str) -> None:
-    with fort.untouched(refusals=0):
-        assert fort.agent.done("create_directory", path=path)["status"] == "waiting"
+def test_51_a_protected_directory_waits_too(hostile: HostileWorkspace, path: str) -> None:
+    with hostile.untouched(refusals=0):
+        assert hostile.agent.done("create_directory", path=path)["status"] == "waiting"
 
 
 @pytest.mark.parametrize("path", ["README.md", "src/app.py", "gitignore", "my.git.txt", "git/config", "Makefile.am"])
-def test_what_only_looks_alike_is_written(fort: Fort, path: str) -> None:
-    assert fort.agent.done("write_file", path=path, content="x\n", mode="create")["status"] == "applied"
-    assert (fort.work / path).read_text() == "x\n"
+def test_what_only_looks_alike_is_written(hostile: HostileWorkspace, path: str) -> None:
+    assert hostile.agent.done("write_file", path=path, content="x\n", mode="create")["status"] == "applied"
+    assert (hostile.work / path).read_text() == "x\n"
 
 
 # --- 58: the daemon's own -----------------------------------------------------------------
@@ -216,12 +216,12 @@ def test_58_state_in_the_workspace_is_as_if_absent(within: RunningDaemon, path: 
     assert sorted(item.name for item in within.state_dir.iterdir()) == before
 
 
-def test_58_the_journal_under_another_name(fort: Fort) -> None:
+def test_58_the_journal_under_another_name(hostile: HostileWorkspace) -> None:
     """By hard link, so by inode: the name in the workspace is as if absent."""
-    owned = [item for item in fort.daemon.state_dir.rglob("*") if item.is_file()]
+    owned = [item for item in hostile.daemon.state_dir.rglob("*") if item.is_file()]
     assert owned
     for number, item in enumerate(owned):
-        alias = fort.work / f"alias{number}.db"
+        alias = hostile.work / f"alias{number}.db"
         os.link(item, alias)
         try:
             for operation, params in (
@@ -230,19 +230,19 @@ def test_58_the_journal_under_another_name(fort: Fort) -> None:
                 ("edit_file", {"changes": [{"search": "SQLite", "replace": "x"}]}),
                 ("delete_file", {}),
             ):
-                answer = fort.agent.call(operation, path=alias.name, **params)
+                answer = hostile.agent.call(operation, path=alias.name, **params)
                 assert answer.code in ("denied", "not_found"), (item, answer.raw[:300])
-            written = fort.agent.call("write_file", path=alias.name, content="x", mode="append")
+            written = hostile.agent.call("write_file", path=alias.name, content="x", mode="append")
             assert written.code is not None, written.raw
             assert alias.stat().st_ino == item.stat().st_ino
-            names = [entry["path"] for entry in fort.agent.done("list_files")["entries"]]
+            names = [entry["path"] for entry in hostile.agent.done("list_files")["entries"]]
             assert alias.name not in names
         finally:
             alias.unlink()
-    assert fort.person.done("journal_verify")["ok"]
+    assert hostile.person.done("journal_verify")["ok"]
 
 
 @pytest.mark.parametrize("where", ["state/journal.db", "run/s", "home/.local/state/orchestrator"])
-def test_58_by_full_path(fort: Fort, where: str) -> None:
-    answer = fort.agent.call("read_file", path=str(fort.base / where))
+def test_58_by_full_path(hostile: HostileWorkspace, where: str) -> None:
+    answer = hostile.agent.call("read_file", path=str(hostile.base / where))
     assert answer.code == "path_absolute"

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from tests.security.fort import SECRET, Fort
+from tests.security.hostile_workspace import SECRET, HostileWorkspace
 
 READS = 300
 WRITES = 120
@@ -55,8 +55,8 @@ def exchanging(first: Path, second: Path) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def can_exchange(fort: Fort) -> None:
-    one, two = fort.base / "x1", fort.base / "x2"
+def can_exchange(hostile: HostileWorkspace) -> None:
+    one, two = hostile.base / "x1", hostile.base / "x2"
     one.touch()
     two.touch()
     if ctypes.CDLL(None, use_errno=True).renameat2(-100, os.fsencode(one), -100, os.fsencode(two), 2):
@@ -64,12 +64,12 @@ def can_exchange(fort: Fort) -> None:
 
 
 @pytest.fixture
-def arena(fort: Fort) -> Iterator[tuple[Path, Path]]:
+def arena(hostile: HostileWorkspace) -> Iterator[tuple[Path, Path]]:
     """A directory of the workspace, and a link beside it that leads to a folder outside with the same names."""
-    room, way_out = fort.work / "room", fort.work / "way_out"
+    room, way_out = hostile.work / "room", hostile.work / "way_out"
     room.mkdir()
     (room / "f.txt").write_text(INSIDE)
-    trap = fort.base / "trap"
+    trap = hostile.base / "trap"
     trap.mkdir()
     (trap / "f.txt").write_text(SECRET)
     way_out.symlink_to(trap)
@@ -85,7 +85,7 @@ def arena(fort: Fort) -> Iterator[tuple[Path, Path]]:
     trap.rmdir()
 
 
-def test_28_reading_while_the_directory_is_exchanged(fort: Fort, arena: tuple[Path, Path]) -> None:
+def test_28_reading_while_the_directory_is_exchanged(hostile: HostileWorkspace, arena: tuple[Path, Path]) -> None:
     outcomes: Counter[str | None] = Counter()
     with exchanging(*arena):
         for turn in range(READS):
@@ -96,30 +96,30 @@ def test_28_reading_while_the_directory_is_exchanged(fort: Fort, arena: tuple[Pa
                 ("get_diff", {}),
             ][turn % 4]
             path = ("room/f.txt", "way_out/f.txt")[turn // 4 % 2]
-            answer = fort.agent.call(operation, path=path, **more)
+            answer = hostile.agent.call(operation, path=path, **more)
             outcomes[answer.code] += 1
             assert SECRET.encode() not in answer.raw, (operation, answer.raw)
-        found = fort.agent.call("search_content", pattern="outside")
+        found = hostile.agent.call("search_content", pattern="outside")
         assert SECRET.encode() not in found.raw
     assert set(outcomes) <= {None, "symlink_refused", "changed_while_read", "not_found", "not_a_directory"}, outcomes
     assert outcomes[None], "some got through while the directory was itself"
 
 
-def test_28_listing_while_the_directory_is_exchanged(fort: Fort, arena: tuple[Path, Path]) -> None:
-    (fort.base / "trap" / "only-outside").touch()
+def test_28_listing_while_the_directory_is_exchanged(hostile: HostileWorkspace, arena: tuple[Path, Path]) -> None:
+    (hostile.base / "trap" / "only-outside").touch()
     try:
         with exchanging(*arena):
             for turn in range(READS // 2):
                 if turn % 2:
-                    answer = fort.agent.call("list_files", recursive=True)
+                    answer = hostile.agent.call("list_files", recursive=True)
                 else:
-                    answer = fort.agent.call("list_files", path="room")
+                    answer = hostile.agent.call("list_files", path="room")
                 assert b"only-outside" not in answer.raw
     finally:
-        (fort.base / "trap" / "only-outside").unlink()
+        (hostile.base / "trap" / "only-outside").unlink()
 
 
-def test_29_writing_while_the_directory_is_exchanged(fort: Fort, arena: tuple[Path, Path]) -> None:
+def test_29_writing_while_the_directory_is_exchanged(hostile: HostileWorkspace, arena: tuple[Path, Path]) -> None:
     outcomes: Counter[str | None] = Counter()
     with exchanging(*arena):
         for turn in range(WRITES):
@@ -134,7 +134,7 @@ def test_29_writing_while_the_directory_is_exchanged(fort: Fort, arena: tuple[Pa
                 ("create_directory", {"path": f"{path}/d{turn}/e"}),
             ]
             operation, params = calls[turn // 2 % len(calls)]
-            answer = fort.agent.call(operation, **params)
+            answer = hostile.agent.call(operation, **params)
             outcomes[answer.code] += 1
             assert SECRET.encode() not in answer.raw
             assert answer.code != "internal", answer.raw
@@ -142,38 +142,42 @@ def test_29_writing_while_the_directory_is_exchanged(fort: Fort, arena: tuple[Pa
     assert outcomes.total() == WRITES
 
 
-def test_29_a_directory_is_exchanged_while_a_person_decides(fort: Fort, arena: tuple[Path, Path]) -> None:
+def test_29_a_directory_is_exchanged_while_a_person_decides(
+    hostile: HostileWorkspace, arena: tuple[Path, Path]
+) -> None:
     room, way_out = arena
     with exchanging(room, way_out):
         for turn in range(WRITES // 6):
-            asked = fort.agent.call("write_file", path=f"room/Makefile.{turn}/Makefile", mode="create", content="x\n")
+            asked = hostile.agent.call(
+                "write_file", path=f"room/Makefile.{turn}/Makefile", mode="create", content="x\n"
+            )
             if asked.code is None:
-                fort.person.call("approve", approval=asked.result["approval"], approver=fort.approver)
-    assert [item.name for item in (fort.base / "trap").iterdir()] == ["f.txt"]
+                hostile.person.call("approve", approval=asked.result["approval"], approver=hostile.approver)
+    assert [item.name for item in (hostile.base / "trap").iterdir()] == ["f.txt"]
 
 
-def test_29_one_exchange_while_a_person_decides(fort: Fort, arena: tuple[Path, Path]) -> None:
+def test_29_one_exchange_while_a_person_decides(hostile: HostileWorkspace, arena: tuple[Path, Path]) -> None:
     """The same without any luck: the directory is the link to outside when the yes comes."""
     room, way_out = arena
-    asked = fort.agent.done("write_file", path="room/setup.py", mode="create", content="x\n")
-    room.rename(fort.work / "kept")
+    asked = hostile.agent.done("write_file", path="room/setup.py", mode="create", content="x\n")
+    room.rename(hostile.work / "kept")
     way_out.rename(room)
-    answer = fort.person.call("approve", approval=asked["approval"], approver=fort.approver)
+    answer = hostile.person.call("approve", approval=asked["approval"], approver=hostile.approver)
     assert answer.code is not None or answer.result["success"] is False, answer.raw
-    assert [item.name for item in (fort.base / "trap").iterdir()] == ["f.txt"]
+    assert [item.name for item in (hostile.base / "trap").iterdir()] == ["f.txt"]
     room.rename(way_out)
-    (fort.work / "kept").rename(room)
+    (hostile.work / "kept").rename(room)
 
 
-def test_30_foreign_bytes_survive_a_write_that_comes_between(fort: Fort) -> None:
+def test_30_foreign_bytes_survive_a_write_that_comes_between(hostile: HostileWorkspace) -> None:
     """A file is exchanged with another one all the time: what the daemon did not see, it does not lose."""
-    mine, theirs = fort.work / "mine.txt", fort.work / "theirs.txt"
+    mine, theirs = hostile.work / "mine.txt", hostile.work / "theirs.txt"
     mine.write_text("mine\n")
     theirs.write_text("theirs, never seen\n")
     outcomes: Counter[str | None] = Counter()
     with exchanging(mine, theirs):
         for turn in range(WRITES):
-            answer = fort.agent.call(
+            answer = hostile.agent.call(
                 "edit_file", path="mine.txt", changes=[{"search": "mine\n", "replace": f"mine\n{turn}\n"}]
             )
             outcomes[answer.code] += 1
@@ -183,8 +187,8 @@ def test_30_foreign_bytes_survive_a_write_that_comes_between(fort: Fort) -> None
     assert texts[0].startswith("mine\n")
 
 
-def test_the_records_agree_after_all_races(fort: Fort) -> None:
-    assert fort.person.done("journal_verify")["ok"]
-    rebuilt = fort.person.done("journal_rebuild")
+def test_the_records_agree_after_all_races(hostile: HostileWorkspace) -> None:
+    assert hostile.person.done("journal_verify")["ok"]
+    rebuilt = hostile.person.done("journal_rebuild")
     assert rebuilt["ok"], rebuilt["first_difference"]
-    assert fort.person.done("status")["health"]["state"] == "ok"
+    assert hostile.person.done("status")["health"]["state"] == "ok"

@@ -15,8 +15,8 @@ import pytest
 from orchestrator.core.content import digest_of
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.machine import SystemClock, SystemEntropy
-from tests.daemon.running import RunningDaemon
-from tests.security.fort import Line
+from tests.daemon.daemon_process import RunningDaemon
+from tests.security.hostile_workspace import Line
 
 SECRET = b"first=1\nKEY=hunter2-5f0c9d1e\nlast=3\n"
 NEWER = b"first=1\nKEY=swordfish-77ab01\nlast=3\n"

@@ -45,7 +45,7 @@ def carry_out(workspace: LocalWorkspace, change: DiskChange) -> tuple[str, ...]:
     """Stage, land, finish; the warnings."""
     landing = workspace.landing(change)
     landing.stage()
-    landing.land()
+    landing.commit()
     assert landing.finish() == ()
     return landing.warnings
 

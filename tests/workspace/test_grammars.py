@@ -14,7 +14,7 @@ from orchestrator.core.text.outline.languages import LANGUAGES, language_of
 from orchestrator.core.text.symbols import Outline, Symbol
 from orchestrator.workspace import grammars
 from orchestrator.workspace.grammars import WHEELS, Grammars
-from orchestrator.workspace.outlining import Job, outlined
+from orchestrator.workspace.outliner import Job, outlined
 from tests.workspace.sources import EXPECTED, SOURCES
 
 

@@ -120,7 +120,7 @@ def write_once(workspace: LocalWorkspace, before: bytes, after: bytes) -> Litera
     kept: tuple[bytes, ...] | None = None
     try:
         landing.stage()
-        landing.land()
+        landing.commit()
     except Displaced as displaced:
         if not displaced.diverged:
             return "refused"

@@ -13,19 +13,19 @@ import click
 
 from orchestrator.api.framing import Refusal
 from orchestrator.clients.cli import (
+    administration,
     audit,
+    blame,
     changes,
+    checkpoints,
     conflicts,
     daemon,
     files,
-    keeping,
-    leasing,
-    noticing,
-    people,
+    leases,
+    maintenance,
     records,
-    sealing,
-    tracing,
-    travel,
+    stale_readers,
+    time_travel,
 )
 from orchestrator.clients.cli.context import DONE, INTERNAL, USAGE, Settings, refusal_of, shared
 from orchestrator.core.errors import DescriptorsExhausted, OrchestratorError, escaped
@@ -51,16 +51,16 @@ def orchestrator() -> None:
 
 for _command in (
     *(daemon.up, daemon.status, daemon.stop, daemon.mcp),
-    *(people.agent, people.approver, records.session),
+    *(administration.agent, administration.approver, records.session),
     *(files.files, files.open_file, files.search),
     *(changes.patch, changes.edit, changes.write, files.diff, audit.log, changes.revert, changes.rollback),
-    *(tracing.blame, tracing.since),
-    travel.replay,
-    noticing.readers,
-    *(people.approvals, conflicts.conflicts, leasing.lease, records.policy, records.journal, daemon.completion),
+    *(blame.blame, blame.since),
+    time_travel.replay,
+    stale_readers.readers,
+    *(administration.approvals, conflicts.conflicts, leases.lease, records.policy, records.journal, daemon.completion),
 ):
     orchestrator.add_command(_command)
-for _command in (*keeping.COMMANDS, *sealing.COMMANDS):
+for _command in (*maintenance.COMMANDS, *checkpoints.COMMANDS):
     records.journal.add_command(_command)
 
 

@@ -15,7 +15,7 @@ from orchestrator.api import results as r
 from orchestrator.api.audit import ExportPage, Format, JournalExport
 from orchestrator.api.feed import Subscribe
 from orchestrator.clients import render
-from orchestrator.clients.cli import following
+from orchestrator.clients.cli import subscription
 from orchestrator.clients.cli.context import DONE, Settings, echo, json_escaped, shared_but_agent, usage
 from orchestrator.clients.cli.outfile import new_file, outside
 from orchestrator.clients.cli.records import journal
@@ -92,7 +92,7 @@ def _follow(settings: Settings, filters: Filters, from_: str | None) -> int:
         usage("--follow goes with PATH, --kind and --from")
     globs = () if filters["path"] is None else (settings.path(filters["path"]),)
     kinds = (filters["kind"],) if filters["kind"] else ()
-    return following.follow(settings, Subscribe(after=from_, kinds=kinds, globs=globs))
+    return subscription.follow(settings, Subscribe(after=from_, kinds=kinds, globs=globs))
 
 
 @journal.command("query")

@@ -9,7 +9,7 @@ import click
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api import undoing as u
+from orchestrator.api import rollback as u
 from orchestrator.clients.cli.context import Settings, shared, shared_but_agent, text_of, usage
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -35,10 +35,10 @@ class NoSuchConflict(CallerError):
     hint = "`orchestrator conflicts list` shows the open ones."
 
 
-class NothingEdited(CallerError):
+class EditEmpty(CallerError):
     """The editor gave back nothing that could be meant."""
 
-    code = "nothing_edited"
+    code = "edit_empty"
     hint = "The conflict still waits."
 
 
@@ -175,10 +175,10 @@ def _sides(given: str) -> tuple[Side, ...]:
 
 
 def _edited(found: r.ConflictInfo) -> str:
-    """What a person makes of the file. Raises NothingEdited, MarkersLeft."""
+    """What a person makes of the file. Raises EditEmpty, MarkersLeft."""
     if found.marked is None:
         why = "is too long to be edited so" if found.texts_left_out else "has no lines to choose from"
-        raise NothingEdited(f"{found.conflict} {why}; use --choose or --file")
+        raise EditEmpty(f"{found.conflict} {why}; use --choose or --file")
     name = Path(found.path).name
     with tempfile.TemporaryDirectory(prefix="orchestrator-") as folder:
         place = Path(folder) / name
@@ -186,7 +186,7 @@ def _edited(found: r.ConflictInfo) -> str:
         click.edit(filename=str(place))
         content = place.read_bytes().decode("utf-8", "strict")
     if not content.strip() or content == found.marked:
-        raise NothingEdited("the file came back empty" if not content.strip() else "the file came back unchanged")
+        raise EditEmpty("the file came back empty" if not content.strip() else "the file came back unchanged")
     if _MARKER.search(content):
         raise MarkersLeft("a conflict marker is left in the file")
     return content

@@ -15,14 +15,14 @@ import msgspec
 
 from orchestrator.api import locations, processes
 from orchestrator.api import results as r
+from orchestrator.api.blame import BlameAnswer
 from orchestrator.api.framing import Refusal
-from orchestrator.api.leasing import LeaseAnswer
+from orchestrator.api.leases import LeaseAnswer
 from orchestrator.api.parameters import Params
-from orchestrator.api.tracing import Blamed
-from orchestrator.clients import noticing, render
+from orchestrator.clients import render, stale_readers
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.connection import Caller, Connection, RemoteError, socket_of
-from orchestrator.clients.starting import LISTENING_TIMEOUT_S, LOOK_S
+from orchestrator.clients.daemon_launcher import LISTENING_TIMEOUT_S, LOOK_S
 from orchestrator.core.characters import shows
 from orchestrator.core.errors import DaemonUnreachable, OrchestratorError
 
@@ -95,7 +95,7 @@ class Settings:
                 return connection.call(operation, params, result)
             finally:
                 for notice in connection.notices:
-                    for line in noticing.rendered(notice):
+                    for line in stale_readers.rendered(notice):
                         echo(line, err=True)
 
     def run(self, operation: str, params: Params, result: type[R]) -> int:
@@ -109,7 +109,7 @@ class Settings:
         else:
             for line in render.rendered(result) if lines is None else lines:
                 echo(line)
-            reads = (r.FileText, r.SearchResult, r.History, r.Diff, Blamed)  # others show theirs among their lines
+            reads = (r.FileText, r.SearchResult, r.History, r.Diff, BlameAnswer)  # others show theirs among their lines
             for warning in result.warnings if isinstance(result, reads) else ():
                 echo(f"note: {warning}", err=True)
         return exit_code(result)

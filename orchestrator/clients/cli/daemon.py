@@ -19,7 +19,7 @@ from click.shell_completion import get_completion_class
 from orchestrator.api import locations, processes
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.clients import render, starting
+from orchestrator.clients import daemon_launcher, render
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.cli.context import Settings, shared
 from orchestrator.clients.connection import Caller, Connection
@@ -53,7 +53,9 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     if foreground:
         _become_daemon(root, settings.state_dir, options)
     with terminal.progress() as doing:
-        location, started = starting.ensure(root, settings.state_dir, options=options, timeout_s=None, doing=doing)
+        location, started = daemon_launcher.ensure(
+            root, settings.state_dir, options=options, timeout_s=None, doing=doing
+        )
     if no_watch and not started:
         click.echo("The daemon runs already, as it was started: --no-watch has no effect. Stop it first.", err=True)
     with Connection(location.socket, Caller(client="orchestrator up")) as connection:
@@ -93,7 +95,7 @@ def stop(settings: Settings) -> int:
     try:
         with settings.connect() as connection:
             known = processes.serving(root) or locations.read_location(locations.workspace_id(root))
-            with starting.ending(known.pid) if known is not None else nullcontext():
+            with daemon_launcher.ending(known.pid) if known is not None else nullcontext():
                 done = connection.call("stop", p.Stop(), r.Done)
     except DaemonUnreachable:
         found = processes.serving(root)
@@ -106,7 +108,7 @@ def stop(settings: Settings) -> int:
 def _ended(found: processes.Serving) -> r.Done:
     """End a daemon that can't be reached on its socket, by a signal. Raises DaemonUnreachable."""
     try:
-        with starting.ending(found.pid):
+        with daemon_launcher.ending(found.pid):
             os.kill(found.pid, signal.SIGTERM)
     except OSError as error:
         raise DaemonUnreachable(f"process {found.pid} can't be ended: {error.strerror}") from error
@@ -123,7 +125,7 @@ def _ended(found: processes.Serving) -> r.Done:
 @click.pass_obj
 def mcp(settings: Settings, arguments: tuple[str, ...]) -> int:
     """Serve MCP on stdin and stdout: what agents start."""
-    from orchestrator.clients.shim import main
+    from orchestrator.clients.stdio_proxy.main import main
 
     before = {"--workspace": settings.workspace, "--state-dir": settings.state_dir}
     before |= {"--agent": settings.agent, "--token-file": settings.token_file}
@@ -145,9 +147,9 @@ def completion(context: click.Context, shell: str) -> int:
 def _become_daemon(root: str, state_dir: str | None, options: tuple[str, ...]) -> NoReturn:
     identity = locations.workspace_id(root)
     state = locations.state_directory(identity, state_dir)
-    command = [*starting.command(root, state, locations.socket_path(identity)), *options]
+    command = [*daemon_launcher.command(root, state, locations.socket_path(identity)), *options]
     os.chdir("/")
-    os.execve(command[0], command, starting.environment(state))
+    os.execve(command[0], command, daemon_launcher.environment(state))
 
 
 def _new_approver_code(connection: Connection, *, may_show: bool) -> str | None:

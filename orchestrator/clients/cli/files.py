@@ -9,7 +9,7 @@ import click
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.clients import render
-from orchestrator.clients.cli import travel
+from orchestrator.clients.cli import time_travel
 from orchestrator.clients.cli.context import Settings, echo, shared, usage
 
 WHOLE_TOKENS = 200_000
@@ -115,6 +115,6 @@ def diff(settings: Settings, path: str | None, from_: str | None, to: str, conte
     if path is None:
         if from_ is None:
             usage("without PATH, give --from @N")
-        return travel.tree_diff(settings, from_, to, context)
+        return time_travel.tree_diff(settings, from_, to, context)
     params = p.GetDiff(path=settings.path(path), from_=from_ or "@previous", to=to, context_lines=context)
     return settings.run("get_diff", params, r.Diff)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.api import keeping as k
+from orchestrator.api import maintenance as k
 from orchestrator.api.results import VerifyAnswer
 
 

@@ -10,20 +10,20 @@ from orchestrator.clients.cli.context import Settings
 from orchestrator.core.errors import CallerError, escaped
 
 
-class OutRefused(CallerError):
+class OutputPathRefused(CallerError):
     """What is kept beside the journal must not lie where agents write, nor where the journal itself is lost."""
 
-    code = "out_refused"
+    code = "output_path_refused"
     hint = "Name a file outside of the workspace and of the state directory, best on another disk."
 
 
 def outside(settings: Settings, name: str) -> Path:
-    """Where a file may be written, by its real path, links followed. Raises OutRefused, WorkspaceUnknown."""
+    """Where a file may be written, by its real path, links followed. Raises OutputPathRefused, WorkspaceUnknown."""
     place = Path(os.path.realpath(name))
     root = locations.find_workspace(settings.workspace)
     for folder, what in ((root, "the workspace"), (state_directory(settings), "the state directory")):
         if place.is_relative_to(os.path.realpath(folder)):
-            raise OutRefused(f"--out: {escaped(str(place))} is in {what}")
+            raise OutputPathRefused(f"--out: {escaped(str(place))} is in {what}")
     return place
 
 

@@ -7,12 +7,20 @@ from typing import Literal
 
 import msgspec
 
-from orchestrator.core.events.conflicts import ClashRegion
+from orchestrator.core.events.conflicts import ConflictRegion
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Document, edits_between, splice, with_runs_of
-from orchestrator.core.text.merge import Clashed, Merged, Region, clusters, merge3, merge_favouring_proposed, merged_of
+from orchestrator.core.text.merge import (
+    ConflictingRegion,
+    Merged,
+    Region,
+    clusters,
+    merge3,
+    merge_favouring_proposed,
+    merged_of,
+)
+from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.merging.doubts import doubts, removed_already
-from orchestrator.core.text.merging.sliding import placed_twice
 
 Lines = Sequence[str]
 Side = Literal["current", "proposed"]
@@ -21,11 +29,11 @@ Side = Literal["current", "proposed"]
 class Rebased(msgspec.Struct, frozen=True):
     """What still clashes; with no region, `lines` is the text in which all goes together."""
 
-    regions: tuple[ClashRegion, ...]
+    regions: tuple[ConflictRegion, ...]
     lines: tuple[str, ...] = ()
 
 
-class GapClashes(ValueError):
+class GapConflict(ValueError):
     """Between two regions the sides do not go together either: they are not the regions of these texts."""
 
 
@@ -33,49 +41,51 @@ def rebased(base: Lines, current: Lines, proposed: Lines) -> Rebased:
     """What of a change base → proposed clashes with a newer content of the file, or has no sure place in it."""
     found = clusters(base, current, proposed)
     merged = merged_of(found, base, current, proposed)
-    if isinstance(merged, Clashed):
-        return Rebased(clash_regions(merged.regions))
+    if isinstance(merged, ConflictingRegion):
+        return Rebased(conflict_regions(merged.regions))
     if (doubt := doubts(base, current, proposed, merged.lines, found)) is not None:
-        return Rebased(clash_regions(doubt.regions))
+        return Rebased(conflict_regions(doubt.regions))
     if merged.lines == tuple(current):
         if not removed_already(base, current, proposed):
             return Rebased((spanned(base, current, proposed),))
         return Rebased((), merged.lines)
-    if regions := placed_twice(base, current, proposed, found):
-        return Rebased(clash_regions(regions))
+    if regions := ambiguous_hunks(base, current, proposed, found):
+        return Rebased(conflict_regions(regions))
     return Rebased((), merged.lines)
 
 
-def clash_regions(regions: Iterable[Region]) -> tuple[ClashRegion, ...]:
+def conflict_regions(regions: Iterable[Region]) -> tuple[ConflictRegion, ...]:
     """The regions of a merge as a conflict keeps them."""
     return tuple(
-        ClashRegion(r.base_start, r.base_len, r.current_start, r.current_len, r.proposed_start, r.proposed_len)
+        ConflictRegion(r.base_start, r.base_len, r.current_start, r.current_len, r.proposed_start, r.proposed_len)
         for r in regions
     )
 
 
-def spanned(base: Lines, current: Lines, proposed: Lines) -> ClashRegion:
+def spanned(base: Lines, current: Lines, proposed: Lines) -> ConflictRegion:
     """One region from the first line that either side changed to the last: of a clash that no line shows."""
     made, met = diff(base, proposed), diff(base, current)
     start = min((hunk.old_start for hunk in (*made, *met)), default=0)
     end = max((hunk.old_end for hunk in (*made, *met)), default=0)
     grown = [sum(hunk.new_len - hunk.old_len for hunk in hunks) for hunks in (met, made)]
     length = end - start
-    return ClashRegion(start, length, start, length + grown[0], start, length + grown[1])
+    return ConflictRegion(start, length, start, length + grown[0], start, length + grown[1])
 
 
-def changed_regions(current: Lines, proposed: Lines) -> tuple[ClashRegion, ...]:
+def changed_regions(current: Lines, proposed: Lines) -> tuple[ConflictRegion, ...]:
     """The regions of a change that would apply and is to be looked at first: each of its hunks, against no other."""
     return tuple(
-        ClashRegion(h.old_start, h.old_len, h.old_start, h.old_len, h.new_start, h.new_len)
+        ConflictRegion(h.old_start, h.old_len, h.old_start, h.old_len, h.new_start, h.new_len)
         for h in diff(current, proposed)
     )
 
 
-def gaps(base: Lines, current: Lines, proposed: Lines, regions: Sequence[ClashRegion]) -> tuple[tuple[str, ...], ...]:
+def gaps(
+    base: Lines, current: Lines, proposed: Lines, regions: Sequence[ConflictRegion]
+) -> tuple[tuple[str, ...], ...]:
     """What stands before, between and after the regions, with both sides' changes; one more than regions.
 
-    Raises GapClashes.
+    Raises GapConflict.
     """
     found = []
     b = c = p = 0
@@ -90,7 +100,7 @@ def gaps(base: Lines, current: Lines, proposed: Lines, regions: Sequence[ClashRe
 def _gap(base: Lines, current: Lines, proposed: Lines) -> tuple[str, ...]:
     merged = merge3(base, current, proposed)
     if not isinstance(merged, Merged):
-        raise GapClashes
+        raise GapConflict
     return merged.lines
 
 
@@ -98,12 +108,12 @@ def assembled(
     base: Lines,
     current: Lines,
     proposed: Lines,
-    regions: Sequence[ClashRegion],
+    regions: Sequence[ConflictRegion],
     choices: Mapping[int, Side | tuple[str, ...]],
 ) -> tuple[str, ...]:
     """The text with a choice for each region (from 0), and both sides' changes everywhere else.
 
-    A choice is a side, or lines. A region without one keeps the current side. Raises GapClashes.
+    A choice is a side, or lines. A region without one keeps the current side. Raises GapConflict.
     """
     between = gaps(base, current, proposed, regions)
     lines = list(between[0])
@@ -113,19 +123,19 @@ def assembled(
     return tuple(lines)
 
 
-def with_proposed(base: Document, current: Document, proposed: Document, regions: Sequence[ClashRegion]) -> Document:
+def with_proposed(base: Document, current: Document, proposed: Document, regions: Sequence[ConflictRegion]) -> Document:
     """The file with the proposed side of each region, and the current side of everything else."""
     sides = base.lines, current.lines, proposed.lines
     choices: dict[int, Side | tuple[str, ...]] = dict.fromkeys(range(len(regions)), "proposed")
     try:
         lines: Lines = assembled(*sides, regions, choices)
-    except GapClashes:  # nobody knows which lines it is about
+    except GapConflict:  # nobody knows which lines it is about
         lines = merge_favouring_proposed(*sides)
     onto = with_runs_of(current, base, proposed)
     return splice(onto, edits_between(onto, lines, proposed.final_newline))
 
 
-def _chosen(current: Lines, proposed: Lines, region: ClashRegion, choice: Side | tuple[str, ...]) -> Lines:
+def _chosen(current: Lines, proposed: Lines, region: ConflictRegion, choice: Side | tuple[str, ...]) -> Lines:
     match choice:
         case "current":
             return current[region.current_start : region.current_start + region.current_len]
@@ -154,10 +164,10 @@ def within(between: Sequence[tuple[str, ...]], text: Lines) -> bool:
     return True
 
 
-def same_clash(
-    old: Sequence[ClashRegion],
+def same_conflict(
+    old: Sequence[ConflictRegion],
     old_texts: tuple[Lines, Lines],
-    new: Sequence[ClashRegion],
+    new: Sequence[ConflictRegion],
     new_texts: tuple[Lines, Lines],
 ) -> bool:
     """Whether only the place of the regions moved: each holds the current and proposed lines that it held.
@@ -175,6 +185,6 @@ def same_clash(
     )
 
 
-def _held(region: ClashRegion, texts: tuple[Lines, Lines]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _held(region: ConflictRegion, texts: tuple[Lines, Lines]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     current, proposed = texts
     return tuple(_chosen(current, proposed, region, "current")), tuple(_chosen(current, proposed, region, "proposed"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from orchestrator.core.events.conflicts import ClashRegion
+from orchestrator.core.events.conflicts import ConflictRegion
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, WorkspacePath
 from orchestrator.core.policy.routes import PERSON, Route
@@ -38,7 +38,7 @@ class Asking(msgspec.Struct, frozen=True):
     attempt: int
 
 
-def lines_of(regions: Sequence[ClashRegion]) -> int:
+def lines_of(regions: Sequence[ConflictRegion]) -> int:
     """How large a conflict is: of each region its longest side."""
     return sum(max(r.base_len, r.current_len, r.proposed_len) for r in regions)
 

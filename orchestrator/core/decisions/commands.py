@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Protocol
 import msgspec
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions import patching, undoing
+from orchestrator.core.decisions import rebase, undo
 from orchestrator.core.decisions.bases import Rule
-from orchestrator.core.decisions.decision import Apply, Base, Clash, Facts, Held, Need, Outcome, Part
+from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, Need, Outcome, Part
 from orchestrator.core.decisions.lineage import Key, Modes, lineages
 from orchestrator.core.decisions.structure import Change
 from orchestrator.core.decisions.whole_files import lines_at_base
@@ -27,7 +27,7 @@ from orchestrator.core.text.patch import FilePatch
 AllFacts = Mapping[WorkspacePath, Facts]
 
 
-class Wish(msgspec.Struct, frozen=True):
+class PermissionCheck(msgspec.Struct, frozen=True):
     """An act on a path that policy must allow."""
 
     action: Action
@@ -57,7 +57,7 @@ class Command(Protocol):
     def lenient(self) -> bool:
         """Whether it goes on without a path at which no regular file stands that can be read."""
 
-    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
+    def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
         """What policy is asked; depends on what is there, never on its content."""
 
     def decide(self, facts: AllFacts) -> Outcome:
@@ -83,8 +83,8 @@ class _One(msgspec.Struct, frozen=True, kw_only=True):
     def reverts(self) -> tuple[Seq, ...]:
         return ()
 
-    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
-        return (Wish("create" if facts[self.path].held is None else "write", self.path),)
+    def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
+        return (PermissionCheck("create" if facts[self.path].held is None else "write", self.path),)
 
 
 class Edit(_One, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ class Edit(_One, frozen=True, kw_only=True):
         document = (held.document or decode(held.data)) if held is not None else None
         if document is not None:
             refuse_elided(self.changes, document.lines, self.path)
-        return patching.edit(self.changes, here)
+        return rebase.edit(self.changes, here)
 
 
 class Patch(_One, frozen=True, kw_only=True):
@@ -109,13 +109,13 @@ class Patch(_One, frozen=True, kw_only=True):
     fuzzy: bool = False
     reads: bool = True
 
-    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
+    def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
         if self.patch.headed and self.patch.new_path is None:
-            return (Wish("delete", self.path),)
-        return super().wishes(facts)
+            return (PermissionCheck("delete", self.path),)
+        return super().required_permissions(facts)
 
     def decide(self, facts: AllFacts) -> Outcome:
-        return patching.patch(self.patch, facts[self.path], fuzzy=self.fuzzy)
+        return rebase.patch(self.patch, facts[self.path], fuzzy=self.fuzzy)
 
 
 class Write(_One, frozen=True, kw_only=True):
@@ -136,13 +136,13 @@ class Write(_One, frozen=True, kw_only=True):
     def decide(self, facts: AllFacts) -> Outcome:
         here = facts[self.path]
         if self.mode == "append":
-            return patching.append(self.content, here)
+            return rebase.append(self.content, here)
         if self.mode == "create":
             if here.held is not None:
                 raise FileExists(self.path, "it exists already", hint="Read it, then use edit_file.")
-            return patching.create(self.content, here)
-        outcome = patching.truncate(self.content, here)
-        if here.base is not None and not here.blind and not isinstance(outcome, Need):
+            return rebase.create(self.content, here)
+        outcome = rebase.truncate(self.content, here)
+        if here.base is not None and not here.content_hidden and not isinstance(outcome, Need):
             present = lines_at_base(here, here.base)
             refuse_elided_whole("patch" if self.fenced else "content", self.content, present, self.path)
             if self.fenced:
@@ -155,8 +155,8 @@ class Delete(_One, frozen=True, kw_only=True):
 
     reads: bool = False
 
-    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
-        return (Wish("delete", self.path),)
+    def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
+        return (PermissionCheck("delete", self.path),)
 
     def decide(self, facts: AllFacts) -> Outcome:
         here = facts[self.path]
@@ -169,7 +169,7 @@ class Delete(_One, frozen=True, kw_only=True):
             before=here.held.digest,
             after=None,
             mode=here.held.mode,
-            hunks=patching.line_hunks(before, patching.EMPTY) if before else (),
+            hunks=rebase.line_hunks(before, rebase.EMPTY) if before else (),
             binary=before is None,
         )
         return Apply(parts=(part,), base=here.version)
@@ -195,8 +195,8 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     def reverts(self) -> tuple[Seq, ...]:
         return ()
 
-    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
-        return (Wish("move", self.source), Wish("create", self.destination))
+    def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
+        return (PermissionCheck("move", self.source), PermissionCheck("create", self.destination))
 
     def decide(self, facts: AllFacts) -> Outcome:
         if self.source == self.destination:
@@ -239,16 +239,16 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
     def reverts(self) -> tuple[Seq, ...]:
         return ()  # the outcome says which
 
-    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
-        return tuple(Wish("revert", path, path in self.others_work) for path in self.touched)
+    def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
+        return tuple(PermissionCheck("revert", path, path in self.others_work) for path in self.touched)
 
     def decide(self, facts: AllFacts) -> Outcome:
         """Raises HistoryMoved when a file has changed since its history was read."""
         for path, rows in self.histories.items():
             last = rows[-1].seq if rows and rows[-1].present else None
-            if facts[path].version != last and facts[path].trouble is None:
+            if facts[path].version != last and facts[path].error is None:
                 raise HistoryMoved(path)
-        outcome = undoing.undo(lineages(self.histories, self.modes), self.chosen, facts)
+        outcome = undo.undo(lineages(self.histories, self.modes), self.chosen, facts)
         if isinstance(outcome, Apply) and not outcome.parts and len(outcome.clashes) == 1:
             return outcome.clashes[0]
         if isinstance(outcome, Apply):
@@ -274,7 +274,7 @@ class HistoryMoved(Exception):
     """Read the history again, under the locks' present."""
 
 
-class Settle(_One, frozen=True, kw_only=True):
+class Resolve(_One, frozen=True, kw_only=True):
     """What a person chose for a conflict, put in place of the content that they saw."""
 
     current: Digest | None  # what the file held when they chose
@@ -284,9 +284,9 @@ class Settle(_One, frozen=True, kw_only=True):
     rule: ClassVar[Rule] = "none"
     reads: bool = False
 
-    def wishes(self, facts: AllFacts) -> tuple[Wish, ...]:
-        carried = Wish("write" if self.chosen is not None else "delete", self.path)
-        return (Wish("review", self.path), carried) if self.reviews else (carried,)
+    def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
+        carried = PermissionCheck("write" if self.chosen is not None else "delete", self.path)
+        return (PermissionCheck("review", self.path), carried) if self.reviews else (carried,)
 
     def decide(self, facts: AllFacts) -> Outcome:
         here = facts[self.path]
@@ -294,20 +294,20 @@ class Settle(_One, frozen=True, kw_only=True):
         after = digest_of(self.chosen) if self.chosen is not None else None
         if now == after:
             raise NothingToChange(f"{self.path} holds the chosen content already")
-        before = (here.held.document or decode(here.held.data)) if here.held else patching.EMPTY
+        before = (here.held.document or decode(here.held.data)) if here.held else rebase.EMPTY
         if now != self.current and self.strict:
             raise StaleBase(f"{self.path} has changed meanwhile", details={"path": self.path})
         if now != self.current:
             return self._onto(here)
         like = before.told if before else None
-        new = decode(self.chosen, like=like) if self.chosen is not None else patching.EMPTY
+        new = decode(self.chosen, like=like) if self.chosen is not None else rebase.EMPTY
         binary = before is None or new is None
         part = Part(
             path=self.path,
             before=now,
             after=after,
             data=self.chosen,
-            hunks=() if before is None or new is None else patching.line_hunks(before, new),
+            hunks=() if before is None or new is None else rebase.line_hunks(before, new),
             binary=binary,
             encoding=remembered(new) if self.chosen is not None else None,
         )
@@ -316,15 +316,15 @@ class Settle(_One, frozen=True, kw_only=True):
     def _onto(self, here: Facts) -> Outcome:
         """The file moved on while they chose: carry the choice onto it, if that is safe."""
         if self.current is None or self.chosen is None or here.held is None:
-            return Clash(path=self.path, base=self.current, base_version=here.version, proposed=self.chosen)
+            return ConflictOutcome(path=self.path, base=self.current, base_version=here.version, proposed=self.chosen)
         if self.current not in here.contents:
             return Need((self.current,))
         like = here.held.document.told if here.held.document else None
         old, new = decode(here.contents[self.current], like=like), decode(self.chosen, like=like)
         if old is None or new is None:
-            return Clash(path=self.path, base=self.current, base_version=here.version, proposed=self.chosen)
+            return ConflictOutcome(path=self.path, base=self.current, base_version=here.version, proposed=self.chosen)
         base = Base(here.version or Seq(0), self.current)
-        return patching.rebase(old, new, msgspec.structs.replace(here, base=base), anchors=())
+        return rebase.rebase(old, new, msgspec.structs.replace(here, base=base), anchors=())
 
 
 def _check_base(here: Facts) -> None:

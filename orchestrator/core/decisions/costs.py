@@ -8,7 +8,7 @@ import msgspec
 
 from orchestrator.core.decisions.commands import AllFacts, Command, Delete, Edit, Move, Write
 from orchestrator.core.decisions.decision import Apply, Facts, Held, Outcome
-from orchestrator.core.decisions.several import MoveTree, effort
+from orchestrator.core.decisions.multi_file import MoveTree, effort
 from orchestrator.core.decisions.structure import Change
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.encoding import Document

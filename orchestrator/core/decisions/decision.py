@@ -8,10 +8,10 @@ import msgspec
 
 from orchestrator.core.content import LineHunk, Rung
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.core.events.conflicts import ClashRegion
+from orchestrator.core.events.conflicts import ConflictRegion
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
+from orchestrator.core.merge_rules import AutomaticRule, ResolvedRegion
 from orchestrator.core.policy.rules import EditRules
-from orchestrator.core.settling import SettledRegion, SettleRule
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.symbols import Outline
 
@@ -45,18 +45,18 @@ class Facts(msgspec.Struct, frozen=True):
     version: Seq | None  # of what is held
     base: Base | None = None
     contents: Mapping[Digest, bytes] = {}
-    blind: bool = False  # the caller may not know the content: no outcome may depend on it
-    alone: bool = False  # whatever changed since the base, the caller did
+    content_hidden: bool = False  # the caller may not know the content: no outcome may depend on it
+    only_own_changes: bool = False  # whatever changed since the base, the caller did
     outlines: Mapping[Digest, Outline | None] = {}  # of contents; None: no text
     edits: EditRules | None = None  # what policy lets a merge settle; None: nothing, it merges as git does
-    trouble: OrchestratorError | None = None  # why nothing can be said of it: no regular file, or too large a one
+    error: OrchestratorError | None = None  # why nothing can be said of it: no regular file, or too large a one
 
     @property
     def base_is_current(self) -> bool:
         """Whether the base stands there now. A caller who may not know the content learns no more than versions."""
         if self.base is None or self.held is None:
             return False
-        return self.base.version == self.version if self.blind else self.base.digest == self.held.digest
+        return self.base.version == self.version if self.content_hidden else self.base.digest == self.held.digest
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -102,7 +102,7 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True):
     overlaps: bool  # it stands in the way; else it is kept
 
 
-class Clash(msgspec.Struct, frozen=True, kw_only=True):
+class ConflictOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The change fits nowhere; keep all three contents and let it wait."""
 
     path: WorkspacePath
@@ -111,11 +111,11 @@ class Clash(msgspec.Struct, frozen=True, kw_only=True):
     proposed: bytes | None  # None: the proposal is that nothing stands there
     ahead: bool = False  # it would apply, and policy wants it looked at first
     same_symbol: tuple[str, ...] = ()  # why so: what others changed too since the base
-    regions: tuple[ClashRegion, ...] = ()
+    regions: tuple[ConflictRegion, ...] = ()
     why: str = ""  # if not because both sides changed the same lines
     reverts: tuple[Seq, ...] = ()
     names: tuple[WorkspacePath, ...] = ()  # as of a Part
-    settleable: tuple[SettleRule, ...] = ()  # rules that would settle it, if policy let them
+    settleable: tuple[AutomaticRule, ...] = ()  # rules that would settle it, if policy let them
 
 
 class Apply(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,13 +127,13 @@ class Apply(msgspec.Struct, frozen=True, kw_only=True):
     base: Seq | None = None
     on_seen_whole: bool = False
     warnings: tuple[str, ...] = ()
-    settled: tuple[SettledRegion, ...] = ()  # of a merge: each place that it changed, and why that is safe
+    settled: tuple[ResolvedRegion, ...] = ()  # of a merge: each place that it changed, and why that is safe
     same_symbol: tuple[str, ...] = ()  # what others changed too since the base, by dotted name
-    clashes: tuple[Clash, ...] = ()
+    clashes: tuple[ConflictOutcome, ...] = ()
     reverts: tuple[Seq, ...] = ()  # of an undo: the changes that it undoes in full
     dependencies: tuple[Dependency, ...] = ()
     emptied: tuple[WorkspacePath, ...] = ()  # directories that go, with those below them, where nothing is left in them
     unmade: tuple[WorkspacePath, ...] = ()  # of an undo: directories that go by themselves; innermost first
 
 
-Outcome = Need | Apply | Clash
+Outcome = Need | Apply | ConflictOutcome

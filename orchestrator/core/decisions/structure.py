@@ -9,7 +9,7 @@ import msgspec
 
 from orchestrator.core.conflicts.rebase import spanned
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need, Outcome, Source
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome, Source
 from orchestrator.core.errors import ChangesOverlap, SearchNotFound
 from orchestrator.core.ids import show
 from orchestrator.core.text.diff import diff
@@ -61,7 +61,7 @@ def locate_all(document: Document, changes: Sequence[Change], facts: Facts, *, l
 
 def still_parses(document: Document, found: Found, facts: Facts) -> Need | None:
     """Raise SearchNotFound where a change that misquotes a text which parses makes one of it that does not."""
-    if language_of(facts.path) is None or facts.blind:
+    if language_of(facts.path) is None or facts.content_hidden:
         return None
     texts = [encode(text) for text in (document, splice(document, found.edits))]
     if max(map(len, texts)) > CHECKED_BYTES:
@@ -113,7 +113,13 @@ def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, curren
     sides touched. As it was where there is no grammar, or more than 1 MB.
     """
     held, after = facts.held, fitted.parts[0]
-    if held is None or after.data is None or after.after is None or facts.blind or language_of(facts.path) is None:
+    if (
+        held is None
+        or after.data is None
+        or after.after is None
+        or facts.content_hidden
+        or language_of(facts.path) is None
+    ):
         return fitted
     try:
         proposed = encode(new)
@@ -130,7 +136,7 @@ def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, curren
         return fitted
     made, met = diff(old.lines, new.lines), diff(old.lines, current.lines)
     if new_errors(theirs, ours, both):
-        return Clash(
+        return ConflictOutcome(
             path=facts.path,
             base=facts.base.digest if facts.base else None,
             base_version=facts.base.version if facts.base else None,
@@ -138,7 +144,7 @@ def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, curren
             regions=(spanned(old.lines, current.lines, new.lines),),
             why=f"merged with what was changed since, it would not parse as {both.language} any more",
         )
-    if facts.alone:
+    if facts.only_own_changes:
         return fitted
     same = sorted(touched(ours, made) & touched(theirs, met))
     if not same:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.core.decisions import patching
+from orchestrator.core.decisions import rebase
 from orchestrator.core.decisions.decision import Base, Facts, Need, Outcome
 from orchestrator.core.decisions.permissions import with_bits
 from orchestrator.core.errors import FileNotFound, PatchInvalid
@@ -18,11 +18,11 @@ def replace_whole(parsed: FilePatch, facts: Facts) -> Outcome:
     """
     if parsed.old_path is not None and facts.held is None:
         raise FileNotFound(facts.path, "there is no such file")
-    outcome = patching.truncate(parsed.whole or "", facts)
+    outcome = rebase.truncate(parsed.whole or "", facts)
     quoted = tuple(text for hunk in parsed.hunks for text in hunk.old)
     if isinstance(outcome, Need) or facts.base is None:
         return outcome
-    if not facts.blind:
+    if not facts.content_hidden:
         refuse_elided_whole("patch", parsed.whole or "", lines_at_base(facts, facts.base), facts.path)
     if quoted and quoted != lines_at_base(facts, facts.base):
         raise PatchInvalid(

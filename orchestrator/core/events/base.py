@@ -53,7 +53,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     call: CallDetails | None = None  # on a unit's first event
 
 
-class Happened(Protocol):
+class RecordedLike(Protocol):
     """What a fold may look at: of a stored event less than all."""
 
     @property

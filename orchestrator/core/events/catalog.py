@@ -5,14 +5,15 @@ from __future__ import annotations
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
+    ApprovalExpired,
     ApprovalGranted,
-    ApprovalLapsed,
     ApprovalRequested,
     ConflictFound,
-    ConflictSettled,
+    ConflictResolved,
     ConflictSuperseded,
     PolicyLoaded,
 )
+from orchestrator.core.events.external import ExternalBatchClosed, ExternalBatchOpened
 from orchestrator.core.events.files import (
     CallRefused,
     ChangeAborted,
@@ -21,19 +22,19 @@ from orchestrator.core.events.files import (
     ChangeIntended,
     ChangeRefused,
     ContentSearched,
+    ContentShown,
     DiffShown,
     DirectoryListed,
-    FileChangedOutside,
-    FileCreatedOutside,
-    FileInspected,
+    ExternalFileChanged,
+    ExternalFileCreated,
+    ExternalFileRemoved,
     FileRead,
-    FileRemovedOutside,
     FilesFound,
+    MetadataRead,
+    OrphanContentKept,
     ReadRefused,
-    SessionNoted,
-    StrayKept,
 )
-from orchestrator.core.events.keeping import (
+from orchestrator.core.events.journal import (
     CheckpointSigned,
     ContentRedacted,
     ContentsCollected,
@@ -42,10 +43,10 @@ from orchestrator.core.events.keeping import (
     SegmentArchived,
     SegmentRestored,
 )
-from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.leases import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.events.notices import NoticeShown
 from orchestrator.core.events.reviews import (
-    ConflictLapsed,
+    ConflictExpired,
     ConflictRebased,
     ReviewAccepted,
     ReviewAnswered,
@@ -62,21 +63,20 @@ from orchestrator.core.events.sessions import (
     TaskBegun,
     TaskEnded,
 )
-from orchestrator.core.events.world import OutsideGroupClosed, OutsideGroupOpened
 
 AnyEvent = (
     AgentAdded | AgentRevoked | ApproverSet | SessionOpened | SessionClosed | TaskBegun | TaskEnded
-    | FileRead | FileInspected | DirectoryListed | ContentSearched | DiffShown | ReadRefused | CallRefused
-    | SessionNoted | NoticeShown
+    | FileRead | MetadataRead | DirectoryListed | ContentSearched | DiffShown | ReadRefused | CallRefused
+    | ContentShown | NoticeShown
     | ChangeIntended | ChangeApplied | ChangeAborted | ChangeDiverged | ChangeRefused
-    | FilesFound | FileChangedOutside | FileCreatedOutside | FileRemovedOutside | StrayKept
-    | ConflictFound | ConflictSettled | ConflictSuperseded
-    | ApprovalRequested | ApprovalGranted | ApprovalDenied | ApprovalLapsed | PolicyLoaded
-    | OutsideGroupOpened | OutsideGroupClosed
-    | LeaseGranted | LeaseRenewed | LeaseReleased | LeaseLapsed
+    | FilesFound | ExternalFileChanged | ExternalFileCreated | ExternalFileRemoved | OrphanContentKept
+    | ConflictFound | ConflictResolved | ConflictSuperseded
+    | ApprovalRequested | ApprovalGranted | ApprovalDenied | ApprovalExpired | PolicyLoaded
+    | ExternalBatchOpened | ExternalBatchClosed
+    | LeaseGranted | LeaseRenewed | LeaseReleased | LeaseExpired
     | CheckpointSigned | PayloadRedacted | ContentRedacted | ContentsCollected
     | SegmentArchived | SegmentRestored | JournalAdopted
-    | ConflictRebased | ConflictLapsed
+    | ConflictRebased | ConflictExpired
     | ReviewRequested | ReviewAnswered | ReviewFailed | ReviewAccepted | ReviewRejected
 )  # fmt: skip
 

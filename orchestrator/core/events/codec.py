@@ -24,7 +24,7 @@ def encode(event: Event) -> bytes:
 
 
 def readable(event: Event) -> bytes:
-    """The payload as it is stored, of an event that comes back from it. Raises EventUnfit.
+    """The payload as it is stored, of an event that comes back from it. Raises EventNotSerializable.
 
     Types are hints only until here: what holds a value of another type would be written, and never read again.
     Cost: 0.4 µs on top of 0.3 µs for the events of tests/golden; a commit is a thousand times that.
@@ -33,7 +33,7 @@ def readable(event: Event) -> bytes:
         payload = _ENCODER.encode(event)
         _DECODER.decode(payload)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:  # msgspec's own are ValueErrors
-        raise EventUnfit(
+        raise EventNotSerializable(
             f"an event of kind {tag_of(event)} can't be stored, nothing was written: {escaped(str(error))[:300]}"
         ) from error
     return payload
@@ -91,8 +91,8 @@ def decode_call(details: bytes, *, seq: int) -> CallDetails:
         raise JournalCorrupt(f"the details of the call of event @{seq} cannot be read: {error}") from error
 
 
-class EventUnfit(InternalError):
+class EventNotSerializable(InternalError):
     """An event holds a value that is not of its field's type, so that it could not be read back."""
 
-    code = "event_unfit"
+    code = "event_not_serializable"
     hint = "A defect of the orchestrator or of a plugin: report it with the daemon's log."

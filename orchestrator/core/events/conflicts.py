@@ -10,10 +10,10 @@ from orchestrator.core.content import IntendedPath, Rung
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.core.settling import SettledRegion, SettleRule
+from orchestrator.core.merge_rules import AutomaticRule, ResolvedRegion
 
 
-class ClashRegion(msgspec.Struct, frozen=True, array_like=True):
+class ConflictRegion(msgspec.Struct, frozen=True, array_like=True):
     """0-based start and length of the lines that clash, in each of the three contents."""
 
     base_start: int
@@ -35,7 +35,7 @@ class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
     current: Digest | None
     current_version: Seq | None
     proposed: Digest | None  # None: the proposal is that nothing stands here
-    regions: tuple[ClashRegion, ...] = ()
+    regions: tuple[ConflictRegion, ...] = ()
     mode: int | None = None
     operation: str = ""
     reason: str = ""
@@ -43,14 +43,14 @@ class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
     approval: Seq | None = None  # the granted request that no longer fitted
     reverts: tuple[Seq, ...] = ()
     names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: who may not see them sees none
-    settleable: tuple[SettleRule, ...] = ()  # rules that would have settled it, had policy let them
+    settleable: tuple[AutomaticRule, ...] = ()  # rules that would have settled it, had policy let them
     same_symbol: tuple[str, ...] = ()  # functions and the like that somebody else changed too since its base
     why: str = ""  # if not because both sides changed the same lines
     ahead: bool = False  # it would apply, and policy wants it looked at first
     unseen: tuple[UnseenChange, ...] = ()  # what its author had read and not seen since
 
 
-class ConflictSettled(Event, frozen=True, kw_only=True, tag="conflict_settled"):
+class ConflictResolved(Event, frozen=True, kw_only=True, tag="conflict_resolved"):
     """A person or reviewer chose."""
 
     redactable: ClassVar[tuple[str, ...]] = ("reason",)
@@ -92,7 +92,7 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval_requeste
     unseen: tuple[UnseenChange, ...] = ()  # what its author had read and not seen since
     rung: Rung = "current"  # how it came to fit, as of ChangeIntended; what is granted fits so
     score: float = 1.0
-    settled: tuple[SettledRegion, ...] = ()
+    settled: tuple[ResolvedRegion, ...] = ()
     same_symbol: tuple[str, ...] = ()
 
 
@@ -113,7 +113,7 @@ class ApprovalDenied(Event, frozen=True, kw_only=True, tag="approval_denied"):
     reason: str = ""
 
 
-class ApprovalLapsed(Event, frozen=True, kw_only=True, tag="approval_lapsed"):
+class ApprovalExpired(Event, frozen=True, kw_only=True, tag="approval_expired"):
     """The request is void: its time ran out, its base moved, or policy changed its mind."""
 
     approval: Seq

@@ -10,7 +10,7 @@ from orchestrator.core.content import FoundFile, IntendedPath, LineRange, PathCh
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
-from orchestrator.core.settling import SettledRegion
+from orchestrator.core.merge_rules import ResolvedRegion
 
 AbortCause = Literal["crash", "stale", "disk_full", "file_busy", "blob_missing", "io_error", "refused"]
 
@@ -35,7 +35,7 @@ class FileRead(Event, frozen=True, kw_only=True, tag="file_read"):
     approval: Seq | None = None  # the granted request that this read used up
 
 
-class FileInspected(Event, frozen=True, kw_only=True, tag="file_inspected"):
+class MetadataRead(Event, frozen=True, kw_only=True, tag="metadata_read"):
     """A caller was told facts about a path, or its history, but shown no content."""
 
     operation: str
@@ -117,7 +117,7 @@ class ChangeIntended(Event, frozen=True, kw_only=True, tag="change_intended"):
     reason: str = ""
     warnings: tuple[str, ...] = ()
     leases: tuple[Seq, ...] = ()  # of others who held its paths alone
-    settled: tuple[SettledRegion, ...] = ()  # of a merge: each place that it changed, and why that is safe
+    settled: tuple[ResolvedRegion, ...] = ()  # of a merge: each place that it changed, and why that is safe
     emptied: tuple[WorkspacePath, ...] = ()  # directories that go after it with those below, where nothing is left
     unmade: tuple[WorkspacePath, ...] = ()  # that what it undoes had made; innermost first, where nothing is left
     unseen: tuple[UnseenChange, ...] = ()  # what its author had read and not seen since, at most MOST_UNSEEN
@@ -137,7 +137,7 @@ class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
     task: Seq | None = None
     operation: str = ""
     recovered: bool = False  # closed by recovery after a crash
-    settled: tuple[SettledRegion, ...] = ()  # of a merge, as the intent had it
+    settled: tuple[ResolvedRegion, ...] = ()  # of a merge, as the intent had it
     same_symbol: tuple[str, ...] = ()  # functions and the like that others changed too since the base
     unseen: tuple[UnseenChange, ...] = ()  # as the intent had it
 
@@ -187,7 +187,7 @@ class FilesFound(Event, frozen=True, kw_only=True, tag="files_found"):
     entries: tuple[FoundFile, ...]
 
 
-class FileChangedOutside(Event, frozen=True, kw_only=True, tag="file_changed_outside"):
+class ExternalFileChanged(Event, frozen=True, kw_only=True, tag="external_file_changed"):
     """Something else than the daemon gave a file other content."""
 
     path: WorkspacePath
@@ -201,7 +201,7 @@ class FileChangedOutside(Event, frozen=True, kw_only=True, tag="file_changed_out
     moved_from: WorkspacePath | None = None  # where this content stood until now: a file was renamed over this one
 
 
-class FileCreatedOutside(Event, frozen=True, kw_only=True, tag="file_created_outside"):
+class ExternalFileCreated(Event, frozen=True, kw_only=True, tag="external_file_created"):
     """Something else than the daemon made a file."""
 
     path: WorkspacePath
@@ -215,7 +215,7 @@ class FileCreatedOutside(Event, frozen=True, kw_only=True, tag="file_created_out
     parents: tuple[WorkspacePath, ...] = ()  # directories above it that came with it, outermost first
 
 
-class FileRemovedOutside(Event, frozen=True, kw_only=True, tag="file_removed_outside"):
+class ExternalFileRemoved(Event, frozen=True, kw_only=True, tag="external_file_removed"):
     """Something else than the daemon removed a file."""
 
     path: WorkspacePath
@@ -225,7 +225,7 @@ class FileRemovedOutside(Event, frozen=True, kw_only=True, tag="file_removed_out
     lease: Seq | None = None
 
 
-class StrayKept(Event, frozen=True, kw_only=True, tag="stray_kept"):
+class OrphanContentKept(Event, frozen=True, kw_only=True, tag="orphan_content_kept"):
     """A temporary file held bytes that no event explained; they are a blob now, and the file is gone."""
 
     path: WorkspacePath  # where the temporary file stood
@@ -234,7 +234,7 @@ class StrayKept(Event, frozen=True, kw_only=True, tag="stray_kept"):
     change: Seq | None = None  # the intent that named it, if one did
 
 
-class SessionNoted(Event, frozen=True, kw_only=True, tag="session_noted"):
+class ContentShown(Event, frozen=True, kw_only=True, tag="content_shown"):
     """Content of a version was shown to a session in a refusal or conflict."""
 
     session: SessionId

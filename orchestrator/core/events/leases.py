@@ -36,7 +36,7 @@ class LeaseReleased(Event, frozen=True, kw_only=True, tag="lease_released"):
     by: str
 
 
-class LeaseLapsed(Event, frozen=True, kw_only=True, tag="lease_lapsed"):
+class LeaseExpired(Event, frozen=True, kw_only=True, tag="lease_expired"):
     """Its time is over."""
 
     lease: Seq

@@ -12,7 +12,7 @@ MOST_UNSEEN = 20
 """Pieces that a change carries; the rest is for `stale_readers` and the journal to tell."""
 
 
-class ToldPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class NotifiedPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A path, and the version up to which its reader knows what became of what it had seen.
 
     `shown`: the lines of that version which the notice showed in full, in the place of others or between them;
@@ -28,7 +28,7 @@ class NoticeShown(Event, frozen=True, kw_only=True, tag="notice_shown"):
     """An answer told a session that others had changed what it had read."""
 
     session: SessionId
-    paths: tuple[ToldPath, ...]
+    paths: tuple[NotifiedPath, ...]
 
 
 class UnseenChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

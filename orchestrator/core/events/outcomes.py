@@ -8,11 +8,11 @@ from orchestrator.core.events.base import Event
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
+    ApprovalExpired,
     ApprovalGranted,
-    ApprovalLapsed,
     ApprovalRequested,
     ConflictFound,
-    ConflictSettled,
+    ConflictResolved,
     ConflictSuperseded,
 )
 from orchestrator.core.events.files import (
@@ -24,11 +24,11 @@ from orchestrator.core.events.files import (
     ContentSearched,
     DiffShown,
     DirectoryListed,
-    FileChangedOutside,
-    FileCreatedOutside,
-    FileInspected,
+    ExternalFileChanged,
+    ExternalFileCreated,
+    ExternalFileRemoved,
     FileRead,
-    FileRemovedOutside,
+    MetadataRead,
     ReadRefused,
 )
 
@@ -66,7 +66,7 @@ MEANINGS: dict[Outcome, str] = {
 
 _KINDS: dict[type[Event], tuple[Outcome, ...]] = {
     FileRead: ("answered",),
-    FileInspected: ("answered",),
+    MetadataRead: ("answered",),
     DirectoryListed: ("answered",),
     ContentSearched: ("answered",),
     DiffShown: ("answered",),
@@ -79,13 +79,13 @@ _KINDS: dict[type[Event], tuple[Outcome, ...]] = {
     ApprovalRequested: ("waiting",),
     ApprovalGranted: ("granted",),
     ApprovalDenied: ("denied",),
-    ApprovalLapsed: ("lapsed",),
+    ApprovalExpired: ("lapsed",),
     ConflictFound: ("conflict",),
-    ConflictSettled: ("settled",),
+    ConflictResolved: ("settled",),
     ConflictSuperseded: ("superseded",),
-    FileChangedOutside: ("outside",),
-    FileCreatedOutside: ("outside",),
-    FileRemovedOutside: ("outside",),
+    ExternalFileChanged: ("outside",),
+    ExternalFileCreated: ("outside",),
+    ExternalFileRemoved: ("outside",),
 }
 
 

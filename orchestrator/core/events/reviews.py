@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from orchestrator.core.events.base import Event
-from orchestrator.core.events.conflicts import ClashRegion
+from orchestrator.core.events.conflicts import ConflictRegion
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 
 Verdict = Literal["current", "proposed", "content", "reject"]
@@ -29,13 +29,13 @@ class ConflictRebased(Event, frozen=True, kw_only=True, tag="conflict_rebased"):
     current: Digest | None
     current_version: Seq | None
     proposed: Digest | None
-    regions: tuple[ClashRegion, ...] = ()
+    regions: tuple[ConflictRegion, ...] = ()
     fits: bool = False  # nothing clashes any more: the proposal can be applied as it is
     path: WorkspacePath | None = None  # where its file was moved to; None: it is where it was
     moved_at: Seq | None = None  # the version with which it came there
 
 
-class ConflictLapsed(Event, frozen=True, kw_only=True, tag="conflict_lapsed"):
+class ConflictExpired(Event, frozen=True, kw_only=True, tag="conflict_expired"):
     """The conflict is void; nothing was changed for it."""
 
     conflict: Seq
@@ -90,7 +90,7 @@ class ReviewFailed(Event, frozen=True, kw_only=True, tag="review_failed"):
 
     review: Seq
     conflict: Seq
-    code: str  # too_late, daemon_restarted, conflict_moved, reply_invalid, check_failed …
+    code: str  # reviewer_timeout, daemon_restarted, conflict_moved, review_reply_invalid, check_failed …
     message: str = ""
     hint: str = ""  # what to do about it
 

@@ -58,7 +58,7 @@ def explain(policy: Policy, request: Request) -> tuple[Rule, ...]:
     return _judge(policy).matching(request)
 
 
-class _Judge:
+class _Evaluation:
     """A policy made ready."""
 
     def __init__(self, policy: Policy) -> None:
@@ -129,8 +129,8 @@ class _Judge:
 
 
 @lru_cache(maxsize=8)
-def _judge(policy: Policy) -> _Judge:
-    return _Judge(policy)
+def _judge(policy: Policy) -> _Evaluation:
+    return _Evaluation(policy)
 
 
 def _applies(rule: Rule, request: Request) -> bool:

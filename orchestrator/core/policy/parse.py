@@ -13,6 +13,7 @@ import msgspec
 from orchestrator.core.content import RUNGS
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.ids import Digest
+from orchestrator.core.merge_rules import AUTOMATIC_RULES
 from orchestrator.core.policy.fields import NAME, Problem, agent_problem, known_one
 from orchestrator.core.policy.glob_problems import glob_problem
 from orchestrator.core.policy.parse_reviews import ReviewTables
@@ -21,7 +22,7 @@ from orchestrator.core.policy.rules import (
     ANSWERS,
     BUILT_IN,
     DEFAULT_RULE,
-    ON_CLASH,
+    ON_LEASE_OVERLAP,
     ON_STALE,
     WORKS,
     EditRules,
@@ -31,7 +32,6 @@ from orchestrator.core.policy.rules import (
     Policy,
     Rule,
 )
-from orchestrator.core.settling import SETTLE_RULES
 
 KEEP_MAX_BYTES = range(50 * 1024 * 1024 + 1)
 APPROVAL_TTL_S = range(1, 30 * 86_400 + 1)
@@ -186,7 +186,7 @@ class _Reader(ReviewTables):
             return usual
         self._only(table, usual.__struct_fields__, "leases")
         return LeaseRules(
-            on_clash=self._one_of(table, "on_clash", ON_CLASH, "leases") or usual.on_clash,
+            on_clash=self._one_of(table, "on_clash", ON_LEASE_OVERLAP, "leases") or usual.on_clash,
             max_ttl_s=self._seconds(table, "max_ttl_s", LEASE_TTL_S, usual, "leases"),
             max_wait_s=self._seconds(table, "max_wait_s", LEASE_WAIT_S, usual, "leases"),
         )
@@ -212,15 +212,15 @@ class _Reader(ReviewTables):
         if type(settle) is not bool:
             self._wrong("true or false", "edits", "settle")
             settle = usual.settle
-        named: Collection[str] = SETTLE_RULES
+        named: Collection[str] = AUTOMATIC_RULES
         if "settle_rules" in table:
-            named = self._list(table, "settle_rules", "edits", check=lambda text: known_one(text, SETTLE_RULES))
+            named = self._list(table, "settle_rules", "edits", check=lambda text: known_one(text, AUTOMATIC_RULES))
         fuzzy = self._one_of(table, "fuzzy", (True, False), "edits")
         return EditRules(
             fuzzy=usual.fuzzy if fuzzy is None else fuzzy,
             lowest_rung=self._one_of(table, "lowest_rung", RUNGS, "edits") or usual.lowest_rung,
             settle=settle,
-            settle_rules=tuple(rule for rule in SETTLE_RULES if rule in named),
+            settle_rules=tuple(rule for rule in AUTOMATIC_RULES if rule in named),
             stale_reads=self._one_of(table, "stale_reads", ON_STALE, "edits") or usual.stale_reads,
         )
 

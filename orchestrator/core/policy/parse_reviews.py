@@ -11,7 +11,7 @@ from orchestrator.core.policy.reviewers import Plugins, ReviewerSettings, read_p
 from orchestrator.core.policy.routes import ACCEPTS, PERSON, SCOPES, WHEN_IT_FITS, Checks, Conflicts, Route
 
 REVIEW_S = range(1, 86_400 + 1)
-LAPSE_S = range(365 * 86_400 + 1)
+EXPIRE_S = range(365 * 86_400 + 1)
 CHECK_S = range(1, 3600 + 1)
 MOST_LINES = range(1, 1_000_000)
 _ROUTE_KEYS = Route.__struct_fields__
@@ -61,7 +61,7 @@ class ReviewTables(Fields):
         self._only(table, usual.__struct_fields__, "conflicts")
         return Conflicts(
             when_it_fits=self._one_of(table, "when_it_fits", WHEN_IT_FITS, "conflicts") or usual.when_it_fits,
-            lapse_after_s=self._seconds(table, "lapse_after_s", LAPSE_S, usual, "conflicts"),
+            expire_after_s=self._seconds(table, "expire_after_s", EXPIRE_S, usual, "conflicts"),
         )
 
     def _checks(self, table: object) -> Checks:

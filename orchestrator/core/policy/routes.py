@@ -39,7 +39,7 @@ class Conflicts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """What becomes of a conflict that nobody settles."""
 
     when_it_fits: WhenItFits = "tell"  # newer changes took away what it clashed with
-    lapse_after_s: int = 0  # 0: never
+    expire_after_s: int = 0  # 0: never
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,15 +9,15 @@ import msgspec
 
 from orchestrator.core.content import Rung
 from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.merge_rules import AUTOMATIC_RULES, AutomaticRule
 from orchestrator.core.policy.reviewers import Plugins, ReviewerSettings
 from orchestrator.core.policy.routes import Checks, Conflicts, Route
-from orchestrator.core.settling import SETTLE_RULES, SettleRule
 
 Action = Literal["list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"]
 AgentClass = Literal["cloud", "local", "review", "person"]
 Answer = Literal["allow", "ask", "deny"]
 Work = Literal["own", "others", "any"]
-OnClash = Literal["warn", "deny", "queue", "merge"]
+OnLeaseOverlap = Literal["warn", "deny", "queue", "merge"]
 OnStale = Literal["allow", "review", "ask"]
 
 ACTIONS: Final[tuple[Action, ...]] = (
@@ -29,7 +29,7 @@ CHANGES: Final[tuple[Action, ...]] = ("write", "create", "delete", "move", "reve
 AGENT_CLASSES: Final[tuple[AgentClass, ...]] = ("cloud", "local", "review", "person")
 ANSWERS: Final[tuple[Answer, ...]] = ("allow", "ask", "deny")
 WORKS: Final[tuple[Work, ...]] = ("own", "others", "any")
-ON_CLASH: Final[tuple[OnClash, ...]] = ("warn", "deny", "queue", "merge")
+ON_LEASE_OVERLAP: Final[tuple[OnLeaseOverlap, ...]] = ("warn", "deny", "queue", "merge")
 ON_STALE: Final[tuple[OnStale, ...]] = ("allow", "review", "ask")
 
 DEFAULT_RULE: Final = "default"
@@ -91,8 +91,8 @@ class LeaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     refused. merge: it is applied as if nobody held the path; the journal notes the lease.
     """
 
-    on_clash: OnClash = "warn"
-    max_ttl_s: int = 86_400  # a longer wish is cut to this
+    on_clash: OnLeaseOverlap = "warn"
+    max_ttl_s: int = 86_400  # a longer check is cut to this
     max_wait_s: int = 25  # with queue
 
 
@@ -108,7 +108,7 @@ class EditRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     fuzzy: bool = True  # whether a passage may be quoted with other typography, where the call does not say
     lowest_rung: Rung = "merged"  # what fits by a lower one waits for a person's yes
     settle: bool = True  # False: what git would call a conflict is one
-    settle_rules: tuple[SettleRule, ...] = SETTLE_RULES  # that may settle a clash without a person
+    settle_rules: tuple[AutomaticRule, ...] = AUTOMATIC_RULES  # that may settle a clash without a person
     stale_reads: OnStale = "allow"  # a change whose author read lines that others changed since; ask: a person
 
 

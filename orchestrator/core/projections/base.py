@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 
-from orchestrator.core.events.base import Event, Happened
+from orchestrator.core.events.base import Event, RecordedLike
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ class Projection(Protocol):
     folds: ClassVar[frozenset[type[Event]]]
     part: ClassVar[type[msgspec.Struct]]
 
-    def apply(self, recorded: Happened) -> None:
+    def apply(self, recorded: RecordedLike) -> None:
         """Take one event in; events come in the journal's order."""
 
     def plain(self) -> dict[str, Any]:

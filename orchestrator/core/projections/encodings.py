@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import msgspec
 
 from orchestrator.core.content import IntendedPath, PathChange
-from orchestrator.core.events.base import Event, Happened
+from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
-from orchestrator.core.events.files import ChangeApplied, FileChangedOutside
+from orchestrator.core.events.files import ChangeApplied, ExternalFileChanged
 from orchestrator.core.ids import Digest
 from orchestrator.core.projections.base import pieces
 
@@ -43,7 +43,7 @@ class Encodings:
     name: ClassVar[str] = "encodings"
     version: ClassVar[int] = 1
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
-        {ChangeApplied, ApprovalRequested, FileChangedOutside, ConflictFound}
+        {ChangeApplied, ApprovalRequested, ExternalFileChanged, ConflictFound}
     )
     part: ClassVar[type[msgspec.Struct]] = EncodingsPart
 
@@ -57,13 +57,13 @@ class Encodings:
     def __iter__(self) -> Iterator[Digest]:
         return iter(self._known)
 
-    def apply(self, recorded: Happened) -> None:
+    def apply(self, recorded: RecordedLike) -> None:
         match recorded.event:
             case ChangeApplied(paths=paths):
                 self._written(paths)
             case ApprovalRequested(paths=paths):
                 self._written(paths)
-            case FileChangedOutside(before=before, after=after):
+            case ExternalFileChanged(before=before, after=after):
                 self._alike(before, after)
             case ConflictFound(current=current, proposed=proposed):
                 self._alike(current, proposed)

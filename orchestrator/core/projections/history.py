@@ -11,9 +11,9 @@ from orchestrator.core.content import FoundFile
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.files import (
     ChangeApplied,
-    FileChangedOutside,
-    FileCreatedOutside,
-    FileRemovedOutside,
+    ExternalFileChanged,
+    ExternalFileCreated,
+    ExternalFileRemoved,
     FilesFound,
 )
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
@@ -88,8 +88,8 @@ def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
                     moved_from=change.moved_from,
                 )
         case (
-            FileChangedOutside(path=path, after=after, signature=signature, mode=mode, by=by, moved_from=source)
-            | FileCreatedOutside(path=path, after=after, signature=signature, mode=mode, by=by, moved_from=source)
+            ExternalFileChanged(path=path, after=after, signature=signature, mode=mode, by=by, moved_from=source)
+            | ExternalFileCreated(path=path, after=after, signature=signature, mode=mode, by=by, moved_from=source)
         ):
             yield VersionRow(
                 path=path,
@@ -103,7 +103,7 @@ def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
                 agent=by,
                 moved_from=source,
             )
-        case FileRemovedOutside(path=path, by=by):
+        case ExternalFileRemoved(path=path, by=by):
             yield VersionRow(
                 path=path,
                 seq=recorded.seq,

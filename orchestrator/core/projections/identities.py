@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from orchestrator.core.events.base import Event, Happened
+from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.sessions import AgentAdded, AgentClass, AgentRevoked, ApproverSet
 from orchestrator.core.ids import AgentName
 
@@ -53,7 +53,7 @@ class Identities:
     def __iter__(self) -> Iterator[Agent]:
         return iter(self._agents.values())
 
-    def apply(self, recorded: Happened) -> None:
+    def apply(self, recorded: RecordedLike) -> None:
         match recorded.event:
             case AgentAdded(name=name, agent_class=agent_class, token_hash=token_hash):
                 self._agents[name] = Agent(name, agent_class, token_hash)

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from orchestrator.core.events.base import Event, Happened
-from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseMode, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.base import Event, RecordedLike
+from orchestrator.core.events.leases import LeaseExpired, LeaseGranted, LeaseMode, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import pieces
@@ -45,13 +45,13 @@ class LeasesPart(msgspec.Struct, frozen=True):
 class Leases:
     """The leases that were granted, and neither released nor lapsed.
 
-    Folds have no clock: a lease whose time is over stands here until LeaseLapsed. Who must not
+    Folds have no clock: a lease whose time is over stands here until LeaseExpired. Who must not
     take it for one that holds asks `ended`, or gives `at_ms`.
     """
 
     name: ClassVar[str] = "leases"
     version: ClassVar[int] = 1
-    folds: ClassVar[frozenset[type[Event]]] = frozenset({LeaseGranted, LeaseRenewed, LeaseReleased, LeaseLapsed})
+    folds: ClassVar[frozenset[type[Event]]] = frozenset({LeaseGranted, LeaseRenewed, LeaseReleased, LeaseExpired})
     part: ClassVar[type[msgspec.Struct]] = LeasesPart
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Leases:
         """Whether a lease covers one of these paths."""
         return any(map(self._compiled(lease).match, paths))
 
-    def apply(self, recorded: Happened) -> None:
+    def apply(self, recorded: RecordedLike) -> None:
         match recorded.event:
             case LeaseGranted(globs=globs, mode=mode, expires_at=expires_at, task=task) if recorded.agent is not None:
                 seq, agent = recorded.seq, recorded.agent
@@ -89,7 +89,7 @@ class Leases:
                 known = self._leases.get(seq)
                 if known is not None:
                     self._leases[seq] = msgspec.structs.replace(known, expires_at=expires_at)
-            case LeaseReleased(lease=seq) | LeaseLapsed(lease=seq):
+            case LeaseReleased(lease=seq) | LeaseExpired(lease=seq):
                 self._leases.pop(seq, None)
                 self._globs.pop(seq, None)
             case _:

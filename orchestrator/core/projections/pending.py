@@ -11,18 +11,18 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from orchestrator.core.content import IntendedPath
-from orchestrator.core.events.base import Event, Happened
+from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
+    ApprovalExpired,
     ApprovalGranted,
-    ApprovalLapsed,
     ApprovalRequested,
     ConflictFound,
-    ConflictSettled,
+    ConflictResolved,
     ConflictSuperseded,
 )
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, FileRead
-from orchestrator.core.events.reviews import ConflictLapsed, ConflictRebased
+from orchestrator.core.events.reviews import ConflictExpired, ConflictRebased
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import pieces
 from orchestrator.core.projections.reviews import FOLDED, Review, turned
@@ -128,8 +128,8 @@ class Pending:
     version: ClassVar[int] = 4
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
-            *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalLapsed, FileRead),
-            *(ConflictFound, ConflictSettled, ConflictSuperseded, ConflictRebased, ConflictLapsed, *FOLDED),
+            *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalExpired, FileRead),
+            *(ConflictFound, ConflictResolved, ConflictSuperseded, ConflictRebased, ConflictExpired, *FOLDED),
             *(ChangeIntended, ChangeApplied, ChangeAborted, ChangeDiverged),
         }
     )
@@ -191,7 +191,7 @@ class Pending:
         """Changes whose bytes did not land."""
         return tuple(self._diverged)
 
-    def apply(self, recorded: Happened) -> None:
+    def apply(self, recorded: RecordedLike) -> None:
         seq, event = recorded.seq, recorded.event
         if type(event) is FileRead:  # the commonest by far: before all patterns
             if event.approval is not None:
@@ -207,7 +207,7 @@ class Pending:
                 self._turn(approval, state="granted")
             case ApprovalDenied(approval=approval):
                 self._turn(approval, state="denied")
-            case ApprovalLapsed(approval=approval, cause=cause):
+            case ApprovalExpired(approval=approval, cause=cause):
                 self._turn(approval, state="lapsed", cause=cause)
             case ConflictFound() as found:
                 bare_found = msgspec.structs.replace(found, reason="")
@@ -215,11 +215,11 @@ class Pending:
                 self._open[seq] = found.path
                 if found.approval is not None:
                     self._turn(found.approval, successor=seq)
-            case ConflictSettled(conflict=conflict, choice=choice, change=change, by=by):
+            case ConflictResolved(conflict=conflict, choice=choice, change=change, by=by):
                 self._close(conflict, state="settled", choice=choice, change=change, by=by)
             case ConflictSuperseded(conflict=conflict, change=change):
                 self._close(conflict, state="superseded", change=change)
-            case ConflictLapsed(conflict=conflict, cause=why):
+            case ConflictExpired(conflict=conflict, cause=why):
                 self._close(conflict, state="lapsed", cause=why)
             case ConflictRebased() as rebased:
                 self._rebase(rebased)
@@ -304,7 +304,7 @@ class Pending:
             self._open[event.conflict] = event.path
         self._conflicts[event.conflict] = msgspec.structs.replace(known, found=found, fits=event.fits, moved=moved)
 
-    def _review(self, recorded: Happened) -> None:
+    def _review(self, recorded: RecordedLike) -> None:
         event = recorded.event
         if not isinstance(event, FOLDED):
             return

@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 import msgspec
 
 from orchestrator.core.content import FoundFile, PathChange, Signature
-from orchestrator.core.events.base import Event, Happened
+from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.files import (
     ChangeApplied,
-    FileChangedOutside,
-    FileCreatedOutside,
+    ExternalFileChanged,
+    ExternalFileCreated,
+    ExternalFileRemoved,
     FileRead,
-    FileRemovedOutside,
     FilesFound,
 )
-from orchestrator.core.events.keeping import ContentRedacted
+from orchestrator.core.events.journal import ContentRedacted
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.base import pieces
 
@@ -53,7 +53,7 @@ class Registry:
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(FileRead, FilesFound, ChangeApplied, ContentRedacted),
-            *(FileChangedOutside, FileCreatedOutside, FileRemovedOutside),
+            *(ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved),
         }
     )
     part: ClassVar[type[msgspec.Struct]] = RegistryPart
@@ -81,7 +81,7 @@ class Registry:
     def __len__(self) -> int:
         return len(self._files)
 
-    def apply(self, recorded: Happened) -> None:
+    def apply(self, recorded: RecordedLike) -> None:
         match recorded.event:
             case FileRead(seen=seen):
                 entry = self._files.get(seen.path)
@@ -93,9 +93,9 @@ class Registry:
             case ChangeApplied(change=change, paths=paths):
                 for changed in paths:
                     self._changed(recorded.seq, change, changed)
-            case FileChangedOutside() | FileCreatedOutside() as event:
+            case ExternalFileChanged() | ExternalFileCreated() as event:
                 self._put(FileEntry(event.path, recorded.seq, event.after, event.signature, event.mode, event.kept))
-            case FileRemovedOutside(path=path):
+            case ExternalFileRemoved(path=path):
                 self._remove(path, recorded.seq)
             case ContentRedacted(digest=digest):
                 for entry in tuple(self._files.values()):

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from orchestrator.core.events.base import Event, Happened
+from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
-from orchestrator.core.events.files import ChangeApplied, ContentSearched, DiffShown, FileRead, SeenLines, SessionNoted
+from orchestrator.core.events.files import ChangeApplied, ContentSearched, ContentShown, DiffShown, FileRead, SeenLines
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import pieces
@@ -140,7 +140,7 @@ class Sessions:
     version: ClassVar[int] = 2
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
-            *(SessionOpened, SessionClosed, SessionNoted, FileRead, ContentSearched, DiffShown),
+            *(SessionOpened, SessionClosed, ContentShown, FileRead, ContentSearched, DiffShown),
             *(ApprovalRequested, ConflictFound, ChangeApplied, TaskBegun, TaskEnded),
         }
     )
@@ -155,7 +155,7 @@ class Sessions:
     def __iter__(self) -> Iterator[Session]:
         return iter(self._sessions.values())
 
-    def apply(self, recorded: Happened) -> None:
+    def apply(self, recorded: RecordedLike) -> None:
         event = recorded.event
         if type(event) is FileRead:  # the commonest by far: before all patterns
             reader = self._sessions.get(recorded.session) if recorded.session else None
@@ -173,7 +173,7 @@ class Sessions:
             case SessionClosed(session=closed):
                 self._close(closed)
                 return
-            case SessionNoted(session=noted, seen=seen):
+            case ContentShown(session=noted, seen=seen):
                 if noted in self._sessions:
                     self._show(self._sessions[noted], seen)
                 return
@@ -231,7 +231,7 @@ class Sessions:
     def _show(session: Session, seen: SeenLines) -> None:
         session.file(seen.path).show(seen)
 
-    def _applied(self, session: Session, recorded: Happened, event: ChangeApplied) -> None:
+    def _applied(self, session: Session, recorded: RecordedLike, event: ChangeApplied) -> None:
         for changed in event.paths:
             if changed.after is not None:
                 session.file(changed.path).wrote(recorded.seq, whole=event.on_seen_whole)

@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from orchestrator.core.events import chain
-from orchestrator.core.events.base import Event, Happened
+from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.ids import Seq
 from orchestrator.core.projections.base import Projection
 from orchestrator.core.projections.encodings import Encodings
 from orchestrator.core.projections.identities import Identities
 from orchestrator.core.projections.leases import Leases
 from orchestrator.core.projections.pending import Pending
-from orchestrator.core.projections.readers import Readers
+from orchestrator.core.projections.read_sets import SessionReads
 from orchestrator.core.projections.registry import Registry
 from orchestrator.core.projections.sessions import Sessions
 
@@ -30,10 +30,10 @@ class State:
         self.identities = Identities()
         self.leases = Leases()
         self.encodings = Encodings()
-        self.readers = Readers()
+        self.readers = SessionReads()
         self.head = Seq(0)
         self.tip = chain.GENESIS
-        self._folds: dict[type[Event], tuple[Callable[[Happened], None], ...]] = {}
+        self._folds: dict[type[Event], tuple[Callable[[RecordedLike], None], ...]] = {}
 
     @property
     def projections(self) -> tuple[Projection, ...]:
@@ -47,11 +47,11 @@ class State:
         """Of all projections: what folds otherwise, or looks otherwise in a snapshot, has another one."""
         return " ".join(f"{projection.name}:{projection.version}" for projection in self.projections)
 
-    def apply(self, recorded: Happened) -> None:
+    def apply(self, recorded: RecordedLike) -> None:
         """Fold one event into all of them. Raises ValueError on a gap: positions come without one."""
         self.apply_all((recorded,))
 
-    def apply_all(self, piece: Iterable[Happened]) -> None:
+    def apply_all(self, piece: Iterable[RecordedLike]) -> None:
         """Fold many, in order; faster than one by one. Raises ValueError on a gap, with those before it folded."""
         folds_of = self._folds
         for recorded in piece:

@@ -8,7 +8,7 @@ from orchestrator.core.text.diff import Hunk, diff
 from orchestrator.core.text.encoding import Edit
 from orchestrator.core.text.indent import Rebasing, indent_of
 from orchestrator.core.text.locate import Passage
-from orchestrator.core.text.merging.sliding import placed_twice
+from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.symbols import Outline, Symbol
 
 NEIGHBOURS = 100
@@ -35,7 +35,7 @@ def found_in(old: Sequence[str], current: Sequence[str], passage: Passage) -> in
     new = list(was)
     for edit in reversed(passage.edits):
         new[edit.start : edit.start + edit.length] = [line.strip() for line in edit.lines]
-    return None if placed_twice(was, now, new) else at
+    return None if ambiguous_hunks(was, now, new) else at
 
 
 def may_stand(current: Sequence[str], wanted: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Final, Literal, assert_never, get_args
 
-from orchestrator.core.text import certainty
+from orchestrator.core.text import encoding_confidence
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1", "cp1252", "shift_jis", "gb18030"]
 """As callers see them. Both kinds of UTF-16 and `utf-8-sig` begin with a byte order mark; `shift_jis` is
@@ -138,7 +138,7 @@ def guess(data: bytes) -> Legacy:
 
 
 def _all_latin(sample: bytes) -> bool:
-    evidence = certainty.latin(sample.decode("latin-1"))
+    evidence = encoding_confidence.latin(sample.decode("latin-1"))
     return evidence.enough and not evidence.against
 
 
@@ -147,11 +147,11 @@ def certain(data: bytes, encoding: Legacy) -> bool:
     text = _sample(data).decode(CODECS[encoding], "ignore")
     match encoding:
         case "shift_jis":
-            return certainty.shift_jis(text).enough
+            return encoding_confidence.shift_jis(text).enough
         case "gb18030":
-            return certainty.gb18030(text).enough
+            return encoding_confidence.gb18030(text).enough
         case "latin-1" | "cp1252":
-            return certainty.latin(text).enough
+            return encoding_confidence.latin(text).enough
         case _:
             assert_never(encoding)
 
@@ -161,7 +161,7 @@ def _plausible(data: bytes, encoding: Legacy) -> bool:
     text = holds(data, encoding)
     if text is None or _ODD[encoding].search(text):
         return False
-    if encoding == "shift_jis" and not certainty.double_bytes_speak(text):
+    if encoding == "shift_jis" and not encoding_confidence.double_bytes_speak(text):
         return False
     codec = CODECS[encoding]
     return any(

@@ -6,10 +6,10 @@ import msgspec
 from rapidfuzz import fuzz, process
 
 from orchestrator.core.errors import ParameterInvalid, SymbolAmbiguous, SymbolExists, SymbolNotFound, shown_lines
-from orchestrator.core.text.defining import defined_beside
 from orchestrator.core.text.encoding import Document, Edit, edits_between
 from orchestrator.core.text.indent import depth_of, fitted
 from orchestrator.core.text.lines import plain, split
+from orchestrator.core.text.symbol_boundaries import defined_beside
 from orchestrator.core.text.symbols import Outline, Symbol
 
 MOST_NAMES = 5

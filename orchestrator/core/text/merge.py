@@ -26,7 +26,7 @@ class Merged(msgspec.Struct, frozen=True):
     lines: tuple[str, ...]
 
 
-class Clashed(msgspec.Struct, frozen=True):
+class ConflictingRegion(msgspec.Struct, frozen=True):
     """The changes do not go together; ascending, at least one region."""
 
     regions: tuple[Region, ...]
@@ -58,7 +58,7 @@ def clusters(base: Sequence[str], current: Sequence[str], proposed: Sequence[str
     return found
 
 
-def merge3(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> Merged | Clashed:
+def merge3(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> Merged | ConflictingRegion:
     """Bring the changes base → current and base → proposed together.
 
     Changes clash as in `git merge-file`: when they overlap or touch, with no unchanged line of
@@ -70,7 +70,7 @@ def merge3(base: Sequence[str], current: Sequence[str], proposed: Sequence[str])
 
 def merged_of(
     found: Iterable[Cluster], base: Sequence[str], current: Sequence[str], proposed: Sequence[str]
-) -> Merged | Clashed:
+) -> Merged | ConflictingRegion:
     """As `merge3`, of what `clusters` found."""
     lines: list[str] = []
     regions: list[Region] = []
@@ -85,7 +85,7 @@ def merged_of(
         else:
             lines += agreed
     if regions:
-        return Clashed(tuple(regions))
+        return ConflictingRegion(tuple(regions))
     lines += base[at:]
     return Merged(tuple(lines))
 

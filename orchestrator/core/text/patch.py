@@ -7,9 +7,9 @@ from itertools import pairwise
 
 from orchestrator.core.errors import ChangesOverlap, NothingToChange, SearchAmbiguous, SearchNotFound
 from orchestrator.core.text.encoding import Document, Edit, edits_between, splice
+from orchestrator.core.text.hunk_location import LineIndex, LocatedHunk, locate_hunk, stands_as_stated
 from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
 from orchestrator.core.text.locate import Found, Passage
-from orchestrator.core.text.placing import Placed, Standing, place, stands_as_stated
 
 __all__ = ["FilePatch", "PatchHunk", "Tag", "locate_patch"]
 
@@ -19,8 +19,8 @@ def locate_patch(patch: FilePatch, base: Document, *, fuzzy: bool = False, unrea
 
     The hunks may come in any order; where a hunk's lines stand several times, an ascending order decides. A passage
     is all that a hunk quotes, context included. `unread`: the author did not see the file, so no line number counts.
-    Raises what `place` raises, ChangesOverlap (`details`: `hunk`, 0-based, and 1-based `lines`) if one hunk removes
-    what another counts on or two insert at one place, NothingToChange.
+    Raises what `locate_hunk` raises, ChangesOverlap (`details`: `hunk`, 0-based, and 1-based `lines`) if one hunk
+    removes what another counts on or two insert at one place, NothingToChange.
     """
     found = _in_turn((patch.hunks, *patch.then), base, fuzzy=fuzzy, believed=not unread)
     if not found.edits:
@@ -50,9 +50,9 @@ def _in_turn(sections: Sequence[Sequence[PatchHunk]], base: Document, *, fuzzy: 
 
 def _beside(
     sections: Sequence[Sequence[PatchHunk]], base: Document, error: SearchNotFound, *, fuzzy: bool
-) -> list[Placed]:
+) -> list[LocatedHunk]:
     """All sections in the base: what one changes may be another's context, but no two may change one place."""
-    placed: list[Placed] = []
+    placed: list[LocatedHunk] = []
     try:
         for hunks in sections:
             placed += _locate(hunks, base, first=len(placed), fuzzy=fuzzy, believed=False)
@@ -69,37 +69,39 @@ def _beside(
     return placed
 
 
-def _locate(hunks: Sequence[PatchHunk], base: Document, *, first: int, fuzzy: bool, believed: bool) -> list[Placed]:
+def _locate(
+    hunks: Sequence[PatchHunk], base: Document, *, first: int, fuzzy: bool, believed: bool
+) -> list[LocatedHunk]:
     believed = believed and all(stands_as_stated(hunk, base) for hunk in hunks if hunk.old_start is not None)
-    standing = Standing(base.lines)
-    placed: list[Placed | SearchAmbiguous] = []
+    standing = LineIndex(base.lines)
+    placed: list[LocatedHunk | SearchAmbiguous] = []
     for at, hunk in enumerate(hunks):
         try:
-            placed.append(place(hunk, first + at, base, standing, believed=believed, fuzzy=fuzzy))
+            placed.append(locate_hunk(hunk, first + at, base, standing, believed=believed, fuzzy=fuzzy))
         except SearchAmbiguous as error:
             placed.append(error)
-    sure = [one for one in placed if isinstance(one, Placed)]
+    sure = [one for one in placed if isinstance(one, LocatedHunk)]
     ordered = all(one.stop <= other.start for one, other in pairwise(sure))
     for at, one in enumerate(placed):
-        if isinstance(one, Placed):
+        if isinstance(one, LocatedHunk):
             continue
         if not ordered or not hunks[at].old:
             raise one
-        start = max((other.stop for other in placed[:at] if isinstance(other, Placed)), default=0)
-        behind = (other.start for other in placed[at + 1 :] if isinstance(other, Placed))
+        start = max((other.stop for other in placed[:at] if isinstance(other, LocatedHunk)), default=0)
+        behind = (other.start for other in placed[at + 1 :] if isinstance(other, LocatedHunk))
         window = range(start, min(behind, default=len(base.lines)))
-        placed[at] = place(hunks[at], first + at, base, standing, believed=believed, fuzzy=fuzzy, window=window)
-    done = [one for one in placed if isinstance(one, Placed)]
+        placed[at] = locate_hunk(hunks[at], first + at, base, standing, believed=believed, fuzzy=fuzzy, window=window)
+    done = [one for one in placed if isinstance(one, LocatedHunk)]
     _check_apart(done, first)
     return done
 
 
-def _edits(placed: Sequence[Placed]) -> list[Edit]:
+def _edits(placed: Sequence[LocatedHunk]) -> list[Edit]:
     """What all of them edit, ascending."""
     return sorted((edit for one in placed for edit in one.edits), key=lambda edit: (edit.start, edit.length))
 
 
-def _check_apart(placed: Sequence[Placed], first: int) -> None:
+def _check_apart(placed: Sequence[LocatedHunk], first: int) -> None:
     """Context may be shared; what one hunk removes may stand in no other, and each gap takes one insertion."""
     counted_on: dict[int, int] = {}
     inserted: dict[int, int] = {}

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
-from orchestrator.core.text import secret_forms
-from orchestrator.core.text.key_lines import Secret, key_lines
-from orchestrator.core.text.secret_forms import KINDS
+from orchestrator.core.text import secret_patterns
+from orchestrator.core.text.private_keys import Secret, key_lines
+from orchestrator.core.text.secret_patterns import KINDS
 
 MARKER: Final = re.compile(r"\[redacted:([a-z0-9-]{1,40})#([0-9]{1,9})\]")
 """What stands for a secret: its kind, and a number that is that secret's alone."""
@@ -37,12 +37,12 @@ def secrets(lines: Sequence[str], keys: Iterable[Secret] = ()) -> tuple[Secret, 
     found = [secret for secret in whole.values() if not MARKER.fullmatch(lines[secret.line])]
     for number, line in enumerate(lines):
         if number not in whole:
-            spans = secret_forms.found(line)
+            spans = secret_patterns.found(line)
             found += [Secret(number, *span) for span in spans if not MARKER.fullmatch(line[span[0] : span[1]])]
     return tuple(sorted(found))
 
 
-class Veil:
+class SecretRedactor:
     """Hides secrets from one reader, the same one always behind the same marker; and puts them back."""
 
     def __init__(self, shown: Iterable[str] = ()) -> None:

@@ -12,11 +12,11 @@ from orchestrator.core.conflicts.rebase import with_proposed
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange
 from orchestrator.core.decisions.costs import LARGE_LINES
 from orchestrator.core.decisions.decision import Apply
-from orchestrator.core.decisions.patching import EMPTY
+from orchestrator.core.decisions.rebase import EMPTY
 from orchestrator.core.errors import Aborted, TextTooCostly, VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.conflicts import ApprovalDenied, ClashRegion, ConflictSettled
+from orchestrator.core.events.conflicts import ApprovalDenied, ConflictRegion, ConflictResolved
 from orchestrator.core.events.files import (
     ChangeAborted,
     ChangeApplied,
@@ -24,12 +24,12 @@ from orchestrator.core.events.files import (
     ChangeIntended,
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.merge_rules import AutomaticRule
 from orchestrator.core.projections.pending import Approval, Conflict
-from orchestrator.core.settling import SettleRule
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.changes.merges import MOST_TOLD, rules, told
-from orchestrator.engine.reads.readsets import unseen_in_words, unseen_texts
+from orchestrator.engine.reads.read_sets import unseen_in_words, unseen_texts
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 
@@ -201,10 +201,10 @@ class Answers:
     async def _settlement(self, conflict: Conflict) -> str:
         """Who said so, and why."""
         stream = f"conflict:{conflict.found.path}"
-        wanted = EventFilter(tags=(tag_of(ConflictSettled),), stream=stream, after=conflict.seq)
+        wanted = EventFilter(tags=(tag_of(ConflictResolved),), stream=stream, after=conflict.seq)
         async for recorded in self._s.journal.events(wanted):
             event = recorded.event
-            if isinstance(event, ConflictSettled) and event.conflict == conflict.seq:
+            if isinstance(event, ConflictResolved) and event.conflict == conflict.seq:
                 return f", says {event.by}" + (f": {event.reason}" if event.reason else "")
         return ""
 
@@ -375,10 +375,10 @@ def _waits(conflict: Conflict) -> str:
     return f"{found.path} {why}; it waits as {show(conflict.seq)}{asked}. "
 
 
-def regions(clashes: tuple[ClashRegion, ...]) -> tuple[r.ClashText, ...]:
+def regions(clashes: tuple[ConflictRegion, ...]) -> tuple[r.ConflictRegionText, ...]:
     """Clashing lines as callers count them."""
     return tuple(
-        r.ClashText(
+        r.ConflictRegionText(
             base_start=c.base_start + 1,
             base_end=c.base_start + c.base_len,
             current_start=c.current_start + 1,
@@ -390,7 +390,7 @@ def regions(clashes: tuple[ClashRegion, ...]) -> tuple[r.ClashText, ...]:
     )
 
 
-def _settleable(rules: Sequence[SettleRule]) -> str:
+def _settleable(rules: Sequence[AutomaticRule]) -> str:
     return f"The rule {', '.join(rules)} would settle it, but policy leaves that to a person. " if rules else ""
 
 

@@ -10,14 +10,14 @@ import msgspec
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange
 from orchestrator.core.decisions.costs import LARGE_LINES
 from orchestrator.core.decisions.decision import Part
-from orchestrator.core.decisions.patching import EMPTY
+from orchestrator.core.decisions.rebase import EMPTY
 from orchestrator.core.errors import TextTooCostly
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.diff import cut
 from orchestrator.core.text.document_diff import diff_text
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.engine.contents import Contents
-from orchestrator.ports.effort import Effort
+from orchestrator.ports.workers import Effort
 
 SHOWN_DIFF_LINES = 120
 """`get_diff` shows the rest."""

@@ -19,12 +19,12 @@ from orchestrator.core.events.files import (
     ChangeDiverged,
     ChangeIntended,
     DivergedPath,
-    StrayKept,
+    OrphanContentKept,
 )
 from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.registry import FileEntry
-from orchestrator.engine.changes.landings import Apart, Landings
+from orchestrator.engine.changes.write_batch import RollbackIncomplete, WriteBatch
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.ports.journal import ANY_VERSION, NewEvent, StreamMoved, Unit
 from orchestrator.ports.workspace import DiskChange, Displaced, FileStat
@@ -78,7 +78,7 @@ class Effects:
         return applied  # noqa: RET504  # inside the block the type checker sees a scope that may swallow
 
     async def _carry_out(self, plan: Apply, intent: Intent) -> Applied:
-        landings = Landings(self._s.workspace, map(self._disk_change, touching(plan)))
+        landings = WriteBatch(self._s.workspace, map(self._disk_change, touching(plan)))
         intended = self._intended(plan, intent, landings.changes)
         unit = Unit(
             (NewEvent(self._stream(plan), intended, self._version(plan)),),
@@ -90,7 +90,7 @@ class Effects:
             if staged is not None:
                 raise staged
             stats = await to_thread.run_sync(landings.land)
-        except (Displaced, Apart) as met:
+        except (Displaced, RollbackIncomplete) as met:
             await self._displaced(plan, intent, number, landings, met)
             raise
         except (OrchestratorError, OSError) as error:
@@ -130,7 +130,7 @@ class Effects:
             self._s.in_background(partial(self._finish, landings, number))
         return Applied(number, recorded, applied, intended, (*plan.warnings, *landings.warnings))
 
-    async def _intend(self, unit: Unit, landings: Landings) -> tuple[Seq, Exception | None]:
+    async def _intend(self, unit: Unit, landings: WriteBatch) -> tuple[Seq, Exception | None]:
         """Commit the intent while the temporary files are written; all are durable on return."""
         failed: list[Exception] = []
 
@@ -185,7 +185,7 @@ class Effects:
         self.stopped = self.stopped or why
 
     async def _aborted(
-        self, plan: Apply, intent: Intent, number: Seq, landings: Landings, error: OrchestratorError | OSError
+        self, plan: Apply, intent: Intent, number: Seq, landings: WriteBatch, error: OrchestratorError | OSError
     ) -> None:
         cause: AbortCause = "io_error"
         if isinstance(error, DiskFull):
@@ -199,12 +199,12 @@ class Effects:
         await self._outcome(plan, ChangeAborted(change=number, cause=cause), origin)
 
     async def _displaced(
-        self, plan: Apply, intent: Intent, number: Seq, landings: Landings, met: Displaced | Apart
+        self, plan: Apply, intent: Intent, number: Seq, landings: WriteBatch, met: Displaced | RollbackIncomplete
     ) -> None:
         """Foreign content was met. It stands where it stood; whatever else came out is kept."""
         await to_thread.run_sync(landings.abandon)
         origin = msgspec.structs.replace(intent.origin, cause=number)
-        apart = met.displaced if isinstance(met, Apart) else ()
+        apart = met.displaced if isinstance(met, RollbackIncomplete) else ()
         self._s.suspect.update(item.path for item in apart or (met,) if isinstance(item, Displaced))
         if not apart:
             await self._outcome(plan, ChangeAborted(change=number, cause="stale"), origin)
@@ -227,7 +227,7 @@ class Effects:
             return ()
         return ((read.digest, read.data),)
 
-    async def _empty(self, landings: Landings, number: Seq, plan: Apply) -> None:
+    async def _empty(self, landings: WriteBatch, number: Seq, plan: Apply) -> None:
         """Finish, and remove the directories that the change left empty. Its files are done by now."""
         await self._finish(landings, number)
         try:
@@ -239,7 +239,7 @@ class Effects:
             self.stop(error.message)
             raise
 
-    async def _finish(self, landings: Landings, number: Seq) -> None:
+    async def _finish(self, landings: WriteBatch, number: Seq) -> None:
         """Unlink what was swapped out; bytes that nobody knew are kept first."""
         for _ in range(FINISH_TRIES):
             strays = await to_thread.run_sync(landings.finish)
@@ -252,7 +252,7 @@ class Effects:
         """Make blobs of bytes that stood in a temporary file and that no event explains."""
         blobs: tuple[tuple[Digest, bytes], ...] = tuple((digest_of(data), data) for data in strays)
         events = tuple(
-            NewEvent(f"stray:{path}", StrayKept(path=path, digest=digest, size=len(data), change=change))
+            NewEvent(f"stray:{path}", OrphanContentKept(path=path, digest=digest, size=len(data), change=change))
             for digest, data in blobs
         )
         await self._s.journal.append(Unit(events, Origin(cause=change), blobs))

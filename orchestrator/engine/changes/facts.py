@@ -20,8 +20,8 @@ from orchestrator.core.errors import (
     VersionNotKept,
 )
 from orchestrator.core.ids import Digest, WorkspacePath, parse_digest, parse_seq, show
-from orchestrator.engine.changes.wanted import Wanted
-from orchestrator.engine.outside.observing import Observer, Present, required
+from orchestrator.engine.changes.change_request import ChangeRequest
+from orchestrator.engine.external.observer import CurrentFile, Observer, required
 from orchestrator.engine.reads.ancestry import Ancestry
 from orchestrator.engine.services import Services
 
@@ -43,7 +43,7 @@ class FactFinder:
         self._s, self._observer = services, observer
         self._ancestry = Ancestry(services)
 
-    async def find(self, command: Command, wanted: Wanted) -> dict[WorkspacePath, Facts]:
+    async def find(self, command: Command, wanted: ChangeRequest) -> dict[WorkspacePath, Facts]:
         """Of every path of a command. Raises ParameterInvalid, StaleBase, VersionNotKept, Denied."""
         facts = {}
         based = command.based
@@ -51,27 +51,29 @@ class FactFinder:
             if number % SLICE == 0:
                 await anyio.lowlevel.checkpoint()
             try:
-                present = await self._observer.look(path, content=True)
+                present = await self._observer.refresh(path, content=True)
                 held = await self._held(present)
             except PathError as error:
                 if not command.lenient or isinstance(error, IoFailed | ChangedWhileRead):
                     raise  # these say nothing of what stands there
-                facts[path] = Facts(path, None, None, trouble=error)
+                facts[path] = Facts(path, None, None, error=error)
                 continue
             base = await self._base(based, wanted, present)
             version = present.entry.version if present.entry else None
             blind = not self._s.readable(wanted.caller, path)
             alone = held is not None and base is not None and await self._alone(wanted, path, base, held)
-            facts[path] = Facts(path, held, version, base, blind=blind, alone=alone, edits=self._s.policy.edits)
+            facts[path] = Facts(
+                path, held, version, base, content_hidden=blind, only_own_changes=alone, edits=self._s.policy.edits
+            )
         return facts
 
-    async def _held(self, present: Present) -> Held | None:
+    async def _held(self, present: CurrentFile) -> Held | None:
         if present.stat is None:
             return None
         _, digest, data = required(present)
         return Held(data, digest, present.stat.mode, await self._s.contents.text(digest, data))
 
-    async def _alone(self, wanted: Wanted, path: WorkspacePath, base: Base, held: Held) -> bool:
+    async def _alone(self, wanted: ChangeRequest, path: WorkspacePath, base: Base, held: Held) -> bool:
         """Whether the caller made all of the last changes, since the base."""
         if base.digest == held.digest:
             return True
@@ -79,7 +81,9 @@ class FactFinder:
         since = [row for row in rows if row.seq > base.version]
         return len(since) < LOOKED_BACK and all(row.agent == wanted.caller.agent for row in since)
 
-    async def _base(self, based: Mapping[WorkspacePath, Rule], wanted: Wanted, present: Present) -> Base | None:
+    async def _base(
+        self, based: Mapping[WorkspacePath, Rule], wanted: ChangeRequest, present: CurrentFile
+    ) -> Base | None:
         """The base of CONTRACT's three rules; the third, the present content, is None here."""
         path = present.path
         rule = based.get(path)
@@ -108,7 +112,7 @@ class FactFinder:
             return None
         return Base(version, row.digest, True, whole)
 
-    async def _named_base(self, raw: p.Version, present: Present, *, readable: bool) -> Base:
+    async def _named_base(self, raw: p.Version, present: CurrentFile, *, readable: bool) -> Base:
         path, entry = present.path, present.entry
         digest = parse_digest(raw) if isinstance(raw, str) else None
         if digest is not None and not readable:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.api import results as r
-from orchestrator.core.settling import SettledRegion
+from orchestrator.core.merge_rules import ResolvedRegion
 
 MOST_TOLD = 40
 """Places of one merge that an answer tells."""
 
 
-def told(settled: Sequence[SettledRegion]) -> tuple[r.MergeText, ...]:
+def told(settled: Sequence[ResolvedRegion]) -> tuple[r.MergeText, ...]:
     """The places, those that git would have left to a person first."""
     chosen = sorted(settled, key=lambda region: region.rule == "apart")[:MOST_TOLD]
     return tuple(
@@ -28,7 +28,7 @@ def told(settled: Sequence[SettledRegion]) -> tuple[r.MergeText, ...]:
     )
 
 
-def rules(settled: Sequence[SettledRegion]) -> str:
+def rules(settled: Sequence[ResolvedRegion]) -> str:
     """The rules that settled what lay closer together than git allows; "" if none had to."""
     return ", ".join(dict.fromkeys(region.rule for region in settled if region.rule != "apart"))
 

@@ -8,8 +8,8 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange, digest_of
-from orchestrator.core.decisions.patching import EMPTY, line_hunks
-from orchestrator.core.decisions.recovering import RollForward, SwapBack, Undo, Verdict, judge
+from orchestrator.core.decisions.rebase import EMPTY, line_hunks
+from orchestrator.core.decisions.recovery import RollForward, SwapBack, Undo, Verdict, judge
 from orchestrator.core.errors import FileBusy, FileNotFound, NotADirectory, PathError
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.files import (
@@ -18,13 +18,13 @@ from orchestrator.core.events.files import (
     ChangeDiverged,
     ChangeIntended,
     DivergedPath,
-    StrayKept,
+    OrphanContentKept,
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.core.text.encoding import Document, decode
-from orchestrator.engine.changes.landings import Apart, Landings
-from orchestrator.engine.outside.observing import Observer
+from orchestrator.engine.changes.write_batch import RollbackIncomplete, WriteBatch
+from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.ports.workspace import DiskChange, Displaced, FileBytes, FileStat, TempFile
@@ -186,11 +186,11 @@ class Recovery:
             directory=item.directory,
             parents=tuple(parent for parent in parents if item.path.startswith(f"{parent}/")),
         )
-        landings = Landings(self._s.workspace, (change,))
+        landings = WriteBatch(self._s.workspace, (change,))
         try:
             await to_thread.run_sync(landings.stage)
             stats = await to_thread.run_sync(landings.land)
-        except (Displaced, Apart, PathError, FileBusy):
+        except (Displaced, RollbackIncomplete, PathError, FileBusy):
             await to_thread.run_sync(landings.abandon)
             return None
         await to_thread.run_sync(landings.finish)
@@ -298,7 +298,7 @@ class Recovery:
     async def _look(self, path: WorkspacePath) -> None:
         """Let the journal say what stands there. What can't be read is looked at again when it is asked for."""
         try:
-            await self._observer.look(path, content=True, changing=True)
+            await self._observer.refresh(path, content=True, changing=True)
         except PathError:
             return
 
@@ -327,7 +327,7 @@ class Recovery:
         except PathError:
             return
         if held is not None and held.data and not await self._known(change, held):
-            event = StrayKept(path=temp.path, digest=held.digest, size=len(held.data), change=change)
+            event = OrphanContentKept(path=temp.path, digest=held.digest, size=len(held.data), change=change)
             await self._s.journal.append(
                 Unit((NewEvent(f"stray:{temp.path}", event),), Origin(cause=change), ((held.digest, held.data),))
             )

@@ -6,7 +6,7 @@ from anyio import to_thread
 
 from orchestrator.core.errors import NothingToChange, ParameterInvalid
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.engine.reads.walking import Walker
+from orchestrator.engine.reads.walker import Walker
 from orchestrator.engine.services import Services
 
 MOST_FILES = 5000

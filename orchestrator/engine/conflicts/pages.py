@@ -14,7 +14,7 @@ from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text import tokens
 from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.conflicts.rebasing import Rebaser
+from orchestrator.engine.conflicts.rebase import Rebaser
 from orchestrator.engine.services import Services
 
 Describe = Callable[[Caller, Conflict], Awaitable[r.ConflictInfo]]
@@ -23,7 +23,7 @@ DIFF_TOKENS = 4000
 """Of each diff of one conflict."""
 
 MOST_REGIONS = 500
-"""Of one conflict in an answer; choosing sides for more of them one by one is nobody's wish."""
+"""Of one conflict in an answer; choosing sides for more of them one by one is nobody's check."""
 
 REGION_TOKENS = 25
 """Of one region's six line numbers."""

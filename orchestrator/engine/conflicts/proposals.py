@@ -13,29 +13,29 @@ import msgspec
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import ResolveConflict
 from orchestrator.api.results import ChangeAnswer
-from orchestrator.core.conflicts.rebase import GapClashes, Side, within
+from orchestrator.core.conflicts.rebase import GapConflict, Side, within
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions.commands import Settle
+from orchestrator.core.decisions.commands import Resolve
 from orchestrator.core.decisions.costs import large
 from orchestrator.core.errors import NothingToChange, OrchestratorError
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.conflicts import ConflictSettled
+from orchestrator.core.events.conflicts import ConflictResolved
 from orchestrator.core.events.reviews import ReviewAccepted, ReviewAnswered, ReviewFailed
 from orchestrator.core.ids import AgentName, Digest, SessionId, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Allow
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.projections.reviews import Review
 from orchestrator.core.text.encoding import Document, NotEncodable, decode, encode
-from orchestrator.core.text.merge import Clashed, Merged, merge3
+from orchestrator.core.text.merge import ConflictingRegion, Merged, merge3
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changes.changing import Changer
-from orchestrator.engine.changes.wanted import Wanted
+from orchestrator.engine.changes.change_request import ChangeRequest
+from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.conflicts.sides import chosen, sides_of, text
 from orchestrator.engine.services import Services
-from orchestrator.ports.checking import Checker
+from orchestrator.ports.checks import Checker
 from orchestrator.ports.journal import EventFilter
-from orchestrator.ports.reviewing import ReviewReply
+from orchestrator.ports.reviewers import ReviewReply
 
 _MARKER = re.compile(r"(<{7}|\|{7}|>{7})( |\Z)")
 
@@ -51,7 +51,7 @@ class ProposalUnfit(OrchestratorError):
 class Proposals:
     """Weighs what reviewers propose, and carries out what is accepted."""
 
-    def __init__(self, services: Services, changer: Changer, checker: Checker | None) -> None:
+    def __init__(self, services: Services, changer: ChangePipeline, checker: Checker | None) -> None:
         self._s, self._changer, self._checker = services, changer, checker
 
     async def assembled(self, conflict: Conflict, reply: ReviewReply) -> bytes | None:
@@ -66,14 +66,16 @@ class Proposals:
             choices = {item.region - 1: item.lines for item in reply.regions}
             unknown = sorted(number + 1 for number in choices if number not in range(len(sides.regions)))
             if unknown or not choices:
-                raise ProposalUnfit("reply_invalid", f"the conflict has no region {unknown}: 1 to {len(sides.regions)}")
+                raise ProposalUnfit(
+                    "review_reply_invalid", f"the conflict has no region {unknown}: 1 to {len(sides.regions)}"
+                )
             if any("\n" in line or "\r" in line for item in reply.regions for line in item.lines):
-                raise ProposalUnfit("reply_invalid", "a line holds a line end")
+                raise ProposalUnfit("review_reply_invalid", "a line holds a line end")
         else:
             choices = sides.all_of(reply.verdict)
         try:
             return await chosen(self._s.effort, sides, choices)
-        except GapClashes as error:
+        except GapConflict as error:
             raise ProposalUnfit("conflict_moved", "the sides clash elsewhere by now") from error
         except NotEncodable as error:
             raise ProposalUnfit("not_encodable", str(error)) from error
@@ -90,7 +92,7 @@ class Proposals:
             raise ProposalUnfit("not_text", "the proposal, or a side of the conflict, is no text")
         try:
             between = await self._s.effort.run(sides.gaps) if sides.large else sides.gaps()
-        except GapClashes as error:
+        except GapConflict as error:
             raise ProposalUnfit("conflict_moved", "the sides clash elsewhere by now") from error
         if sides.regions and not within(between, document.lines):
             raise ProposalUnfit("outside_regions", "it changes lines outside the regions of the conflict")
@@ -158,14 +160,14 @@ class Proposals:
         """
         found = conflict.found
         accepted = await self._onto_present(conflict, review)
-        command = Settle(path=found.path, current=found.current, chosen=accepted, strict=True)
+        command = Resolve(path=found.path, current=found.current, chosen=accepted, strict=True)
         said = await self.answer(conflict, review)
-        wanted = Wanted(
+        wanted = ChangeRequest(
             caller=reviewer_caller(review.reviewer),
             call=settling(conflict, review),
             reason=said.reason if said is not None else "",
-            settles=conflict.seq,
-            vouched=vouched,
+            resolves=conflict.seq,
+            pre_approved=vouched,
         )
         answer: ChangeAnswer | None = None
         with suppress(NothingToChange):
@@ -178,7 +180,7 @@ class Proposals:
             (stream, ReviewAccepted(review=review.seq, conflict=conflict.seq, by=by, change=change)),
             (
                 stream,
-                ConflictSettled(
+                ConflictResolved(
                     conflict=conflict.seq,
                     choice=_choice(review),
                     by=by,
@@ -203,11 +205,11 @@ class Proposals:
             params=ResolveConflict(conflict=show(conflict.seq), choice="proposed"),
         )
         reason = "nothing clashes with it any more"
-        wanted = Wanted(caller=self.author(conflict), call=call, reason=reason, settles=conflict.seq)
-        command = Settle(path=found.path, current=found.current, chosen=data, strict=True)
+        wanted = ChangeRequest(caller=self.author(conflict), call=call, reason=reason, resolves=conflict.seq)
+        command = Resolve(path=found.path, current=found.current, chosen=data, strict=True)
         answer = await self._changer.change(command, wanted)
         if answer.status == "applied" and answer.change is not None:
-            event = ConflictSettled(
+            event = ConflictResolved(
                 conflict=conflict.seq, choice="proposed", by="policy", change=parse_seq(answer.change), reason=reason
             )
             await self._s.append(wanted.caller.origin(), (f"conflict:{found.path}", event))
@@ -217,7 +219,7 @@ class Proposals:
         """The proposal on what the file holds now: other places may have changed since. Raises ProposalUnfit."""
         found = conflict.found
         if review.proposal is None:
-            raise ProposalUnfit("reply_invalid", f"{review.reviewer} proposes nothing")
+            raise ProposalUnfit("review_reply_invalid", f"{review.reviewer} proposes nothing")
         data = await self._s.contents.need(review.proposal, f"what {review.reviewer} proposes")
         if review.current == found.current:
             return data
@@ -231,7 +233,7 @@ class Proposals:
         await self.checked(conflict, data)
         return data
 
-    async def _merged(self, old: Document, now: Document, new: Document) -> Merged | Clashed:
+    async def _merged(self, old: Document, now: Document, new: Document) -> Merged | ConflictingRegion:
         """Raises TextTooCostly."""
         work = partial(merge3, old.lines, now.lines, new.lines)
         return await self._s.effort.run(work) if large(old, now, new) else work()

@@ -7,14 +7,14 @@ from functools import partial
 
 import msgspec
 
-from orchestrator.core.conflicts.rebase import GapClashes, Side, assembled, gaps
+from orchestrator.core.conflicts.rebase import GapConflict, Side, assembled, gaps
 from orchestrator.core.decisions.costs import large
-from orchestrator.core.decisions.patching import EMPTY
-from orchestrator.core.events.conflicts import ClashRegion, ConflictFound
+from orchestrator.core.decisions.rebase import EMPTY
+from orchestrator.core.events.conflicts import ConflictFound, ConflictRegion
 from orchestrator.core.ids import Digest
 from orchestrator.core.text.encoding import Document, edits_between, encode, splice, with_runs_of
 from orchestrator.engine.contents import Contents
-from orchestrator.ports.effort import Effort
+from orchestrator.ports.workers import Effort
 
 OURS, BASE, SEPARATOR, THEIRS = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
 
@@ -25,10 +25,10 @@ class Sides(msgspec.Struct, frozen=True):
     base: Document
     current: Document
     proposed: Document
-    regions: tuple[ClashRegion, ...]
+    regions: tuple[ConflictRegion, ...]
 
     def chosen(self, choices: Mapping[int, Side | tuple[str, ...]]) -> Document:
-        """The file with a choice for each region (from 0), both sides' changes elsewhere. Raises GapClashes."""
+        """The file with a choice for each region (from 0), both sides' changes elsewhere. Raises GapConflict."""
         lines = assembled(self.base.lines, self.current.lines, self.proposed.lines, self.regions, choices)
         return self.current_with(lines)
 
@@ -47,7 +47,7 @@ class Sides(msgspec.Struct, frozen=True):
         return large(self.base, self.current, self.proposed)
 
     def gaps(self) -> tuple[tuple[str, ...], ...]:
-        """What no choice may touch. Raises GapClashes."""
+        """What no choice may touch. Raises GapConflict."""
         return gaps(self.base.lines, self.current.lines, self.proposed.lines, self.regions)
 
     def all_of(self, side: Side) -> dict[int, Side | tuple[str, ...]]:
@@ -58,7 +58,7 @@ class Sides(msgspec.Struct, frozen=True):
         """The file as text with diff3 markers at each region; None where the regions are not these texts'."""
         try:
             between = self.gaps()
-        except GapClashes:
+        except GapConflict:
             return None
         lines = list(between[0])
         for number, (r, after) in enumerate(zip(self.regions, between[1:], strict=True), 1):
@@ -75,7 +75,7 @@ class Sides(msgspec.Struct, frozen=True):
 
 
 async def chosen(effort: Effort, sides: Sides, choices: Mapping[int, Side | tuple[str, ...]]) -> bytes:
-    """The bytes of `Sides.chosen`. Raises GapClashes, NotEncodable, TextTooCostly."""
+    """The bytes of `Sides.chosen`. Raises GapConflict, NotEncodable, TextTooCostly."""
     work = partial(_written, sides, choices)
     return await effort.run(work) if sides.large else work()
 

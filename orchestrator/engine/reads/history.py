@@ -9,7 +9,7 @@ import msgspec
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.decisions.costs import large
-from orchestrator.core.decisions.patching import EMPTY
+from orchestrator.core.decisions.rebase import EMPTY
 from orchestrator.core.errors import (
     BinaryFile,
     FileNotFound,
@@ -17,7 +17,7 @@ from orchestrator.core.errors import (
     VersionNotKept,
     escaped,
 )
-from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, FileInspected, SeenLines
+from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, MetadataRead, SeenLines
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.document_diff import shown_diff
@@ -27,7 +27,7 @@ from orchestrator.core.text.shown_diff import ShownDiff
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.merges import told
-from orchestrator.engine.outside.observing import UNNOTED, Observer, Present, required, warnings
+from orchestrator.engine.external.observer import UNNOTED, CurrentFile, Observer, required, warnings
 from orchestrator.engine.paths import Paths, quoted
 from orchestrator.engine.positions import position
 from orchestrator.engine.reads.ancestry import Ancestry
@@ -60,7 +60,7 @@ class Historian:
         self._s.permit(caller, "list", path)
         before = int(parse_seq(params.cursor, parameter="cursor")) if params.cursor else None
         async with self._s.locks.shared(path):
-            present = await self._observer.show(path, content=False)
+            present = await self._observer.refresh_for_display(path, content=False)
         rows = await self._s.journal.versions(path, limit=params.limit + 1, before=before)
         if not rows and before is None:
             if present.stat is not None and present.stat.kind != "file":
@@ -70,7 +70,7 @@ class Historian:
         versions = [await self._version(row, readable=readable) for row in rows[: params.limit]]
         room = call.room.less(size(path) + FRAME_BYTES, 2)
         versions = versions[: room.first((len(_ENCODER.encode(version)), 1) for version in versions)]
-        event = FileInspected(operation=call.operation.name, path=escaped(path))
+        event = MetadataRead(operation=call.operation.name, path=escaped(path))
         await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return r.History(
             path=path,
@@ -119,7 +119,7 @@ class Historian:
         path = self._paths.file(params.path)
         self._s.permit(caller, "read", path)
         async with self._s.locks.shared(path):
-            present = await self._observer.show(path, content=True)
+            present = await self._observer.refresh_for_display(path, content=True)
             version = present.entry.version if present.entry else self._gone(path, present)
             now = Side(version or Seq(0), present.entry.digest if present.entry else None)
             if version is None:
@@ -167,7 +167,7 @@ class Historian:
             return ()
         return told([region for region in recorded.event.settled if region.path == path])
 
-    def _gone(self, path: WorkspacePath, present: Present) -> Seq | None:
+    def _gone(self, path: WorkspacePath, present: CurrentFile) -> Seq | None:
         """The version of a file that does not stand there; None if the journal knows none."""
         if present.unnoted is not None and self._s.state.registry.get(path) is not None:
             return UNNOTED

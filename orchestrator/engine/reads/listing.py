@@ -15,8 +15,8 @@ from orchestrator.core.projections.tags import tags_of
 from orchestrator.core.text.room import size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import Paths
-from orchestrator.engine.reads.reading import TYPES, Reader
-from orchestrator.engine.reads.walking import Walked, Walker
+from orchestrator.engine.reads.file_reads import TYPES, Reader
+from orchestrator.engine.reads.walker import Walked, Walker
 from orchestrator.engine.services import Services
 
 FRAME_BYTES = 300

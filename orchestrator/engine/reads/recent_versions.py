@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from orchestrator.core.events.base import Happened
+from orchestrator.core.events.base import RecordedLike
 from orchestrator.core.events.files import (
     ChangeApplied,
-    FileChangedOutside,
-    FileCreatedOutside,
-    FileRemovedOutside,
+    ExternalFileChanged,
+    ExternalFileCreated,
+    ExternalFileRemoved,
     FilesFound,
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.core.projections.readers import OUTSIDE
+from orchestrator.core.projections.read_sets import OUTSIDE
 from orchestrator.core.projections.registry import Registry
 
 MOST_VERSIONS = 5_000
@@ -44,7 +44,7 @@ class RecentVersions:
     def __len__(self) -> int:
         return self._held
 
-    def apply(self, recorded: Happened) -> None:
+    def apply(self, recorded: RecordedLike) -> None:
         """To be called before the registry folds the event."""
         match recorded.event:
             case ChangeApplied(paths=paths):
@@ -54,9 +54,9 @@ class RecentVersions:
                         self._forget(changed.path)
                     else:
                         self._add(changed.path, recorded.seq, changed.before, changed.after, who)
-            case FileChangedOutside(path=path, before=before, after=after, by=by, moved_from=None):
+            case ExternalFileChanged(path=path, before=before, after=after, by=by, moved_from=None):
                 self._add(path, recorded.seq, before, after, by or OUTSIDE)
-            case FileChangedOutside(path=path) | FileCreatedOutside(path=path) | FileRemovedOutside(path=path):
+            case ExternalFileChanged(path=path) | ExternalFileCreated(path=path) | ExternalFileRemoved(path=path):
                 self._forget(path)
             case FilesFound(entries=entries):
                 for found in entries:

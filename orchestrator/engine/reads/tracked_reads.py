@@ -10,11 +10,11 @@ from typing import NamedTuple, TypeAlias
 
 from orchestrator.core.content import LineHunk
 from orchestrator.core.decisions.costs import LARGE_LINES
-from orchestrator.core.decisions.noticing import At, Lines, hunks_between
-from orchestrator.core.decisions.tracking import Found, Step, Tracker
+from orchestrator.core.decisions.stale_regions import At, Lines, hunks_between
+from orchestrator.core.decisions.tracked_regions import Found, Step, Tracker
 from orchestrator.core.errors import TextTooCostly
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.readers import Glimpse, View
+from orchestrator.core.projections.read_sets import ReadRecord, View
 from orchestrator.engine.services import Services
 
 Text: TypeAlias = tuple[Digest, Lines]
@@ -39,11 +39,11 @@ class _Gap(Exception):
 class _Tracked:
     """A view so far."""
 
-    __slots__ = ("glimpses", "size", "tracker")
+    __slots__ = ("read_records", "size", "tracker")
 
-    def __init__(self, first: Glimpse) -> None:
+    def __init__(self, first: ReadRecord) -> None:
         self.tracker = Tracker(first)
-        self.glimpses: tuple[Glimpse, ...] = ()
+        self.read_records: tuple[ReadRecord, ...] = ()
         self.size = 1
 
 
@@ -92,30 +92,30 @@ class TrackedReads:
     async def _brought_up(
         self, tracked: _Tracked | None, path: WorkspacePath, view: View, version: Seq, *, news_only: bool
     ) -> _Tracked:
-        glimpses = view.glimpses
-        if view.moved_from is not None or any(glimpse.path != path for glimpse in glimpses):
+        read_records = view.read_records
+        if view.moved_from is not None or any(read_record.path != path for read_record in read_records):
             raise _Gap
-        first = _known(tracked.glimpses, glimpses) if tracked is not None else None
+        first = _known(tracked.read_records, read_records) if tracked is not None else None
         if tracked is None or first is None:
-            tracked, first = _Tracked(glimpses[0]), 0
-        told = view.told if news_only else None
+            tracked, first = _Tracked(read_records[0]), 0
+        told = view.notified if news_only else None
         await self._tell(tracked.tracker, path, told)
-        for glimpse in glimpses[first:]:
-            stood = self._s.recent.stood(path, glimpse.version, glimpse.at)
+        for read_record in read_records[first:]:
+            stood = self._s.recent.stood(path, read_record.version, read_record.at)
             if stood is None:
                 raise _Gap
             if stood:  # who asked for an earlier state knows what it is
-                await self._look(tracked.tracker, glimpse, told)
+                await self._look(tracked.tracker, read_record, told)
         await self._follow(tracked.tracker, path, version, told)
-        tracked.glimpses = glimpses
+        tracked.read_records = read_records
         return tracked
 
-    async def _look(self, tracker: Tracker, glimpse: Glimpse, told: Seq | None) -> None:
-        met = At(glimpse.path, glimpse.before if glimpse.before is not None else glimpse.version)
-        await self._follow(tracker, glimpse.path, met.version, told)
+    async def _look(self, tracker: Tracker, read_record: ReadRecord, told: Seq | None) -> None:
+        met = At(read_record.path, read_record.before if read_record.before is not None else read_record.version)
+        await self._follow(tracker, read_record.path, met.version, told)
         texts = await self._texts({tracker.at, met}) if met != tracker.at else {}
-        tracker.look(glimpse, texts.__getitem__)
-        await self._tell(tracker, glimpse.path, told)
+        tracker.look(read_record, texts.__getitem__)
+        await self._tell(tracker, read_record.path, told)
 
     async def _follow(self, tracker: Tracker, path: WorkspacePath, until: Seq, told: Seq | None) -> None:
         if tracker.version == until:
@@ -175,8 +175,8 @@ class TrackedReads:
         return texts
 
 
-def _known(before: Sequence[Glimpse], now: Sequence[Glimpse]) -> int | None:
-    """How many of the glimpses are followed already; None where they are not the same ones.
+def _known(before: Sequence[ReadRecord], now: Sequence[ReadRecord]) -> int | None:
+    """How many of the read_records are followed already; None where they are not the same ones.
 
     The oldest fall out of a view, and the newest may come to hold more lines: it is looked at again then.
     """

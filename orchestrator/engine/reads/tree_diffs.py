@@ -21,7 +21,7 @@ from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
 from orchestrator.core.text.room import Room, size
 from orchestrator.core.treediff import Difference, Tree, differences, gone_and_come
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.outside.observing import Observer
+from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
 from orchestrator.engine.positions import position, settled, tree
 from orchestrator.engine.reads.ancestry import Ancestry
@@ -124,7 +124,7 @@ class TreeDiffs:
         for path in wanted:
             async with self._s.locks.alone((path,)):
                 try:
-                    await self._observer.look(path, content=True)
+                    await self._observer.refresh(path, content=True)
                 except PathError:
                     continue  # too large, or unreadable now: its last known version stands
                 except (DiskFull, WritesStopped) as error:

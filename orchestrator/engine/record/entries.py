@@ -13,9 +13,9 @@ from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import (
     ChangeApplied,
-    FileChangedOutside,
-    FileCreatedOutside,
-    FileRemovedOutside,
+    ExternalFileChanged,
+    ExternalFileCreated,
+    ExternalFileRemoved,
     FilesFound,
 )
 from orchestrator.core.events.outcomes import outcome_of
@@ -94,13 +94,13 @@ class Entries:
         match event:
             case ChangeApplied(paths=paths):
                 return tuple([self._changed(seq, change) for change in paths])
-            case FileChangedOutside(path=path, before=before, after=after, moved_from=moved_from):
+            case ExternalFileChanged(path=path, before=before, after=after, moved_from=moved_from):
                 entry = await self._outside(seq, path, before=before, after=after, there=True)
                 return (msgspec.structs.replace(entry, moved_from=moved_from),)
-            case FileCreatedOutside(path=path, after=after, moved_from=moved_from):
+            case ExternalFileCreated(path=path, after=after, moved_from=moved_from):
                 entry = await self._outside(seq, path, before=None, after=after, there=True)
                 return (msgspec.structs.replace(entry, before=None, moved_from=moved_from),)
-            case FileRemovedOutside(path=path, before=before):
+            case ExternalFileRemoved(path=path, before=before):
                 return (await self._outside(seq, path, before=before, after=None, there=False),)
             case _:
                 return ()

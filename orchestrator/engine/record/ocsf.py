@@ -22,11 +22,11 @@ from orchestrator.core.events.files import (
     ContentSearched,
     DiffShown,
     DirectoryListed,
-    FileChangedOutside,
-    FileCreatedOutside,
-    FileInspected,
+    ExternalFileChanged,
+    ExternalFileCreated,
+    ExternalFileRemoved,
     FileRead,
-    FileRemovedOutside,
+    MetadataRead,
     ReadRefused,
 )
 from orchestrator.engine.services import Services
@@ -154,7 +154,7 @@ def activities(item: Recorded, entry: r.JournalEntry) -> Iterator[Activity]:
                 yield Activity(activity=READ, path=seen.path, version=f"@{seen.version}")
         case DiffShown(path=path, to_version=version):
             yield Activity(activity=READ, path=path, version=f"@{version}")
-        case FileInspected(path=path):
+        case MetadataRead(path=path):
             yield Activity(activity=GET_ATTRIBUTES, path=path)
         case DirectoryListed(path=path):
             yield Activity(activity=READ, path=path, folder=True)
@@ -172,8 +172,8 @@ def activities(item: Recorded, entry: r.JournalEntry) -> Iterator[Activity]:
                 yield Activity(activity=UPDATE, path=each.path, done=False, code="diverged")
         case ChangeApplied():
             yield from _applied(item.event, entry)
-        case FileChangedOutside() | FileCreatedOutside() | FileRemovedOutside():
-            yield _moved(entry.paths[0], removed=isinstance(item.event, FileRemovedOutside))
+        case ExternalFileChanged() | ExternalFileCreated() | ExternalFileRemoved():
+            yield _moved(entry.paths[0], removed=isinstance(item.event, ExternalFileRemoved))
         case _:
             return
 

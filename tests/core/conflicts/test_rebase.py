@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.conflicts.rebase import assembled, changed_regions, gaps, rebased, same_clash, within
+from orchestrator.core.conflicts.rebase import assembled, changed_regions, gaps, rebased, same_conflict, within
 from orchestrator.core.text.merge import Merged, merge3, merge_favouring_proposed
 
 lines = st.lists(st.sampled_from("abcd"), max_size=8).map(tuple)
@@ -75,10 +75,10 @@ def test_a_clash_that_only_moved_is_the_same() -> None:
     before = rebased(BASE, CURRENT, PROPOSED)
     later = ("new", *CURRENT)
     after = rebased(BASE, later, PROPOSED)
-    assert same_clash(before.regions, (CURRENT, PROPOSED), after.regions, (later, PROPOSED))
+    assert same_conflict(before.regions, (CURRENT, PROPOSED), after.regions, (later, PROPOSED))
     other = tuple("abXdefgH")
     changed = rebased(BASE, other, PROPOSED)
-    assert not same_clash(before.regions, (CURRENT, PROPOSED), changed.regions, (other, PROPOSED))
+    assert not same_conflict(before.regions, (CURRENT, PROPOSED), changed.regions, (other, PROPOSED))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,9 @@ def test_a_clash_that_only_moved_is_the_same() -> None:
 )
 def test_a_clash_at_another_place_is_another(base: str, before: str, after: str, proposed: str) -> None:
     old, new = (rebased(tuple(base), tuple(current), tuple(proposed)) for current in (before, after))
-    assert not same_clash(old.regions, (tuple(before), tuple(proposed)), new.regions, (tuple(after), tuple(proposed)))
+    assert not same_conflict(
+        old.regions, (tuple(before), tuple(proposed)), new.regions, (tuple(after), tuple(proposed))
+    )
 
 
 def test_a_clash_dissolves_when_the_file_comes_back() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.conflicts.route import Asking, Matter, lines_of, next_reviewer, route_of
-from orchestrator.core.events.conflicts import ClashRegion
+from orchestrator.core.events.conflicts import ConflictRegion
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath
 from orchestrator.core.policy.routes import PERSON, Route
 from orchestrator.core.projections.reviews import Review, ReviewState
@@ -42,7 +42,7 @@ def test_the_first_route_that_matches_decides() -> None:
 
 
 def test_a_region_is_as_large_as_its_longest_side() -> None:
-    assert lines_of((ClashRegion(0, 1, 0, 5, 0, 2), ClashRegion(9, 4, 9, 0, 9, 1))) == 9
+    assert lines_of((ConflictRegion(0, 1, 0, 5, 0, 2), ConflictRegion(9, 4, 9, 0, 9, 1))) == 9
 
 
 CHAIN = Route(name="code", reviewers=("one", "two", PERSON, "never"))
@@ -58,12 +58,14 @@ def review(reviewer: str, state: ReviewState, code: str = "", route: str = "code
         pytest.param((), Asking("one", 0, 1), id="nobody yet"),
         pytest.param((review("one", "requested"),), None, id="it is being asked"),
         pytest.param((review("one", "answered"),), None, id="it has answered"),
-        pytest.param((review("one", "failed", "too_late"),), Asking("two", 1, 1), id="too late"),
+        pytest.param((review("one", "failed", "reviewer_timeout"),), Asking("two", 1, 1), id="too late"),
         pytest.param((review("one", "rejected"),), Asking("two", 1, 1), id="rejects"),
         pytest.param((review("one", "failed", "daemon_restarted"),), Asking("one", 0, 2), id="restart, once more"),
         pytest.param((review("one", "failed", "daemon_restarted"),) * 2, Asking("two", 1, 1), id="restarted twice"),
         pytest.param(
-            (review("one", "failed", "too_late"), review("two", "failed", "reply_invalid")), None, id="then a person"
+            (review("one", "failed", "reviewer_timeout"), review("two", "failed", "review_reply_invalid")),
+            None,
+            id="then a person",
         ),
         pytest.param((review("one", "rejected", route="old"),), Asking("one", 0, 1), id="under another route"),
     ],

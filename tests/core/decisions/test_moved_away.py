@@ -7,8 +7,8 @@ from difflib import unified_diff
 import msgspec
 import pytest
 
-from orchestrator.core.decisions import patching
-from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need, Outcome
+from orchestrator.core.decisions import rebase
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import EditRules
 from orchestrator.core.text.locate import Replacement
@@ -16,8 +16,8 @@ from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.outline.plain import plain_outline
 from orchestrator.core.text.unified import parse_unified
 from orchestrator.workspace.grammars import Grammars
-from orchestrator.workspace.outlining import Job, outlined
-from tests.core.decisions.facts import facts
+from orchestrator.workspace.outliner import Job, outlined
+from tests.core.decisions.fixtures import facts
 
 GRAMMARS = Grammars()
 
@@ -50,9 +50,9 @@ def decided(change: Replacement | str, here: Facts) -> Outcome:
             assert here.base is not None
             base = here.contents[here.base.digest].decode()
             diff = unified_diff(base.splitlines(True), change.splitlines(True), here.path, here.path)
-            outcome = patching.patch(parse_unified("".join(diff)), here)
+            outcome = rebase.patch(parse_unified("".join(diff)), here)
         else:
-            outcome = patching.edit([change], here)
+            outcome = rebase.edit([change], here)
         if not isinstance(outcome, Need):
             break
         found = dict(here.outlines)
@@ -95,7 +95,7 @@ def test_it_goes_to_the_lines_that_it_names_or_waits(
     if isinstance(outcome, Apply):
         assert (outcome.parts[0].data or b"").decode() == "".join(parts[at] for at in order)
     else:
-        assert isinstance(outcome, Clash)
+        assert isinstance(outcome, ConflictOutcome)
         assert outcome.regions
 
 
@@ -105,4 +105,4 @@ def test_no_rule_takes_equal_lines_of_two_functions_for_each_other() -> None:
     now = "".join(parts[at] for at in (1, 0, 2))
     here = msgspec.structs.replace(facts(now, base="".join(parts), path=WorkspacePath("a.py")), edits=EditRules())
     outcome = decided(Replacement("    while x:\n        break\n", "    while x:\n        stop()\n"), here)
-    assert isinstance(outcome, Clash)
+    assert isinstance(outcome, ConflictOutcome)

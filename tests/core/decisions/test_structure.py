@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from orchestrator.core.decisions import patching, structure
-from orchestrator.core.decisions.decision import Apply, Clash, Facts, Need, Outcome
+from orchestrator.core.decisions import rebase, structure
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome
 from orchestrator.core.errors import ChangesOverlap, SymbolNotFound
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.locate import Replacement
 from orchestrator.core.text.locate_symbol import SymbolChange
 from orchestrator.core.text.symbols import Outline, Symbol
-from tests.core.decisions.facts import facts
+from tests.core.decisions.fixtures import facts
 
 PATH = WorkspacePath("a.py")
 BASE = "def f():\n    a = 1\n    b = 2\n    c = 3\n    d = 4\n    return a\n\n\ndef g():\n    return 2\n"
@@ -33,7 +33,7 @@ def outline(text: str, errors: int = 0) -> Outline:
 
 def decide(changes: Sequence[structure.Change], here: Facts, *, broken: str = "never") -> Outcome:
     """As the engine does it; a text that holds `broken` has one error."""
-    while isinstance(outcome := patching.edit(changes, here), Need) and outcome.outlines:
+    while isinstance(outcome := rebase.edit(changes, here), Need) and outcome.outlines:
         made: dict[Digest, Outline | None] = {
             source.digest: outline(source.data.decode(), errors=int(broken in source.data.decode()))
             for source in outcome.outlines
@@ -48,7 +48,7 @@ def test_a_merge_of_clean_sides_that_does_not_parse_is_a_clash() -> None:
     assert isinstance(outcome, Apply), "what the proposal brings along is its author's own"
     both = "a = (1,\n    b = 2\n    c = 3\n    d = 5)"
     outcome = decide([Replacement("d = 4", "d = 5)")], facts(now, base=BASE, path=PATH), broken=both)
-    assert isinstance(outcome, Clash)
+    assert isinstance(outcome, ConflictOutcome)
     assert "parse" in outcome.why
     assert outcome.proposed == BASE.replace("d = 4", "d = 5)").encode()
     region = outcome.regions[0]
@@ -68,7 +68,7 @@ def test_what_is_not_held_to_parse(path: str, broken: str) -> None:
 
 
 def test_on_its_own_base_nothing_is_parsed() -> None:
-    assert isinstance(patching.edit([Replacement("d = 4", "d = 5")], facts(BASE, base=BASE, path=PATH)), Apply)
+    assert isinstance(rebase.edit([Replacement("d = 4", "d = 5")], facts(BASE, base=BASE, path=PATH)), Apply)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_symbol_that_others_changed_too_is_flagged(change: tuple[str, str], na
 
 
 def test_ones_own_changes_are_not_flagged() -> None:
-    here = msgspec.structs.replace(facts(BASE.replace("a = 1", "a = 9"), base=BASE, path=PATH), alone=True)
+    here = msgspec.structs.replace(facts(BASE.replace("a = 1", "a = 9"), base=BASE, path=PATH), only_own_changes=True)
     outcome = decide([Replacement("d = 4", "d = 5")], here)
     assert isinstance(outcome, Apply)
     assert outcome.same_symbol == ()

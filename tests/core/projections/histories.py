@@ -8,14 +8,15 @@ from orchestrator.core.content import FoundFile, IntendedPath, LineHunk, LineRan
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
+    ApprovalExpired,
     ApprovalGranted,
-    ApprovalLapsed,
     ApprovalRequested,
     ConflictFound,
-    ConflictSettled,
+    ConflictResolved,
     ConflictSuperseded,
     PolicyLoaded,
 )
+from orchestrator.core.events.external import ExternalBatchClosed, ExternalBatchOpened
 from orchestrator.core.events.files import (
     CallRefused,
     ChangeAborted,
@@ -24,21 +25,21 @@ from orchestrator.core.events.files import (
     ChangeIntended,
     ChangeRefused,
     ContentSearched,
+    ContentShown,
     DiffShown,
     DirectoryListed,
     DivergedPath,
-    FileChangedOutside,
-    FileCreatedOutside,
-    FileInspected,
+    ExternalFileChanged,
+    ExternalFileCreated,
+    ExternalFileRemoved,
     FileRead,
-    FileRemovedOutside,
     FilesFound,
+    MetadataRead,
+    OrphanContentKept,
     ReadRefused,
     SeenLines,
-    SessionNoted,
-    StrayKept,
 )
-from orchestrator.core.events.keeping import (
+from orchestrator.core.events.journal import (
     CheckpointSigned,
     ContentRedacted,
     ContentsCollected,
@@ -47,10 +48,10 @@ from orchestrator.core.events.keeping import (
     SegmentArchived,
     SegmentRestored,
 )
-from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseReleased, LeaseRenewed
-from orchestrator.core.events.notices import NoticeShown, ToldPath
+from orchestrator.core.events.leases import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.notices import NoticeShown, NotifiedPath
 from orchestrator.core.events.reviews import (
-    ConflictLapsed,
+    ConflictExpired,
     ConflictRebased,
     ReviewAccepted,
     ReviewAnswered,
@@ -67,7 +68,6 @@ from orchestrator.core.events.sessions import (
     TaskBegun,
     TaskEnded,
 )
-from orchestrator.core.events.world import OutsideGroupClosed, OutsideGroupOpened
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 
 PATHS = [WorkspacePath(name) for name in ("a.txt", "b.txt", "src/c.py")]
@@ -102,7 +102,7 @@ seen = st.builds(
     total_lines=st.integers(0, 9),
     cut=st.booleans(),
 )
-told = st.builds(ToldPath, paths, seqs, st.sampled_from([(), (LineRange(2, 3), LineRange(6, 5))]))
+told = st.builds(NotifiedPath, paths, seqs, st.sampled_from([(), (LineRange(2, 3), LineRange(6, 5))]))
 outside = {"path": paths, "after": maybe, "signature": signatures, "mode": st.just(0o644), "kept": st.booleans()}
 
 events: st.SearchStrategy[Event] = st.one_of(
@@ -116,9 +116,9 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(FilesFound, entries=st.lists(
         st.builds(FoundFile, path=paths, signature=signatures, mode=st.just(0o644), digest=maybe, kept=st.booleans(),
                   version=st.none() | st.integers(1, 30)), max_size=3).map(tuple)),
-    st.builds(FileChangedOutside, before=maybe, **outside),
-    st.builds(FileCreatedOutside, **outside),
-    st.builds(FileRemovedOutside, path=paths, before=maybe),
+    st.builds(ExternalFileChanged, before=maybe, **outside),
+    st.builds(ExternalFileCreated, **outside),
+    st.builds(ExternalFileRemoved, path=paths, before=maybe),
     st.builds(ChangeIntended, operation=st.just("edit_file"), paths=st.tuples(intended), approval=st.none() | seqs,
               settles=st.none() | seqs),
     st.builds(ChangeApplied, change=seqs, paths=st.lists(changed, min_size=1, max_size=2).map(tuple),
@@ -129,20 +129,20 @@ events: st.SearchStrategy[Event] = st.one_of(
               expires_at=st.just(9), renews=st.none() | seqs, reason=st.text(max_size=3)),
     st.builds(ApprovalGranted, approval=seqs, by=st.just("p")),
     st.builds(ApprovalDenied, approval=seqs, by=st.just("p")),
-    st.builds(ApprovalLapsed, approval=seqs, cause=st.just("expired")),
+    st.builds(ApprovalExpired, approval=seqs, cause=st.just("expired")),
     st.builds(ConflictFound, path=paths, base=maybe, base_version=st.none() | seqs, current=maybe,
               current_version=st.none() | seqs, proposed=maybe, approval=st.none() | seqs, reason=st.text(max_size=3)),
-    st.builds(ConflictSettled, conflict=seqs, choice=st.just("current"), by=st.just("p"), change=st.none() | seqs),
+    st.builds(ConflictResolved, conflict=seqs, choice=st.just("current"), by=st.just("p"), change=st.none() | seqs),
     st.builds(ConflictSuperseded, conflict=seqs, change=seqs),
     st.builds(ConflictRebased, conflict=seqs, base=maybe, base_version=st.none() | seqs, current=maybe,
               current_version=st.none() | seqs, proposed=maybe, fits=st.booleans(), path=st.none() | paths,
               moved_at=st.none() | seqs),
-    st.builds(ConflictLapsed, conflict=seqs, cause=st.sampled_from(["moot", "expired"])),
+    st.builds(ConflictExpired, conflict=seqs, cause=st.sampled_from(["moot", "expired"])),
     st.builds(ReviewRequested, conflict=seqs, reviewer=st.sampled_from(["one", "two"]), route=st.just("r"),
               place=st.integers(0, 1), attempt=st.integers(1, 2), deadline=times),
     st.builds(ReviewAnswered, review=seqs, conflict=seqs, reviewer=st.just("one"), proposal=maybe,
               verdict=st.sampled_from(["current", "reject"]), ignored=st.sampled_from(["", "late"])),
-    st.builds(ReviewFailed, review=seqs, conflict=seqs, code=st.just("too_late")),
+    st.builds(ReviewFailed, review=seqs, conflict=seqs, code=st.just("reviewer_timeout")),
     st.builds(ReviewAccepted, review=seqs, conflict=seqs, by=st.just("policy"), change=st.none() | seqs),
     st.builds(ReviewRejected, review=seqs, conflict=seqs, by=st.just("p")),
     st.builds(LeaseGranted, globs=st.sampled_from([("src",), ("*.txt", "!a.txt"), ("/a.txt", "b.*")]),
@@ -150,23 +150,23 @@ events: st.SearchStrategy[Event] = st.one_of(
               reason=st.text(max_size=3)),
     st.builds(LeaseRenewed, lease=seqs, expires_at=times),
     st.builds(LeaseReleased, lease=seqs, by=st.just("p")),
-    st.builds(LeaseLapsed, lease=seqs),
+    st.builds(LeaseExpired, lease=seqs),
     st.builds(ApproverSet, salt=st.just("01"), scrypt=st.sampled_from(["02", "03"]), by=st.just("first_up")),
-    st.builds(SessionNoted, session=sessions, seen=seen),
+    st.builds(ContentShown, session=sessions, seen=seen),
     st.builds(NoticeShown, session=sessions, paths=st.lists(told, max_size=2).map(tuple)),
     st.builds(ContentSearched, pattern=st.just("x"), path=st.just("."), globs=st.just(()),
               seen=st.lists(seen, max_size=2).map(tuple), total=st.just(1), files_searched=st.just(1),
               left_out=st.just(0), tokens=st.just(1)),
     st.builds(DiffShown, path=paths, from_version=seqs, to_version=seqs, seen=st.none() | seen),
-    st.builds(OutsideGroupOpened, trigger=st.just("watch")),
-    st.builds(OutsideGroupClosed, group=seqs, changes=st.just(1)),
+    st.builds(ExternalBatchOpened, trigger=st.just("watch")),
+    st.builds(ExternalBatchClosed, group=seqs, changes=st.just(1)),
     st.sampled_from([
-        FileInspected(operation="file_info", path="a"),
+        MetadataRead(operation="file_info", path="a"),
         DirectoryListed(operation="list_files", path=PATHS[0], globs=(), entries=1),
         ReadRefused(operation="read_file", path="a", code="c", message="m"),
         CallRefused(operation="x", code="c", message="m"),
         ChangeRefused(operation="x", paths=(), code="c", message="m"),
-        StrayKept(path=PATHS[0], digest=DIGESTS[0], size=1, change=Seq(1)),
+        OrphanContentKept(path=PATHS[0], digest=DIGESTS[0], size=1, change=Seq(1)),
         PolicyLoaded(digest=DIGESTS[0], source="s", rules=1),
         CheckpointSigned(journal="1f", head=Seq(1), head_hash="0a", key="0b", signature="0c"),
         PayloadRedacted(target=Seq(1), fields=("reason",), by="p"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.core.content import PathChange, Signature
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import ConflictFound
-from orchestrator.core.events.files import ChangeApplied, FileChangedOutside
+from orchestrator.core.events.files import ChangeApplied, ExternalFileChanged
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.encodings import NOTHING, Encodings, Known
 from tests.core.projections.histories import record
@@ -19,8 +19,8 @@ def changed(before: Digest, after: Digest, encoding: str | None) -> ChangeApplie
     return ChangeApplied(change=Seq(1), paths=(PathChange(PATH, before, after, encoding=encoding),), rung="current")
 
 
-def outside(before: Digest | None, after: Digest | None) -> FileChangedOutside:
-    return FileChangedOutside(path=PATH, before=before, after=after, signature=SIGNATURE, mode=0o644, kept=True)
+def outside(before: Digest | None, after: Digest | None) -> ExternalFileChanged:
+    return ExternalFileChanged(path=PATH, before=before, after=after, signature=SIGNATURE, mode=0o644, kept=True)
 
 
 def folded(*events: Event) -> Encodings:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.events.base import Event, Recorded
-from orchestrator.core.events.leases import LeaseGranted, LeaseLapsed, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.leases import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath
 from orchestrator.core.projections.leases import Leases
@@ -40,8 +40,8 @@ def folded(*events: tuple[AgentName | None, Event]) -> Leases:
         pytest.param([(ALICE, granted("src")), (ALICE, granted("*.py"))], (ALICE, 1), id="twice by one: the oldest"),
         pytest.param([(ALICE, granted("src")), (BOB, granted("*.py"))], None, id="by two"),
         pytest.param([(ALICE, granted("src")), (ALICE, LeaseReleased(lease=Seq(1), by="x"))], None, id="released"),
-        pytest.param([(ALICE, granted("src")), (ALICE, LeaseLapsed(lease=Seq(1)))], None, id="lapsed"),
-        pytest.param([(ALICE, granted("src")), (BOB, LeaseLapsed(lease=Seq(7)))], (ALICE, 1), id="another lapsed"),
+        pytest.param([(ALICE, granted("src")), (ALICE, LeaseExpired(lease=Seq(1)))], None, id="lapsed"),
+        pytest.param([(ALICE, granted("src")), (BOB, LeaseExpired(lease=Seq(7)))], (ALICE, 1), id="another lapsed"),
     ],
 )
 def test_holder_of(events: list[tuple[AgentName | None, Event]], holder: tuple[AgentName, Seq] | None) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.text.key_lines import Secret
-from orchestrator.core.text.redact import MARKER, MarkerDamaged, Veil, secrets
+from orchestrator.core.text.private_keys import Secret
+from orchestrator.core.text.redact import MARKER, MarkerDamaged, SecretRedactor, secrets
 
 LONG = "".join(map("".join, zip(string.ascii_letters, "4907135682" * 6, strict=False))) * 2
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -74,7 +74,7 @@ def test_a_token_is_hidden_whole_and_nothing_else(kind: str, token: str, around:
     line = around.format(token)
     (found,) = secrets([line])
     assert (found.kind, line[found.start : found.end]) == (kind, token)
-    (hidden,) = Veil([line]).hide([line])
+    (hidden,) = SecretRedactor([line]).hide([line])
     assert hidden == around.format(f"[redacted:{kind}#1]")
 
 
@@ -104,7 +104,7 @@ def test_a_token_is_hidden_whole_and_nothing_else(kind: str, token: str, around:
 )
 def test_of_a_setting_only_the_value_is_hidden(line: str, secret: str, kind: str) -> None:
     start, end = (part.replace("{{", "{").replace("}}", "}") for part in line.split("{}"))
-    (hidden,) = Veil().hide([start + secret + end])
+    (hidden,) = SecretRedactor().hide([start + secret + end])
     assert hidden.startswith(start)
     assert MARKER.search(hidden)[1] == kind  # type: ignore[index]
     assert hidden.endswith(end)
@@ -175,7 +175,7 @@ def test_of_a_setting_only_the_value_is_hidden(line: str, secret: str, kind: str
 )
 def test_a_neighbour_is_left_alone(line: str) -> None:
     assert secrets([line]) == ()
-    assert Veil([line]).hide([line]) == (line,)
+    assert SecretRedactor([line]).hide([line]) == (line,)
 
 
 PRIVATE = ["-----BEGIN RSA PRIVATE " + "KEY-----", *BODY, "Zm9v==", "-----END RSA PRIVATE " + "KEY-----"]
@@ -197,7 +197,7 @@ PRIVATE = ["-----BEGIN RSA PRIVATE " + "KEY-----", *BODY, "Zm9v==", "-----END RS
     ],
 )
 def test_a_private_key_is_hidden_and_no_line_moves(lines: list[str], plain: set[int]) -> None:
-    veil = Veil(lines)
+    veil = SecretRedactor(lines)
     hidden = veil.hide(lines)
     assert len(hidden) == len(lines)
     assert not any(body in line for body in BODY for line in hidden)
@@ -227,7 +227,7 @@ SHAPES = {
 def test_a_key_is_hidden_in_whatever_its_lines_are_wrapped(shape: str, ended: bool) -> None:
     key = [HEAD, *BODY, "Zm9v+/==", *([END] if ended else [])]
     lines = ["x = 1", *map(shape.format, key), "y = 2", "def main() -> None:"]
-    veil = Veil(lines)
+    veil = SecretRedactor(lines)
     hidden = veil.hide(lines)
     assert not any(word in line for word in (*BODY, "Zm9v", "PRIVATE") for line in hidden)
     assert (hidden[0], *hidden[-2:]) == (lines[0], *lines[-2:])
@@ -236,14 +236,14 @@ def test_a_key_is_hidden_in_whatever_its_lines_are_wrapped(shape: str, ended: bo
 
 def test_a_key_that_lost_its_end_goes_on_over_headers_and_blank_lines() -> None:
     lines = [HEAD, "Proc-Type: 4,ENCRYPTED", "DEK-Info: x", "", *BODY[:2], "", *BODY[2:], "", "", "", "", "", "plain"]
-    hidden = Veil(lines).hide(lines)
+    hidden = SecretRedactor(lines).hide(lines)
     assert not any(body in line for body in BODY for line in hidden)
     assert hidden[-1] == "plain"
 
 
 def test_after_a_mention_of_a_key_the_text_goes_on() -> None:
     lines = [f'if text.startswith("{HEAD}"):', "    return load(text)", "", "def other() -> None:", "    pass"]
-    assert Veil(lines).hide(lines)[1:] == tuple(lines[1:])
+    assert SecretRedactor(lines).hide(lines)[1:] == tuple(lines[1:])
 
 
 def test_lines_that_are_known_to_be_a_keys_are_hidden() -> None:
@@ -251,7 +251,7 @@ def test_lines_that_are_known_to_be_a_keys_are_hidden() -> None:
     lines = ["- " + BODY[0][20:], "- Zm9v", "x"]
     keys = [Secret(0, 0, len(lines[0]), "private-key"), Secret(1, 0, len(lines[1]), "private-key")]
     assert secrets(lines) == ()
-    veil = Veil(lines)
+    veil = SecretRedactor(lines)
     hidden = veil.hide(lines, keys)
     assert hidden == ("[redacted:private-key#1]", "[redacted:private-key#2]", "x")
     assert veil.restore(hidden, allowed=hidden) == tuple(lines)
@@ -266,7 +266,7 @@ def test_certificates_and_sums_are_nobodys_secret() -> None:
 
 def test_one_secret_has_one_marker_and_another_has_another() -> None:
     one, other = "npm_" + LONG[:36], "npm_" + LONG[1:37]
-    assert Veil().hide([f"{one} {other}", one]) == (
+    assert SecretRedactor().hide([f"{one} {other}", one]) == (
         "[redacted:npm-token#1] [redacted:npm-token#2]",
         "[redacted:npm-token#1]",
     )
@@ -274,7 +274,7 @@ def test_one_secret_has_one_marker_and_another_has_another() -> None:
 
 def test_a_marker_that_the_file_holds_itself_is_not_given_out() -> None:
     lines = ["[redacted:npm-token#1]", "npm_" + LONG[:36]]
-    veil = Veil(lines)
+    veil = SecretRedactor(lines)
     hidden = veil.hide(lines)
     assert hidden == ("[redacted:npm-token#1]", "[redacted:npm-token#2]")
     assert veil.restore(hidden, allowed=hidden) == tuple(lines)
@@ -292,14 +292,14 @@ def test_a_marker_that_the_file_holds_itself_is_not_given_out() -> None:
     ],
 )
 def test_a_damaged_marker_is_refused(said: str) -> None:
-    veil = Veil()
+    veil = SecretRedactor()
     hidden = veil.hide(["npm_" + LONG[:36]])
     with pytest.raises(MarkerDamaged):
         veil.restore([said], allowed=hidden)
 
 
 def test_a_secret_comes_back_only_where_it_stood() -> None:
-    veil = Veil()
+    veil = SecretRedactor()
     (mine,) = veil.hide(["npm_" + LONG[:36]])
     with pytest.raises(MarkerDamaged):
         veil.restore([mine], allowed=["another region"])
@@ -316,7 +316,7 @@ TEXTS = st.lists(st.lists(PIECES, max_size=5).map("".join), max_size=12)
 
 @given(TEXTS)
 def test_nothing_that_is_found_remains_and_all_comes_back(lines: list[str]) -> None:
-    veil = Veil(lines)
+    veil = SecretRedactor(lines)
     hidden = veil.hide(lines)
     assert len(hidden) == len(lines)
     assert secrets(hidden) == ()
@@ -352,4 +352,4 @@ def test_nothing_that_is_found_remains_and_all_comes_back(lines: list[str]) -> N
 def test_the_work_grows_with_the_text_and_no_faster(unit: str) -> None:
     """Counted in regex steps it can't be; a quadratic search of this many characters takes minutes."""
     line = unit * (400_000 // len(unit))
-    Veil().hide([line, *([unit * 5] * 20_000)])
+    SecretRedactor().hide([line, *([unit * 5] * 20_000)])

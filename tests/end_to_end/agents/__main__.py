@@ -19,7 +19,7 @@ from tests.end_to_end.agents.model import FakeModel, listening
 from tests.end_to_end.agents.programs import OWN_FILE, PROGRAMS, Ground, NotInstalled, Program, install
 from tests.end_to_end.agents.scenario import LINES, PROTECTED, Scenario
 from tests.end_to_end.agents.wires import Call, Turn
-from tests.end_to_end.place import Place
+from tests.end_to_end.workspace_factory import Place
 
 FOLDER = Path(".bench/agents")
 RUN_TIMEOUT_S = 240

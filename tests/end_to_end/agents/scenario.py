@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tests.end_to_end.agents.programs import OWN_FILE, Program
 from tests.end_to_end.agents.wires import Call, Turn
-from tests.end_to_end.place import Place
+from tests.end_to_end.workspace_factory import Place
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 LONG = "".join(f'"long" line {number} of many\n' for number in range(1, 12_001))

@@ -9,8 +9,8 @@ import msgspec
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.indent import depth_of
 from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.clash import Resolution, Sides, new_lines
 from orchestrator.core.text.merging.independence import independent
+from orchestrator.core.text.merging.merge_region import Resolution, Sides, new_lines
 from orchestrator.core.text.symbols import Outline, Symbol
 
 ORDERED = frozenset({"heading", "text"})

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.clash import Resolution, Sides, is_significant, new_lines
 from orchestrator.core.text.merging.independence import independent
+from orchestrator.core.text.merging.merge_region import Resolution, Sides, is_significant, new_lines
 from orchestrator.core.text.merging.touched import names_in, related
 from orchestrator.core.text.symbols import Outline
 

@@ -16,7 +16,7 @@ import msgspec
 
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.merge import Cluster, Region
-from orchestrator.core.text.merging.clash import is_significant
+from orchestrator.core.text.merging.merge_region import is_significant
 from orchestrator.core.text.merging.surroundings import strayed
 
 STRAYED = "what the change stands below is somewhere else by now"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.clash import Resolution, Sides
 from orchestrator.core.text.merging.import_lines import ImportLine, import_lines
 from orchestrator.core.text.merging.import_lists import import_list, with_both
+from orchestrator.core.text.merging.merge_region import Resolution, Sides
 from orchestrator.core.text.merging.quoted_lines import begins_quoted
 
 _WORD = re.compile(r"\w+")

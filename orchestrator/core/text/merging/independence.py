@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.clash import Sides, new_lines
+from orchestrator.core.text.merging.merge_region import Sides, new_lines
 from orchestrator.core.text.symbols import Outline
 
 NEAR_LINES = 10

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.clash import Resolution, Sides, new_lines
+from orchestrator.core.text.merging.merge_region import Resolution, Sides, new_lines
 
 Entry = tuple[str, ...]
 """The lines of one entry."""

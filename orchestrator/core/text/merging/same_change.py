@@ -7,7 +7,7 @@ from itertools import chain, takewhile
 
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.clash import Resolution, Sides, is_significant, new_lines
+from orchestrator.core.text.merging.merge_region import Resolution, Sides, is_significant, new_lines
 
 
 def settle(cluster: Cluster, sides: Sides) -> Resolution | None:

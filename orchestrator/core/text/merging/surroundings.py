@@ -14,7 +14,7 @@ from itertools import islice, takewhile
 
 from orchestrator.core.text.indent import depth_of
 from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.clash import is_significant
+from orchestrator.core.text.merging.merge_region import is_significant
 
 TAB = 4
 """Columns that a tab counts beside blanks."""

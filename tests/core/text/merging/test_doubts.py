@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.conflicts.rebase import assembled, clash_regions, gaps, rebased
+from orchestrator.core.conflicts.rebase import assembled, conflict_regions, gaps, rebased
 from orchestrator.core.text.merge import Merged, merge3
-from orchestrator.core.text.merging.settle import Settled, Unsettled, settle
-from tests.core.text.merging.given import PYTHON, lines, merging
+from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
+from tests.core.text.merging.scenarios import PYTHON, lines, merging
 from tests.core.text.strategies import quick
 
 WALL = "".join(f"wall {n}\n" for n in range(4))
@@ -46,13 +46,13 @@ def test_doubts(base: str, current: str, proposed: str, *, waits: bool) -> None:
     sides = [lines(side) for side in (base, current, proposed)]
     for one, two, three in (sides, (sides[0], sides[2], sides[1])):
         assert isinstance(merge3(one, two, three), Merged)
-        result = settle(one, two, three, path=PYTHON)
-        assert isinstance(result, Unsettled) == waits
+        result = merge_automatically(one, two, three, path=PYTHON)
+        assert isinstance(result, UnresolvedMerge) == waits
         assert bool(rebased(one, two, three).regions) == waits
-        if isinstance(result, Unsettled):
+        if isinstance(result, UnresolvedMerge):
             assert result.why
             assert not result.settleable
-            regions = clash_regions(result.clashed.regions)
+            regions = conflict_regions(result.clashed.regions)
             for side, chosen in (("current", two), ("proposed", three)):
                 text = assembled(one, two, three, regions, dict.fromkeys(range(len(regions)), side))  # type: ignore[arg-type]
                 if len(gaps(one, two, three, regions)) == 2:
@@ -70,15 +70,15 @@ def test_an_import_that_one_sorts_and_the_other_removes_never_stays(count: int) 
             proposed = [line for line in base if line != gone]
             for current, other in ((ordered, proposed), (proposed, ordered)):
                 one, two, three = ((*side, "", "x = 1") for side in (base, current, other))
-                result = settle(one, two, three, path=PYTHON)
-                assert isinstance(result, Unsettled) or gone not in result.lines
+                result = merge_automatically(one, two, three, path=PYTHON)
+                assert isinstance(result, UnresolvedMerge) or gone not in result.lines
                 dropped = rebased(one, two, three)
                 assert dropped.regions or gone not in dropped.lines
 
 
 def test_a_line_that_one_replaces_and_the_other_removes_never_stays() -> None:
     result = merging("one\ntwo\nthree", "ONE\nnew\nTWO\nTHREE", "TWO\nTHREE")
-    assert isinstance(result, Unsettled)
+    assert isinstance(result, UnresolvedMerge)
 
 
 def test_a_package_that_one_side_renames_is_not_imported_from_by_the_other() -> None:
@@ -87,7 +87,7 @@ def test_a_package_that_one_side_renames_is_not_imported_from_by_the_other() -> 
     adds = "import os\nfrom {} import z\n\nfrom old.a import A\n\nx = 1"
     for name, waits in (("old.a", True), ("old.b", True), ("older", False)):
         for one, two in ((renamed, adds.format(name)), (adds.format(name), renamed)):
-            assert isinstance(merging(base, one, two), Unsettled) == waits
+            assert isinstance(merging(base, one, two), UnresolvedMerge) == waits
 
 
 def test_a_clash_that_a_rule_takes_is_a_region_where_something_is_doubtful() -> None:
@@ -95,21 +95,21 @@ def test_a_clash_that_a_rule_takes_is_a_region_where_something_is_doubtful() -> 
     current = f"import a\nimport c\n\n{WALL}a1\n{FUNCTION}{WALL}b1\n"
     proposed = f"import a\nimport d\n\n{WALL}a1\n{WALL}{FUNCTION}b1\n"
     one, two, three = (lines(side) for side in (base, current, proposed))
-    result = settle(one, two, three, path=PYTHON)
-    assert isinstance(result, Unsettled)
+    result = merge_automatically(one, two, three, path=PYTHON)
+    assert isinstance(result, UnresolvedMerge)
     assert result.why
-    gaps(one, two, three, clash_regions(result.clashed.regions))
+    gaps(one, two, three, conflict_regions(result.clashed.regions))
 
 
 @quick
 @given(st.lists(st.lists(st.sampled_from(["a1", "b1", "c1", "d1", "}", ""]), max_size=7), min_size=3, max_size=3))
 def test_the_regions_of_a_doubt_are_regions_of_the_texts(sides: list[list[str]]) -> None:
     base, current, proposed = map(tuple, sides)
-    result = settle(base, current, proposed, path=PYTHON)
-    if isinstance(result, Settled):
+    result = merge_automatically(base, current, proposed, path=PYTHON)
+    if isinstance(result, AutomaticMerge):
         return
-    regions = clash_regions(result.clashed.regions)
+    regions = conflict_regions(result.clashed.regions)
     gaps(base, current, proposed, regions)
-    turned = settle(base, proposed, current, path=PYTHON)
-    assert isinstance(turned, Unsettled)
+    turned = merge_automatically(base, proposed, current, path=PYTHON)
+    assert isinstance(turned, UnresolvedMerge)
     assert [(r.base_start, r.base_len) for r in turned.clashed.regions] == [(r.base_start, r.base_len) for r in regions]

@@ -15,8 +15,8 @@ import pytest
 
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.merge import agreed_lines, clusters
-from orchestrator.core.text.merging.settle import Settled, settle
-from tests.core.text.merging.histories import Case, from_git, from_installed, sample
+from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
+from tests.core.text.merging.random_histories import Case, from_git, from_installed, sample
 
 ROOT = Path(__file__).parents[4]
 FIRST_COMMITS = 370
@@ -73,12 +73,12 @@ def compared(cases: Iterable[Case], folder: Path) -> Counter[str]:
         alike = marked(case) == merged
         assert alike or not clean, case.path
         seen["other regions"] += not alike
-        result = settle(*case.sides, path=WorkspacePath(case.path))
+        result = merge_automatically(*case.sides, path=WorkspacePath(case.path))
         if clean:
-            assert isinstance(result, Settled) or result.why, case.path
-            assert not isinstance(result, Settled) or "".join(f"{line}\n" for line in result.lines) == merged
-            seen["clean" if isinstance(result, Settled) else "held back"] += 1
-        elif isinstance(result, Settled):
+            assert isinstance(result, AutomaticMerge) or result.why, case.path
+            assert not isinstance(result, AutomaticMerge) or "".join(f"{line}\n" for line in result.lines) == merged
+            seen["clean" if isinstance(result, AutomaticMerge) else "held back"] += 1
+        elif isinstance(result, AutomaticMerge):
             assert result.beyond is not None
             text = "".join(f"{line}\n" for line in result.lines)
             known = case.committed is not None

@@ -5,23 +5,23 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merging.clash import Outlines
+from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
 from orchestrator.core.text.merging.independence import NEAR_LINES
-from orchestrator.core.text.merging.settle import Settled, Unsettled, settle
+from orchestrator.core.text.merging.merge_region import Outlines
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.symbols import Outline
 from orchestrator.workspace.grammars import Grammars
-from orchestrator.workspace.outlining import Job, outlined
+from orchestrator.workspace.outliner import Job, outlined
 
 GRAMMARS = Grammars()
 
 
-def merged(path: str, base: str, current: str, proposed: str) -> Settled | Unsettled:
+def merged(path: str, base: str, current: str, proposed: str) -> AutomaticMerge | UnresolvedMerge:
     """What becomes of three texts, each outlined by its grammar."""
     name = WorkspacePath(path)
     one, two, three = (text.removesuffix("\n").split("\n") for text in (base, current, proposed))
     outlines = Outlines(*(outline(name, text) for text in (base, current, proposed)))
-    return settle(one, two, three, outlines, path=name)
+    return merge_automatically(one, two, three, outlines, path=name)
 
 
 def outline(path: WorkspacePath, text: str) -> Outline | None:
@@ -92,7 +92,7 @@ def test_what_is_independent(path: str, base: str, current: str, proposed: str, 
     for one, other in ((current, proposed), (proposed, current)):
         result = merged(path, base, one, other)
         if rule is None:
-            assert isinstance(result, Unsettled), result
+            assert isinstance(result, UnresolvedMerge), result
         else:
-            assert isinstance(result, Settled), result
+            assert isinstance(result, AutomaticMerge), result
             assert rule in [region.rule for region in result.report]

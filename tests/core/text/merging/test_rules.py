@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merging.settle import Settled, Unsettled
-from tests.core.text.merging.given import lines, merging
+from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge
+from tests.core.text.merging.scenarios import lines, merging
 
 
 def check(rule: str, base: str, current: str, proposed: str, merged: str | None, path: str = "a.py") -> None:
@@ -14,13 +14,13 @@ def check(rule: str, base: str, current: str, proposed: str, merged: str | None,
     result = merging(base, current, proposed, path=WorkspacePath(path))
     turned = merging(base, proposed, current, path=WorkspacePath(path))
     if merged is None:
-        assert isinstance(result, Unsettled), result
-        assert isinstance(turned, Unsettled), turned
+        assert isinstance(result, UnresolvedMerge), result
+        assert isinstance(turned, UnresolvedMerge), turned
         return
-    assert isinstance(result, Settled), result
+    assert isinstance(result, AutomaticMerge), result
     assert list(result.lines) == lines(merged)
     assert [region.rule for region in result.report if region.rule != "apart"] == [rule]
-    assert isinstance(turned, Settled)
+    assert isinstance(turned, AutomaticMerge)
     assert sorted(turned.lines) == sorted(result.lines)
 
 
@@ -390,9 +390,9 @@ def test_import_lists(path: str, line: str, base: str, current: str, proposed: s
     texts = [f"\n{line.format(names)}\n\nx" for names in (base, current, proposed)]
     result = merging(*texts, path=WorkspacePath(path))
     if merged is None:
-        assert isinstance(result, Unsettled), result
+        assert isinstance(result, UnresolvedMerge), result
         return
-    assert isinstance(result, Settled), result
+    assert isinstance(result, AutomaticMerge), result
     assert result.lines == tuple(lines(f"\n{line.format(merged)}\n\nx"))
 
 

@@ -1,0 +1,109 @@
+"""blame and changes_since: who brought a line in, and what happened since."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from orchestrator.api.operation import READS, Operation
+from orchestrator.api.parameters import Count, Globs, Params, PathText, Start, Version
+from orchestrator.api.results import Result
+from orchestrator.core import errors as e
+
+
+class Blame(Params, frozen=True, kw_only=True):
+    path: PathText
+    start: Start = 1
+    end: Annotated[Count | None, Meta(description="Last line, included; default: the file's end.")] = None
+    at: Annotated[Version | None, Meta(description="An earlier version, '@N'.")] = None
+
+
+CHANGES_LIMIT = 100
+
+
+class ChangesSince(Params, frozen=True, kw_only=True):
+    version: Annotated[Version, Meta(description="'@N': what came after it.")]
+    globs: Globs = ()
+    limit: Annotated[int, Meta(description="Most paths in one answer.", ge=1, le=1000)] = CHANGES_LIMIT
+    skip: Annotated[int, Meta(description="As `next` of the last answer says.", ge=0, le=2**31 - 1)] = 0
+
+
+class BlamedLines(Result, frozen=True, kw_only=True):
+    """Lines that stand together and came with one version.
+
+    kind: `change` through the daemon, `outside` by another program, `found` when the daemon first
+    looked, `unknown`: the content of `version` was not kept, so they came with it, or before it,
+    or with the next one that was kept.
+    """
+
+    start: int
+    end: int
+    kind: Literal["change", "outside", "found", "unknown"]
+    version: str
+    agent: str | None = None  # null for `found` and `unknown`; "outside" where no agent is certain
+    session: str | None = None
+    task: str | None = None
+    approver: str | None = None
+    change: str | None = None  # null but for `change`
+    operation: str | None = None
+    at: int
+    path: str | None = None  # the name that the file had then, if it was another
+
+
+class BlameAnswer(Result, frozen=True, kw_only=True):
+    path: str
+    version_id: str
+    start: int
+    end: int
+    total_lines: int
+    ranges: tuple[BlamedLines, ...]  # together all lines from start to end
+    next: str | None = None  # where the answer has no room for all: the call that shows the rest
+    warnings: tuple[str, ...] = ()
+
+
+class PathChanged(Result, frozen=True, kw_only=True):
+    """What one version did to one path. `added` and `removed` are lines; null where they can't be told or shown."""
+
+    version: str
+    at: int
+    path: str
+    kind: Literal["created", "changed", "deleted", "moved"]
+    by: Literal["change", "outside"]
+    operation: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    task: str | None = None
+    change: str | None = None
+    moved_from: str | None = None
+    reverts: tuple[str, ...] = ()
+    added: int | None = None
+    removed: int | None = None
+
+
+class Changes(Result, frozen=True, kw_only=True):
+    changes: tuple[PathChanged, ...]  # oldest first
+    head: str  # all up to here is in this answer; go on from it
+    more: bool  # whether more follows already
+    next: str | None = None  # with `more`: the call that goes on, which may be within one change of many paths
+    left_out: int = 0  # paths that the caller may not list
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="blame",
+        params=Blame,
+        result=BlameAnswer,
+        shape="text",
+        summary="Who brought each line of a file in: agent, session, task, approver and change, by ranges of lines.",
+        raises=(*READS, e.BinaryFile, e.VersionNotKept, e.VersionUnknown),
+    ),
+    Operation(
+        name="changes_since",
+        params=ChangesSince,
+        result=Changes,
+        summary="What changed after a version, oldest first: path, kind, who, how many lines. "
+        "Go on with `head` of the answer, or with the call in `next`; nothing is left out or comes twice.",
+        raises=(e.VersionUnknown, e.ParameterInvalid),
+    ),
+)

@@ -1,0 +1,118 @@
+"""What the stdio transport answers itself, so that a client has its tools before the daemon is up.
+
+The answers to `initialize`, `server/discover` and `tools/list` are constants of a version. They lie in `answers/`,
+which `make docs` writes from a daemon's own replies; a test compares the two byte for byte. A request of any other
+shape than the usual one goes to the daemon.
+"""
+
+# Importing pathlib would take 6 ms of the transport's 45.
+# ruff: noqa: PTH100, PTH118, PTH120, PTH123
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.clients.stdio_proxy import messages
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "answers")
+HANDSHAKE_FILE = "handshake.json"
+
+_META = "io.modelcontextprotocol/"
+
+
+def tools_file(*, structured: bool) -> str:
+    """The name of the file with the tools, one a line behind the smallest toolset that has it."""
+    return "tools-structured.txt" if structured else "tools.txt"
+
+
+class Handshake:
+    """The constant answers for one client of one toolset."""
+
+    def __init__(self, toolset: str, *, structured: bool, folder: str = FOLDER) -> None:
+        self._toolset, self._structured, self._folder = toolset, structured, folder
+        self._greeted = False  # by `initialize`, answered here
+        with open(os.path.join(folder, HANDSHAKE_FILE), encoding="utf-8") as file:
+            self._known: dict[str, Any] = json.load(file)
+
+    def reply(self, said: messages.ClientMessage) -> bytes | None:
+        """The daemon's answer to a line of the client, if it is one of the constants."""
+        if said.call is None:
+            return None
+        result: str | None
+        match said.call.method:
+            case "initialize":
+                result = self._initialize(said.params)
+                self._greeted = result is not None
+            case "server/discover":
+                result = _text(self._known["discover"]) if self._is_modern(said.params) else None
+            case "tools/list":
+                result = self._tools(said.params)
+            case _:
+                result = None
+        if result is None:
+            return None
+        id = json.dumps(said.call.id, ensure_ascii=False)
+        return f'{{"jsonrpc":"2.0","id":{id},"result":{result}}}\n'.encode("utf-8", "surrogatepass")
+
+    def _initialize(self, params: Mapping[str, Any]) -> str | None:
+        match params:
+            case {
+                "protocolVersion": str(version),
+                "capabilities": dict(),
+                "clientInfo": {"name": str(), "version": str()},
+            }:
+                known = self._known["handshake_versions"]
+                agreed = {"protocolVersion": version if version in known else known[-1]}
+                return _text({**self._known["initialize"], **agreed})
+            case _:
+                return None
+
+    def _tools(self, params: Mapping[str, Any]) -> str | None:
+        if params.keys() - {"_meta"}:
+            return None
+        if self._is_modern(params):
+            return self._list("2026")
+        return self._list("2025") if self._greeted and not _speaks(params) else None
+
+    def _list(self, era: str) -> str:
+        path = os.path.join(self._folder, tools_file(structured=self._structured))
+        with open(path, encoding="utf-8") as file:
+            rows = [row.split(" ", 1) for row in file]
+        tools = [json.loads(tool) for smallest, tool in rows if smallest in ("core", self._toolset)]
+        if era == "2025":
+            tools = [_as_in_2025(tool) for tool in tools]
+        return _text({**self._known["list"][era], "tools": tools})
+
+    def _is_modern(self, params: Mapping[str, Any]) -> bool:
+        meta = params.get("_meta")
+        match meta:
+            case dict() if _speaks(params) in self._known["modern_versions"]:
+                info = meta.get(f"{_META}clientInfo", {"name": "", "version": ""})
+                named = isinstance(info, dict) and all(isinstance(info.get(key), str) for key in ("name", "version"))
+                return named and isinstance(meta.get(f"{_META}clientCapabilities"), dict)
+            case _:
+                return False
+
+
+def _speaks(params: Mapping[str, Any]) -> str | None:
+    """The revision that a request names for itself."""
+    meta = params.get("_meta")
+    version = meta.get(f"{_META}protocolVersion") if isinstance(meta, dict) else None
+    return version if isinstance(version, str) else None
+
+
+def _as_in_2025(tool: dict[str, Any]) -> dict[str, Any]:
+    """The order in which the SDK writes a schema for that era."""
+    for key in ("inputSchema", "outputSchema"):
+        if key in tool:
+            first = ("properties", "required", "type")
+            schema = tool[key]
+            tool[key] = {**{name: schema[name] for name in first if name in schema}, **schema}
+    return tool
+
+
+def _text(result: dict[str, Any]) -> str:
+    return json.dumps(result, separators=(",", ":"), ensure_ascii=False)

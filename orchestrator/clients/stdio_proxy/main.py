@@ -1,0 +1,229 @@
+"""The stdio transport, `orchestrator mcp`: what an agent starts to reach the daemon.
+
+It starts the daemon if none runs and joins its own stdin and stdout to the daemon's socket; who asks for the tools
+has them at once.
+Standard library only, and little of it: every agent pays for this at each of its starts.
+Only protocol is written to stdout.
+"""
+
+from __future__ import annotations
+
+import getopt
+import json
+import os
+import sys
+from typing import NamedTuple
+
+from orchestrator.api import locations
+from orchestrator.clients import daemon_launcher
+from orchestrator.clients.daemon_launcher import DaemonDied, DaemonRefused
+from orchestrator.clients.stdio_proxy import messages
+from orchestrator.clients.stdio_proxy.handshake import Handshake
+from orchestrator.clients.stdio_proxy.link import Link
+from orchestrator.clients.stdio_proxy.relay import Pipe, StillUnreachable
+from orchestrator.core.errors import DaemonStopped, OperatorError, OrchestratorError, WorkspaceHeld
+
+USAGE = """\
+Usage: orchestrator mcp [OPTIONS]
+
+  Serve MCP on stdin and stdout; starts the daemon if none runs.
+
+Options:
+  --workspace DIR       The workspace; default: found from the current folder.
+  --state-dir DIR       Where the daemon keeps its journal.
+  --agent NAME          Who calls (or ORCHESTRATOR_AGENT); without it 'unnamed'.
+  --token-file FILE     The agent's token (or ORCHESTRATOR_TOKEN).
+  --toolset core|full   Which tools to offer; default core.
+  --structured          Typed content for reads too.
+  --max-answer-bytes N  Cut answers to so many bytes, 4000 at least; default: what is known of the client.
+  --help
+"""
+
+WELCOME_TIMEOUT_S = 30.0
+
+
+class Options(NamedTuple):
+    """What the command line and the environment say."""
+
+    workspace: str | None
+    state_dir: str | None
+    agent: str | None
+    token: str | None
+    session: str | None
+    toolset: str
+    structured: bool
+    max_answer_bytes: int | None
+
+
+class TokenUnreadable(OperatorError):
+    """The token file is not there, or not ours to read."""
+
+    code = "token_unreadable"
+
+
+class Dialler:
+    """Connects to the workspace's daemon, starting it where that is called for."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._root = locations.find_workspace(options.workspace)
+        self._identity = locations.workspace_id(self._root)
+
+    def dial(self, session: str | None) -> Link:
+        """Connect, resuming `session`; without one it is the first time, and a daemon is started if none runs.
+
+        One that a person stopped later on is not started again from here.
+        Raises StillUnreachable, OrchestratorError, OSError.
+        """
+        known = self._known()
+        if known is None and session is not None:
+            known = daemon_launcher.of_another_home(self._root, self._options.state_dir)
+        if known is None and session is not None:
+            raise StillUnreachable("its location file was removed")
+        if known is not None:
+            try:
+                return self._resumed(known.socket, session)
+            except OSError as error:
+                if known.state == "stopped" and session is not None:
+                    raise DaemonStopped(f"a person stopped the daemon of {self._root}") from error
+        try:
+            location, _ = daemon_launcher.ensure(self._root, self._options.state_dir)
+        except DaemonDied as error:
+            raise StillUnreachable(f"{error.message}. {error.hint}") from error
+        except (DaemonRefused, WorkspaceHeld) as error:
+            if error.code == "workspace_held" and session is not None:
+                raise StillUnreachable("the old one is still ending") from error
+            raise
+        return self._resumed(location.socket, session)
+
+    def _known(self) -> locations.Location | None:
+        """Where the daemon is, or was last. Raises StateDirectoryInUse."""
+        known = locations.read_location(self._identity)
+        if known is not None and self._options.state_dir is not None:
+            daemon_launcher.check_state_directory(known, self._options.state_dir)
+        return known
+
+    def _resumed(self, path: str, session: str | None) -> Link:
+        if session is None:
+            return self._link(path, self._options.session)
+        try:
+            return self._link(path, session)
+        except DaemonRefused as error:
+            if error.code != "session_unknown":
+                raise
+            return self._link(path, None)
+
+    def _link(self, path: str, session: str | None) -> Link:
+        options = self._options
+        connection = locations.connect(path, WELCOME_TIMEOUT_S)
+        try:
+            line = locations.preamble(
+                "mcp",
+                agent=options.agent,
+                token=options.token,
+                session=session,
+                client="orchestrator mcp",
+                toolset=options.toolset,
+                structured=options.structured,
+                max_answer_bytes=options.max_answer_bytes,
+            )
+            connection.sendall(line)
+            lines = connection.makefile("rb")
+            answer = lines.readline()
+            if not answer.endswith(b"\n"):
+                raise ConnectionResetError("the daemon closed the connection")
+            match json.loads(answer):
+                case {"ok": True, "session": str(welcomed)}:
+                    connection.settimeout(None)
+                    return Link(connection, lines, welcomed)
+                case {"ok": False} as told:
+                    raise DaemonRefused(told)
+                case _:
+                    raise ConnectionResetError("what answers is not the daemon")
+        except ValueError as error:
+            connection.close()
+            raise ConnectionResetError("what answers is not the daemon") from error
+        except BaseException:
+            connection.close()
+            raise
+
+
+def main(argv: list[str]) -> int:
+    """Serve until the client closes its side. Exit code 0; 1 where no daemon could be had; 2 for wrong usage."""
+    try:
+        given = dict(
+            getopt.getopt(
+                argv,
+                "",
+                [
+                    "workspace=",
+                    "state-dir=",
+                    "agent=",
+                    "token-file=",
+                    "toolset=",
+                    "structured",
+                    "max-answer-bytes=",
+                    "help",
+                ],
+            )[0]
+        )
+    except getopt.GetoptError as error:
+        print(f"orchestrator mcp: {error}\n\n{USAGE}", file=sys.stderr)
+        return 2
+    if "--help" in given:
+        print(USAGE)
+        return 0
+    if given.get("--toolset", "core") not in ("core", "full"):
+        print(f"orchestrator mcp: --toolset is core or full\n\n{USAGE}", file=sys.stderr)
+        return 2
+    if not given.get("--max-answer-bytes", "4000").isdecimal() or int(given.get("--max-answer-bytes", "4000")) < 4000:
+        print(f"orchestrator mcp: --max-answer-bytes is a number, 4000 at least\n\n{USAGE}", file=sys.stderr)
+        return 2
+    try:
+        options = _options(given)
+        dialler = Dialler(options)
+    except OrchestratorError as error:
+        return _refuse_all(error)
+    constants = Handshake(options.toolset, structured=options.structured)
+    never = Pipe(dialler.dial, constants, _complain, sys.stdin.buffer, sys.stdout.buffer).run()
+    return 0 if never is None else 1
+
+
+def _options(given: dict[str, str]) -> Options:
+    token = os.environ.get("ORCHESTRATOR_TOKEN")
+    path = given.get("--token-file")
+    if path is not None:
+        try:
+            with open(path, encoding="utf-8") as file:  # noqa: PTH123  # pathlib is too dear here
+                token = file.read().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise TokenUnreadable(f"the token file {path} cannot be read: {error}") from error
+    return Options(
+        workspace=given.get("--workspace"),
+        state_dir=given.get("--state-dir"),
+        agent=given.get("--agent") or os.environ.get("ORCHESTRATOR_AGENT"),
+        token=token,
+        session=os.environ.get("ORCHESTRATOR_SESSION"),
+        toolset=given.get("--toolset", "core"),
+        structured="--structured" in given,
+        max_answer_bytes=int(given["--max-answer-bytes"]) if "--max-answer-bytes" in given else None,
+    )
+
+
+def _complain(error: OrchestratorError) -> None:
+    """Tell the person."""
+    print(f"orchestrator: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"  {error.hint}", file=sys.stderr)
+    sys.stderr.flush()
+
+
+def _refuse_all(error: OrchestratorError) -> int:
+    """Tell the person on stderr, and the client in the answer to whatever it asks."""
+    _complain(error)
+    for line in sys.stdin.buffer:
+        call = messages.said(line).call
+        if call is not None:
+            sys.stdout.buffer.write(messages.refused(call.id, error))
+            sys.stdout.buffer.flush()
+    return 1

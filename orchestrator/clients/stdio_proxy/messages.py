@@ -1,0 +1,167 @@
+"""MCP's lines as the stdio transport needs to see them: who asks, who answers, and what to say for a lost daemon.
+
+The transport passes bytes on as they are. It reads a client's line to learn its id, and writes one anew
+only to give a write call the `request_id` that makes sending it again safe.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from orchestrator.core.errors import DaemonRestarted, OrchestratorError
+
+WRITE_TOOLS = (
+    "edit_file",
+    "apply_patch",
+    "write_file",
+    "move_file",
+    "delete_file",
+    "create_directory",
+    "revert",
+    "rollback",
+    "begin_task",
+    "end_task",
+    "resolve_conflict",
+    "reserve_paths",
+    "release_paths",
+)
+"""The tools that take a `request_id`: the catalogue's, which is too heavy to import here."""
+
+Id = int | str
+Kind = Literal["request", "reply", "initialize", "initialized", "cancelled", "other"]
+
+_PROTOCOL_IN_META = "io.modelcontextprotocol/protocolVersion"
+_USUAL_REPLY = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?[0-9]+|"(?:[^"\\]|\\.)*"),"(?:result|error)":')
+
+
+class Call(NamedTuple):
+    """A request of the client that has no reply yet. A write has a `request_id`, so each can be sent again."""
+
+    id: Id
+    method: str
+    request_id: str | None = None
+    modern: bool = False  # the 2026 era, whose results name their type
+
+
+class ClientMessage(NamedTuple):
+    """One line of the client."""
+
+    line: bytes
+    kind: Kind
+    id: Id | None = None  # of the request, of the reply, or of the request that is cancelled
+    call: Call | None = None
+    params: Mapping[str, Any] = MappingProxyType({})  # of a request
+
+
+class DaemonMessage(NamedTuple):
+    """One line of the daemon."""
+
+    kind: Literal["request", "reply", "other"]
+    id: Id | None = None
+
+
+def said(line: bytes) -> ClientMessage:
+    """Read a line of the client; `line` comes back changed only where a `request_id` was put in."""
+    message = _object(line)
+    if message is None:
+        return ClientMessage(line, "other")
+    method, id = message.get("method"), _id(message.get("id"))
+    if not isinstance(method, str):
+        return ClientMessage(line, "other" if id is None else "reply", id)
+    if id is None:
+        return _notification(line, method, message)
+    given = message.get("params")
+    params: dict[str, Any] = given if isinstance(given, dict) else {}
+    meta = params.get("_meta")
+    modern = isinstance(meta, dict) and _PROTOCOL_IN_META in meta
+    request_id = None
+    if method == "tools/call" and params.get("name") in WRITE_TOOLS:
+        arguments = params.get("arguments")
+        if arguments is None:
+            arguments = params["arguments"] = {}
+        if isinstance(arguments, dict):
+            if arguments.get("request_id") is None:
+                arguments["request_id"] = os.urandom(16).hex()
+                line = _line(message)
+            request_id = str(arguments["request_id"])
+    kind: Kind = "initialize" if method == "initialize" else "request"
+    return ClientMessage(line, kind, id, Call(id, method, request_id, modern), params)
+
+
+def heard(line: bytes) -> DaemonMessage:
+    """Read a line of the daemon; its own replies are long, and only their first bytes matter."""
+    usual = _USUAL_REPLY.match(line)
+    if usual is not None:
+        return DaemonMessage("reply", json.loads(usual[1]))
+    message = _object(line)
+    id = None if message is None else _id(message.get("id"))
+    if message is None or id is None:
+        return DaemonMessage("other")
+    return DaemonMessage("request" if "method" in message else "reply", id)
+
+
+def lost(call: Call) -> bytes:
+    """The answer to a call that was open when the daemon ended."""
+    if call.request_id is not None:
+        details: dict[str, Any] = {"request_id": call.request_id}
+        hint = f'Send the same call again with request_id="{call.request_id}": it is never applied twice.'
+    else:
+        details, hint = {}, "Send the same call again."
+    return failed(
+        call, DaemonRestarted("the daemon ended while this call was open; it runs again", hint=hint, details=details)
+    )
+
+
+def failed(call: Call, error: OrchestratorError) -> bytes:
+    """An error as the model sees it: a tool's result, or for any other request a JSON-RPC error."""
+    told: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint}
+    told["details"] = {"request_id": call.request_id, **error.details} if call.request_id else error.details
+    if call.method != "tools/call":
+        return refused(call.id, error)
+    result: dict[str, Any] = {"content": [{"type": "text", "text": json.dumps(told)}], "isError": True}
+    if call.modern:
+        result["resultType"] = "complete"
+    return _line({"jsonrpc": "2.0", "id": call.id, "result": result})
+
+
+def refused(id: Id, error: OrchestratorError) -> bytes:
+    """A JSON-RPC error; clients show its message to their user."""
+    told = {"code": error.code, "message": error.message, "hint": error.hint, "details": error.details}
+    message = f"{error.message}. {error.hint}" if error.hint else error.message
+    return _line({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": message, "data": told}})
+
+
+def withdrawn(id: Id) -> bytes:
+    """Tell the client that a question of the ended daemon needs no answer."""
+    params = {"requestId": id, "reason": "the daemon restarted"}
+    return _line({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+
+
+def _notification(line: bytes, method: str, message: dict[str, Any]) -> ClientMessage:
+    if method == "notifications/initialized":
+        return ClientMessage(line, "initialized")
+    params = message.get("params")
+    if method == "notifications/cancelled" and isinstance(params, dict):
+        return ClientMessage(line, "cancelled", _id(params.get("requestId")))
+    return ClientMessage(line, "other")
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def _id(value: object) -> Id | None:
+    return value if isinstance(value, (int, str)) and not isinstance(value, bool) else None
+
+
+def _line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode() + b"\n"

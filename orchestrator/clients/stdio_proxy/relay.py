@@ -1,0 +1,310 @@
+"""The stdio transport's pipe: the client's lines to the daemon and back, before it is up and across its restarts.
+
+One thread reads the client, one the daemon; `_state` guards what they share. The reader of the
+daemon owns the link: it alone takes it down, connects, and puts a new one up.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import BinaryIO, NamedTuple, Protocol
+
+from orchestrator.clients.stdio_proxy import messages
+from orchestrator.clients.stdio_proxy.link import Link
+from orchestrator.core.errors import DaemonUnreachable, OrchestratorError
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""As in api/framing.py; a longer line is passed on in pieces, for the daemon to refuse."""
+
+MOST_WAITING = 64
+"""Lines that are kept for a daemon that is not up yet; the client's further ones wait in its pipe."""
+
+MOST_TIMES_SENT = 2
+"""A call over which the daemon ended this often is not sent to the next one: it may be the cause."""
+
+RECONNECT_S = 30.0
+PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
+REPLAY_TIMEOUT_S = 30.0
+DRAIN_S = 60.0
+"""A call may wait 50 s for a person; its answer is worth as long once the client has closed its side."""
+
+
+class StillUnreachable(Exception):
+    """This try failed; another may not."""
+
+
+Dial = Callable[[str | None], Link]
+"""Connects, resuming a session. Raises StillUnreachable or OSError to be tried again, OrchestratorError to stop."""
+
+
+Complain = Callable[[OrchestratorError], None]
+"""Tells the person at the terminal why no daemon can be had."""
+
+
+class Sent(NamedTuple):
+    """A call that is open: its line, the link that took it last, and how many took it."""
+
+    call: messages.Call
+    line: bytes
+    link: Link | None
+    times: int
+
+
+class Constants(Protocol):
+    """Answers that need no daemon."""
+
+    def reply(self, said: messages.ClientMessage) -> bytes | None: ...
+
+
+class Pipe:
+    """Joins the client's stdin and stdout to the daemon until the client closes its side."""
+
+    def __init__(
+        self, dial: Dial, constants: Constants, complain: Complain, client_in: BinaryIO, client_out: BinaryIO
+    ) -> None:
+        self._dial, self._constants, self._complain = dial, constants, complain
+        self._in, self._out = client_in, client_out
+        self._state = threading.Condition()
+        self._writing = threading.Lock()
+        self._link: Link | None = None
+        self._session: str | None = None
+        self._trouble: OrchestratorError | None = None  # why there is no link and nobody seeks one
+        self._failing = False  # what was open is being answered with that
+        self._closing = False
+        self._handshake: list[bytes] = []  # the 2025 eras' `initialize` and `notifications/initialized`
+        self._handshake_id: messages.Id | None = None
+        self._waiting: list[bytes] = []  # what is no call, for the next link
+        self._open: dict[messages.Id, Sent] = {}
+        self._unheard: set[messages.Id] = set()  # answered by `_constants`: the daemon's reply is dropped
+        self._asked: set[messages.Id] = set()  # the daemon's questions that the client has not answered
+
+    def run(self) -> OrchestratorError | None:
+        """Returns when the client has closed its side and the daemon has said all it had to say.
+
+        The answer is why there was never a daemon, if there was none.
+        """
+        reader = threading.Thread(target=self._serve_daemon, name="daemon", daemon=True)
+        reader.start()
+        while line := self._in.readline(MAX_LINE_BYTES):
+            link = self._take(line)
+            while not line.endswith(b"\n") and (line := self._in.readline(MAX_LINE_BYTES)):
+                if link is not None:
+                    link.send(line)
+        with self._state:
+            self._state.wait_for(lambda: self._known or (self._session is not None and not self._open))
+            self._state.wait_for(lambda: not self._failing)
+            self._closing = True
+            self._state.notify_all()
+            if self._link is None:
+                return self._trouble if self._session is None else None
+            self._link.shut(socket.SHUT_WR)
+        reader.join(DRAIN_S)
+        return None
+
+    @property
+    def _known(self) -> bool:
+        """Whether it is known if there is a daemon."""
+        return self._link is not None or self._trouble is not None
+
+    # --- from the client -------------------------------------------------------------
+
+    def _take(self, line: bytes) -> Link | None:
+        """Answer a line, pass it on, or keep it for the daemon that comes up. Returns the link that took it."""
+        said = messages.said(line)
+        constant = self._constants.reply(said)
+        if constant is not None:
+            self._say(constant)
+        with self._state:
+            if said.call is not None and constant is None and self._link is None and self._trouble is not None:
+                self._trouble = None  # have it tried once more
+                self._state.notify_all()
+            kept = said.call is not None or line.endswith(b"\n")
+            self._state.wait_for(lambda: self._known or (kept and self._has_room()))
+            link = self._link
+            passes = self._noted(said, constant=constant is not None, kept=kept)
+        if passes and link is not None:
+            link.send(said.line)
+        return link
+
+    def _has_room(self) -> bool:
+        return len(self._waiting) + sum(not sent.times for sent in self._open.values()) < MOST_WAITING
+
+    def _noted(self, said: messages.ClientMessage, *, constant: bool, kept: bool) -> bool:
+        """Keep of a line what the next link needs. True: it goes to the present one."""
+        linked = self._link is not None
+        match said.kind:
+            case "initialize":
+                self._handshake, self._handshake_id = [said.line], said.id
+            case "initialized" if self._handshake:
+                self._handshake[1:] = [said.line]
+            case "cancelled" if said.id is not None:
+                self._open.pop(said.id, None)
+            case "reply" if said.id is not None:
+                if said.id not in self._asked:
+                    return False  # it is meant for a daemon that is gone
+                self._asked.discard(said.id)
+            case "other" if kept and not linked:
+                self._waiting.append(said.line)
+        if said.call is not None and not constant:
+            self._open[said.call.id] = Sent(said.call, said.line, self._link, int(linked))
+        elif said.call is not None and said.kind != "initialize":
+            return False
+        elif said.call is not None and linked:
+            self._unheard.add(said.call.id)
+        return linked
+
+    # --- from the daemon -------------------------------------------------------------
+
+    def _serve_daemon(self) -> None:
+        patience_s = RECONNECT_S
+        while True:
+            self._connect(patience_s)
+            link = self._link
+            if link is not None:
+                self._pump(link)
+                with self._state:
+                    self._link = None
+                    self._unheard.clear()
+                link.close()
+                if self._closing:
+                    return
+                patience_s = RECONNECT_S
+            else:
+                with self._state:
+                    self._state.wait_for(lambda: self._trouble is None or self._closing)
+                    if self._closing:
+                        return
+                patience_s = 0.0
+
+    def _pump(self, link: Link) -> None:
+        try:
+            while (line := link.lines.readline()).endswith(b"\n"):
+                self._hear(line)
+        except OSError:
+            pass  # the same as its end
+
+    def _hear(self, line: bytes) -> None:
+        heard = messages.heard(line)
+        with self._state:
+            if heard.id is not None and heard.kind == "reply":
+                self._open.pop(heard.id, None)
+                if heard.id in self._unheard:
+                    self._unheard.discard(heard.id)
+                    return
+            elif heard.id is not None and heard.kind == "request":
+                self._asked.add(heard.id)
+        self._say(line)
+
+    def _connect(self, patience_s: float) -> None:
+        """Put a link up, or tell why there is none."""
+        deadline, pause_s = time.monotonic() + patience_s, PAUSE_S
+        while True:
+            trouble: OrchestratorError
+            try:
+                link = self._dial(self._session)
+                try:
+                    self._put_up(link)
+                except BaseException:
+                    link.close()
+                    raise
+            except (OSError, StillUnreachable) as error:
+                trouble = DaemonUnreachable(f"the daemon cannot be reached: {error}")
+            except OrchestratorError as error:
+                trouble, deadline = error, 0.0
+            else:
+                return
+            if time.monotonic() >= deadline:
+                break
+            with self._state:
+                if self._state.wait_for(lambda: self._closing, pause_s):
+                    break
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        self._give_up(trouble)
+
+    def _put_up(self, link: Link) -> None:
+        """Bring a new connection to where the client believes it is, send it what is open, and make it the link."""
+        link.socket.settimeout(REPLAY_TIMEOUT_S)
+        self._tell_lost(link)
+        greeted = 0
+        while True:
+            with self._state:
+                handshake, id = self._handshake[greeted:], self._handshake_id
+                lines = [] if handshake else self._unsent(link)
+                if not handshake and not lines:
+                    link.socket.settimeout(None)
+                    self._link, self._session = link, link.session
+                    self._state.notify_all()
+                    return
+            for line in (*handshake, *lines):
+                link.socket.sendall(line)
+                if handshake and not greeted:
+                    self._await_greeting(link, id)
+                greeted += bool(handshake)
+
+    def _await_greeting(self, link: Link, id: messages.Id | None) -> None:
+        """The reply to `initialize`; the client sees it only where it has none yet."""
+        while (line := link.lines.readline()).endswith(b"\n"):
+            if messages.heard(line) == messages.DaemonMessage("reply", id):
+                if id in self._open:
+                    self._hear(line)
+                return
+        raise ConnectionResetError("the daemon closed the connection during the handshake")
+
+    def _tell_lost(self, link: Link) -> None:
+        """Answer what was open and is not sent again, and withdraw the questions of the ended daemon."""
+        with self._state:
+            resumed = self._session in (None, link.session)
+            lost = [
+                sent.call
+                for sent in self._open.values()
+                if sent.times >= MOST_TIMES_SENT or (sent.times and not resumed)
+            ]
+            for call in lost:
+                del self._open[call.id]
+            asked = list(self._asked)
+            self._asked.clear()
+        for id in asked:
+            self._say(messages.withdrawn(id))
+        for call in lost:
+            self._say(messages.lost(call))
+
+    def _unsent(self, link: Link) -> list[bytes]:
+        """The lines that this link has not been sent yet, as if it were now."""
+        lines, self._waiting = self._waiting, []
+        for id, sent in self._open.items():
+            if sent.link is not link:
+                lines.append(sent.line)
+                self._open[id] = sent._replace(link=link, times=sent.times + 1)
+        return lines
+
+    def _give_up(self, trouble: OrchestratorError) -> None:
+        if self._session is None:
+            self._complain(trouble)
+        with self._state:
+            calls = [sent.call for sent in self._open.values()]
+            self._open.clear()
+            self._waiting.clear()
+            if any(call.method == "initialize" for call in calls):
+                self._handshake = []
+            self._trouble, self._failing = trouble, True
+            self._state.notify_all()
+        for call in calls:
+            self._say(messages.failed(call, trouble))
+        with self._state:
+            self._failing = False
+            self._state.notify_all()
+
+    def _say(self, line: bytes) -> None:
+        """Write to the client. It has closed its side: there is nothing left to do here."""
+        try:
+            with self._writing:
+                self._out.write(line)
+                self._out.flush()
+        except ValueError:
+            return  # the run has ended and closed it; this thread only follows
+        except OSError:
+            os._exit(0)

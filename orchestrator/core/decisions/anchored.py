@@ -1,0 +1,138 @@
+"""Passages of the base that others have moved or indented since: found again in what the file holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+from orchestrator.core.decisions.decision import Facts, Held, Need, Source
+from orchestrator.core.text.anchors import carried_to, found_in, may_stand, symbol_around
+from orchestrator.core.text.diff import diff
+from orchestrator.core.text.encoding import Document, Edit, decode
+from orchestrator.core.text.hunk_location import LineIndex
+from orchestrator.core.text.indent import Uncertain
+from orchestrator.core.text.locate import Found, Passage
+from orchestrator.core.text.merging.merge_region import is_significant
+from orchestrator.core.text.merging.surroundings import Surroundings
+from orchestrator.core.text.symbols import Outline
+
+
+class Again(msgspec.Struct, frozen=True):
+    """The same edits, of the file as it is now."""
+
+    held: Held
+    document: Document
+    edits: list[Edit]
+
+
+def found_again(old: Document, found: Found, facts: Facts) -> Again | Need | None:
+    """Where passages of the base stand now, every one of them whole and unchanged but for its indentation.
+
+    In the file as a whole, else in the symbol that they stand in. None where nobody moved or indented what the change
+    replaces, and where one of the passages is not to be found, or is not sure.
+    """
+    held, base = facts.held, facts.base
+    current = held.document or decode(held.data) if held else None
+    if held is None or base is None or current is None:
+        return None
+    if any(passage.stop == passage.start for passage in found.passages):
+        return None
+    if untouched(old, current, [(edit.start, edit.length) for edit in found.edits]):
+        return None
+    edits: list[Edit] = []
+    for passage in found.passages:
+        here = _edits(old.lines, current.lines, passage)
+        if here is None and may_stand(current.lines, old.lines[passage.start : passage.stop]):
+            sources = (
+                Source(facts.path, base.digest, facts.contents[base.digest]),
+                Source(facts.path, held.digest, held.data),
+            )
+            if missing := tuple(source for source in sources if source.digest not in facts.outlines):
+                return Need(outlines=missing)
+            here = _in_symbol(old, current, passage, [facts.outlines[source.digest] for source in sources])
+        if here is None:
+            return None
+        edits += here
+    return _in_order(held, old, current, found, edits)
+
+
+def whole_elsewhere(old: Document, found: Found, facts: Facts) -> Again | None:
+    """Where every passage stands as it was quoted, all its lines together, exactly once; None where one does not.
+
+    Each must keep a line that says something and stands once before and now: that names the place.
+    """
+    held = facts.held
+    current = held.document or decode(held.data) if held else None
+    if held is None or current is None:
+        return None
+    before, now = Counter(old.lines), Counter(current.lines)
+    edits: list[Edit] = []
+    for passage in found.passages:
+        replaced = {at for edit in passage.edits for at in range(edit.start, edit.start + edit.length)}
+        kept = (old.lines[at] for at in range(passage.start, passage.stop) if at not in replaced)
+        if not any(is_significant(line) and before[line] == now[line] == 1 for line in kept):
+            return None
+        places = LineIndex(current.lines).places(old.lines[passage.start : passage.stop])
+        if len(places) != 1:
+            return None
+        edits += _shifted(passage.edits, places[0] - passage.start)
+    return _in_order(held, old, current, found, edits)
+
+
+def _in_order(held: Held, old: Document, current: Document, found: Found, edits: list[Edit]) -> Again | None:
+    """The edits, ascending; None where two meet, or where one would stand below other lines than in the base."""
+    below = Surroundings(old.lines, current.lines)
+    if any(
+        below.differ((was.start, _rows(old, was)), (edit.start, _rows(current, edit)))
+        for was, edit in zip((edit for passage in found.passages for edit in passage.edits), edits, strict=True)
+    ):
+        return None
+    edits.sort(key=lambda edit: edit.start)
+    if any(one.start + one.length > other.start for one, other in pairwise(edits)):
+        return None
+    return Again(held, current, edits)
+
+
+def _rows(document: Document, edit: Edit) -> Sequence[str]:
+    return document.lines[edit.start : edit.start + edit.length] or edit.lines
+
+
+def untouched(old: Document, current: Document, anchors: Sequence[tuple[int, int]]) -> bool:
+    """Whether others changed none of these lines of the base: (start, length), and the gaps where the length is 0."""
+    return not any(
+        hunk.old_start < start + length and start < hunk.old_start + hunk.old_len
+        for start, length in anchors
+        for hunk in diff(old.lines, current.lines)
+    )
+
+
+def _edits(old: Sequence[str], current: Sequence[str], passage: Passage) -> list[Edit] | None:
+    at = found_in(old, current, passage)
+    if at is None:
+        return None
+    try:
+        return carried_to(old, current, passage, at)
+    except Uncertain:
+        return None
+
+
+def _in_symbol(
+    old: Document, current: Document, passage: Passage, outlines: Sequence[Outline | None]
+) -> list[Edit] | None:
+    """The edits at the place where the passage stands in its symbol, which may have been moved."""
+    before, after = outlines
+    both = symbol_around(passage, (before, after)) if before is not None and after is not None else None
+    if both is None:
+        return None
+    was, now = both
+    first, start = was.line - 1, now.line - 1
+    inside = Passage(passage.start - first, passage.stop - first, _shifted(passage.edits, -first))
+    edits = _edits(old.lines[first : was.end_line], current.lines[start : now.end_line], inside)
+    return None if edits is None else list(_shifted(edits, start))
+
+
+def _shifted(edits: Sequence[Edit], by: int) -> tuple[Edit, ...]:
+    return tuple(msgspec.structs.replace(edit, start=edit.start + by) for edit in edits)

@@ -1,0 +1,173 @@
+"""Leases: what a request for one leads to, and who may give one back.
+
+Whether two sets of globs mean a common path can't be told for files that do not exist yet, so the
+answer errs towards yes. Two sets overlap if
+
+- a known path is named by both, or
+- a glob of one and a glob of the other may meet: neither the directories that they begin with
+  (`src/api/*.py` begins with `src/api`) nor the file endings that they end with (`*.py`, `*.md`)
+  keep them apart. A bare name (`docs`) meets the directories that bear it, and globs that hold at
+  any depth. Exceptions (`!…`) are not looked at.
+
+Where that misses one (`*.py` and `*.md` meet in a directory called `x.py`, `docs` and `src` in `src/docs`) and no
+file is there yet, two agents hold a path alone, and a change by either is judged by the other's lease.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from orchestrator.core.errors import NotPermitted, VersionUnknown
+from orchestrator.core.events.leases import LeaseGranted, LeaseMode, LeaseReleased, LeaseRenewed
+from orchestrator.core.globs import Globs
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, show
+from orchestrator.core.projections.leases import Lease
+
+_MARK = re.compile(r"[*?\[\]\\]")
+
+
+class Reserve(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent wants paths for a while."""
+
+    agent: AgentName
+    session: SessionId
+    globs: tuple[str, ...]
+    mode: LeaseMode
+    expires_at: int  # ms since the epoch
+    task: Seq | None = None
+    reason: str = ""
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """Nobody is in the way."""
+
+    event: LeaseGranted
+
+
+class Renew(msgspec.Struct, frozen=True):
+    """The same session holds exactly this already, and gets more time."""
+
+    event: LeaseRenewed
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """Others hold some of it; oldest first."""
+
+    clashes: tuple[Lease, ...]
+
+
+Outcome: TypeAlias = Grant | Renew | Taken
+
+
+def reserve(request: Reserve, live: Sequence[Lease], known: Sequence[WorkspacePath]) -> Outcome:
+    """Decide on a request. `live` are the leases that hold now, `known` the paths that files have.
+
+    An exclusive request clashes with every lease of another agent on overlapping paths, a shared
+    one with exclusive leases only; leases of one agent never clash with each other.
+    Cost: O(live × known) matches at worst. Raises ParameterInvalid on a glob that can't be read.
+    """
+    for lease in live:
+        if (lease.agent, lease.session, lease.globs, lease.mode) == (
+            request.agent,
+            request.session,
+            request.globs,
+            request.mode,
+        ):
+            return Renew(LeaseRenewed(lease=lease.seq, expires_at=request.expires_at))
+    rivals = [
+        lease for lease in live if lease.agent != request.agent and "exclusive" in (lease.mode, request.mode)
+    ]  # fmt: skip
+    wished = Globs(request.globs)
+    meant = [path for path in known if wished.match(path)] if rivals else []
+    clashes = tuple(lease for lease in rivals if overlap(request.globs, lease.globs, among=meant))
+    if clashes:
+        return Taken(clashes)
+    return Grant(
+        LeaseGranted(
+            globs=request.globs,
+            mode=request.mode,
+            expires_at=request.expires_at,
+            task=request.task,
+            reason=request.reason,
+        )
+    )
+
+
+def release(lease: Lease | None, number: Seq, *, by: AgentName, person: bool) -> LeaseReleased:
+    """Give a lease back: its holder may, from any session, and so may a person.
+
+    Raises VersionUnknown when there is none, NotPermitted.
+    """
+    if lease is None:
+        raise VersionUnknown(
+            f"{show(number)} is no lease that holds",
+            hint="It was released or its time is over; session_status names yours.",
+        )
+    if lease.agent != by and not person:
+        raise NotPermitted(
+            f"{show(number)} is held by {lease.agent}", hint="Its holder releases it, or a person; or it lapses."
+        )
+    return LeaseReleased(lease=number, by=by)
+
+
+# --- whether globs overlap ----------------------------------------------------------------
+
+
+def overlap(one: Iterable[str], other: Iterable[str], *, among: Iterable[WorkspacePath]) -> bool:
+    """Whether two sets of globs may name a common path. `among` are known paths that the first set names."""
+    other = tuple(other)
+    first, second = map(_shapes, (one, other))
+    if any(_may_meet(a, b) for a, b in product(first, second)):
+        return True
+    return any(map(Globs(other).match, among))
+
+
+class _Shape(NamedTuple):
+    """What of a glob is plain text."""
+
+    above: tuple[str, ...]  # the components it begins with; () if it holds at any depth
+    ending: str  # that every file it names has; "" where nothing is sure
+    bare: str = ""  # the name that it is, and nothing else: most often a directory's
+
+
+def _shapes(globs: Iterable[str]) -> tuple[_Shape, ...]:
+    globs = tuple(globs)
+    meant = tuple(_shape(glob) for glob in globs if not glob.startswith("!"))
+    return meant or ((_Shape((), ""),) if globs else ())  # only exceptions: everything but these
+
+
+def _shape(glob: str) -> _Shape:
+    parts = [part for part in glob.split("/") if part]
+    anchored = "/" in glob.rstrip("/")
+    plain = next((at for at, part in enumerate(parts) if _MARK.search(part)), len(parts))
+    last = parts[-1] if parts and not glob.endswith("/") else ""
+    ending = _ending(last)
+    if len(parts) == plain == 1 and not anchored and not ending:
+        return _Shape((), "", parts[0])
+    return _Shape(tuple(parts[:plain]) if anchored else (), ending)
+
+
+def _ending(last: str) -> str:
+    """The text that a file's name ends with, if there is a dot in it; a name without one may be a directory's."""
+    if "\\" in last:
+        return ""
+    marks = [found.end() for found in _MARK.finditer(last)]
+    tail = last[marks[-1] :] if marks else last
+    return tail if "." in (tail if marks else tail[1:]) else ""
+
+
+def _may_meet(one: _Shape, other: _Shape) -> bool:
+    if one.bare and (other.bare or other.above):
+        return one.bare in (other.bare, *other.above)
+    if other.bare and one.above:
+        return other.bare in one.above
+    short, long = sorted((one.above, other.above), key=len)
+    if long[: len(short)] != short:
+        return False
+    a, b = one.ending, other.ending
+    return a.endswith(b) or b.endswith(a)

@@ -1,0 +1,425 @@
+"""How a change comes to fit the file as it is now: on its base, moved, merged, or not at all.
+
+The ladder: `current` (the base is what the file holds), `shifted` (others changed other lines,
+and every line that it replaces stands unchanged), `merged` (three-way, as `git merge-file` does it);
+only where that conflicts `anchored` (the passage was moved or indented with the symbol that it stands
+in, or indented where it stands), else a clash; so is what would stand below another heading, item or block
+than in the base. `fuzzy`: it stands there but for typography.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from orchestrator.core.conflicts.rebase import conflict_regions, spanned
+from orchestrator.core.content import RUNGS, LineHunk, Rung, digest_of
+from orchestrator.core.decisions import structure
+from orchestrator.core.decisions.anchored import found_again, untouched, whole_elsewhere
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Need, Outcome, Part
+from orchestrator.core.decisions.merges import combine
+from orchestrator.core.decisions.passages import Locate, Place, located, text_of
+from orchestrator.core.decisions.permissions import with_bits
+from orchestrator.core.errors import (
+    BaseRequired,
+    CharacterNotEncodable,
+    FileExists,
+    FileNotFound,
+    NothingToChange,
+    PatchInvalid,
+    SearchAmbiguous,
+    SearchNotFound,
+    StaleBase,
+)
+from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.text.charsets import named
+from orchestrator.core.text.diff import diff
+from orchestrator.core.text.encoding import (
+    Document,
+    Edit,
+    EncodingUncertain,
+    NotEncodable,
+    decode,
+    edits_between,
+    encode,
+    new_document,
+    reads_back,
+    remembered,
+    replace_text,
+    splice,
+    with_runs_of,
+)
+from orchestrator.core.text.locate import Found
+from orchestrator.core.text.merge import Region
+from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
+from orchestrator.core.text.merging.automatic_merge import UnresolvedMerge
+from orchestrator.core.text.merging.doubts import STRAYED, removed_already
+from orchestrator.core.text.patch import FilePatch, locate_patch
+
+EMPTY = Document((), ())
+"""The text of a file without lines."""
+
+CONTINUED = "the file's last line had no line end, so the text continues that line"
+"""What an append warns of that glued two lines."""
+
+STANDS_TWICE = "of two equal passages there it is not sure which one is meant"
+"""Why a change waits that would go to one of them."""
+
+STILL_THERE = "lines that the change removes stand elsewhere by now"
+"""Why a change waits that would leave the file as it is."""
+
+
+def edit(changes: Sequence[structure.Change], facts: Facts) -> Outcome:
+    """Search and replace, and symbols' new contents. Raises FileNotFound, BinaryFile, and what `locate_all` raises."""
+    if (needed := structure.lacking(changes, facts)) is not None:
+        return needed
+    return _located(partial(structure.locate_all, changes=changes, facts=facts), facts)
+
+
+def patch(parsed: FilePatch, facts: Facts, *, fuzzy: bool = False) -> Outcome:
+    """A patch; with `fuzzy` one that may misquote. Raises as `edit`, and PatchInvalid, FileExists, BaseRequired.
+
+    Without a base, each hunk must stand exactly once in what the file holds.
+    """
+    if parsed.headed and parsed.old_path is None:
+        if facts.held is not None:
+            raise FileExists(facts.path, "the patch creates it, but it is there", hint="Send a patch of what is there.")
+        return with_bits(create(parsed.added, facts), parsed, None)
+    if facts.held is None:
+        raise FileNotFound(facts.path, "there is no such file")
+    if facts.base is None:
+        try:
+            outcome = _located(partial(_unread, parsed), facts)
+        except (SearchNotFound, SearchAmbiguous):
+            why = "this session has not seen it, and the patch's passages do not all stand there exactly once"
+            raise base_required(facts.path, why) from None
+    else:
+        outcome = _located(partial(_hunks, parsed, fuzzy), facts)
+    if parsed.headed and parsed.new_path is None:
+        return _emptied(outcome, facts)
+    return with_bits(outcome, parsed, facts.held)
+
+
+def _hunks(parsed: FilePatch, fuzzy: bool, document: Document, *, lenient: bool) -> Found:
+    return locate_patch(parsed, document, fuzzy=fuzzy and lenient)
+
+
+def _unread(parsed: FilePatch, document: Document, *, lenient: bool) -> Found:
+    return locate_patch(parsed, document, unread=True)
+
+
+def create(content: str, facts: Facts) -> Apply:
+    """A file that is not there yet."""
+    document = new_document(content)
+    data = _encoded(document, facts.path)
+    part = Part(
+        path=facts.path,
+        before=None,
+        after=digest_of(data),
+        data=data,
+        hunks=(LineHunk(0, 0, 0, document.line_count),) if document.lines else (),
+    )
+    return Apply(parts=(part,), on_seen_whole=True)
+
+
+def append(content: str, facts: Facts) -> Apply:
+    """More text at the end of what is there now, whatever that is."""
+    if facts.held is None:
+        return create(content, facts)
+    if facts.content_hidden:
+        return _unseen(content, facts, facts.held, at_end=True)
+    document = text_of(facts.held, facts.path)
+    whole = replace_text(document, document.text + content)
+    applied = _applied(facts, facts.held, document, whole, "current", seen_whole=False)
+    if not document.text or document.text.endswith("\n") or content.startswith(("\n", "\r")):
+        return applied
+    return msgspec.structs.replace(applied, warnings=(*applied.warnings, CONTINUED))
+
+
+def truncate(content: str, facts: Facts) -> Outcome:
+    """A whole new text. Raises BaseRequired, unless it is known which version it replaces."""
+    base, held = facts.base, facts.held
+    if base is None:
+        if held is None:
+            return create(content, facts)
+        raise base_required(
+            facts.path,
+            "the file exists, and this session has not seen all of it",
+            unreadable=facts.content_hidden or decode(held.data) is None,
+        )
+    if facts.content_hidden and not facts.base_is_current:
+        raise StaleBase(
+            f"{facts.path} has changed since {show(base.version)}",
+            hint="file_info tells the version that stands there now.",
+            details={"path": facts.path, "base": show(base.version)},
+        )
+    if held is None:
+        return ConflictOutcome(
+            path=facts.path,
+            base=base.digest,
+            base_version=base.version,
+            proposed=_encoded(new_document(content), facts.path),
+        )
+    if facts.content_hidden:
+        return _unseen(content, facts, held, at_end=False)
+    if base.digest == held.digest:
+        before = held.document or decode(held.data)
+        after = replace_text(before, content) if before else new_document(content)
+        return _applied(facts, held, before, after, "current", seen_whole=True)
+    if base.digest not in facts.contents:
+        return Need((base.digest,))
+    old = decode(facts.contents[base.digest], like=_encoding_of(held))
+    if old is None:
+        return ConflictOutcome(
+            path=facts.path,
+            base=base.digest,
+            base_version=base.version,
+            proposed=_encoded(new_document(content), facts.path),
+        )
+    return rebase(old, replace_text(old, content), facts, anchors=())
+
+
+def _unseen(content: str, facts: Facts, held: Held, *, at_end: bool) -> Apply:
+    """A text for a file that its author may not read. It fits whatever the file holds, so that nothing tells what.
+
+    It takes the file's encoding where that can hold it, else UTF-8; to a binary file its bytes are added.
+    """
+    before = held.document or decode(held.data)
+    whole = before.text + content if before is not None and at_end else content
+    after = new_document(whole) if before is None else replace_text(before, whole)
+    try:
+        data = encode(after)
+    except NotEncodable:
+        after = new_document(whole)
+        data = encode(after)
+    known = reads_back(after, data)
+    if before is None and at_end:
+        data, known = held.data + data, False
+    part = Part(
+        path=facts.path,
+        before=held.digest,
+        after=digest_of(data),
+        data=data,
+        document=after if known else None,
+        encoding=remembered(after) if known else None,
+        hunks=line_hunks(before, after) if before is not None else (),
+        binary=before is None,
+    )
+    base = facts.base.version if facts.base else facts.version
+    return Apply(parts=(part,), base=base, on_seen_whole=not at_end)
+
+
+def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tuple[int, int]]) -> Outcome:
+    """Carry a change old → new onto what the file holds.
+
+    `anchors` are (start, length) of the lines of `old` that the change looks at; if all stand
+    unchanged the rung is `shifted`, else `merged`. `facts.held` must be there. Needs the outlines
+    of both sides and of what comes out, where there is a grammar: it must still parse.
+    """
+    held = facts.held
+    if held is None:
+        raise ValueError("nothing to rebase onto")
+    current = held.document or decode(held.data)
+    if current is None:
+        return _clash(facts, new, ())
+    current = with_runs_of(current, old, new)
+    try:
+        merged = combine(old, current, new, facts, held)
+    except NotEncodable as error:
+        raise not_encodable(error, facts.path) from error
+    if isinstance(merged, Need):
+        return merged
+    if isinstance(merged, UnresolvedMerge):
+        clash = _clash(facts, new, merged.clashed.regions)
+        return msgspec.structs.replace(clash, settleable=merged.settleable, why=merged.why)
+    final = new.final_newline if new.final_newline != old.final_newline else current.final_newline
+    after = splice(current, edits_between(current, merged.lines, final or not current.lines))
+    rung: Rung = "shifted" if anchors and merged.beyond is None and untouched(old, current, anchors) else "merged"
+    if after == current:
+        if not removed_already(old.lines, current.lines, new.lines):
+            regions = (spanned(old.lines, current.lines, new.lines),)
+            return msgspec.structs.replace(_clash(facts, new, ()), regions=regions, why=STILL_THERE)
+        raise NothingToChange(
+            f"{facts.path} holds this change already",
+            hint="Nothing is left to do here.",
+        )
+    if (unsure := _placed_twice(facts, old, current, new)) is not None:
+        return unsure
+    applied = _applied(facts, held, current, after, rung, seen_whole=False)
+    fitted = msgspec.structs.replace(applied, settled=merged.report) if rung == "merged" else applied
+    return structure.checked(fitted, facts, old=old, new=new, current=current)
+
+
+def base_required(path: WorkspacePath, why: str, *, unreadable: bool = False) -> BaseRequired:
+    """The refusal of a change that could undo what its author never saw. It names no version on purpose."""
+    hint = "It can't be read as text; to replace it all the same, send the version_id of file_info as base."
+    return BaseRequired(f"{path}: {why}", details={"path": path}, hint=hint if unreadable else None)
+
+
+def _located(locate: Locate, facts: Facts) -> Outcome:
+    """The outcome of a change that names passages: found first, then carried to what the file holds."""
+    place = located(locate, facts)
+    if isinstance(place, Need):
+        return place
+    held, found, edits = facts.held, place.found, place.found.edits
+    rung: Rung = "fuzzy" if found.alike else "current"
+    if held is None:
+        return _clash(facts, splice(place.document, edits), ())
+    if found.alike and isinstance(broken := structure.still_parses(place.document, found, facts), Need):
+        return broken
+    if not place.on_current:
+        return _onto_current(place, facts)
+    seen_whole = bool(facts.base and facts.base.seen_whole) and not place.warnings
+    applied = _edited(facts, held, place.document, edits, rung, seen_whole=seen_whole)
+    if place.warnings:
+        applied = msgspec.structs.replace(applied, base=facts.version, warnings=place.warnings)
+    return msgspec.structs.replace(applied, score=found.score)
+
+
+def _onto_current(place: Place, facts: Facts) -> Outcome:
+    """From the base to what the file holds: moved with its lines, or merged; else found again; else a clash."""
+    old, found = place.document, place.found
+    anchors = [(edit.start, edit.length) for edit in found.edits]
+    new = splice(old, found.edits)
+    outcome = rebase(old, new, facts, anchors=anchors)
+    if isinstance(outcome, Need):
+        return outcome
+    if isinstance(outcome, ConflictOutcome):
+        again = whole_elsewhere(old, found, facts) if outcome.why == STRAYED else found_again(old, found, facts)
+        if again is None or isinstance(again, Need):
+            return again or outcome
+        applied = _edited(facts, again.held, again.document, again.edits, "anchored", seen_whole=False)
+        outcome = structure.checked(applied, facts, old=old, new=new, current=again.document)
+        if not isinstance(outcome, Apply):
+            return outcome
+    if (astray := _astray(facts, outcome, place)) is not None:
+        return astray
+    rung = max(outcome.rung, "fuzzy" if found.alike else "current", key=RUNGS.index)
+    return msgspec.structs.replace(outcome, rung=rung, score=min(outcome.score, found.score))
+
+
+def _edited(facts: Facts, held: Held, document: Document, edits: list[Edit], rung: Rung, *, seen_whole: bool) -> Apply:
+    hunks: list[LineHunk] = []
+    shift = 0
+    for change in edits:
+        hunks.append(LineHunk(change.start, change.length, change.start + shift, len(change.lines)))
+        shift += len(change.lines) - change.length
+    after = splice(document, edits)
+    return _applied(facts, held, document, after, rung, seen_whole=seen_whole, hunks=tuple(hunks))
+
+
+def _applied(
+    facts: Facts,
+    held: Held,
+    before: Document | None,
+    after: Document,
+    rung: Rung,
+    *,
+    seen_whole: bool,
+    hunks: tuple[LineHunk, ...] | None = None,
+) -> Apply:
+    data = _encoded(after, facts.path)
+    digest = digest_of(data)
+    if digest == held.digest and not facts.content_hidden:
+        raise NothingToChange(f"{facts.path} would stay as it is", hint="Nothing is left to do here.")
+    if hunks is None:
+        hunks = line_hunks(before, after) if before else ()
+    part = Part(
+        path=facts.path,
+        before=held.digest,
+        after=digest,
+        data=data,
+        document=after if reads_back(after, data) else None,
+        encoding=remembered(after),
+        hunks=hunks,
+        binary=before is None,
+    )
+    base = facts.base.version if facts.base else facts.version
+    return Apply(parts=(part,), rung=rung, base=base, on_seen_whole=seen_whole and rung == "current")
+
+
+def _emptied(outcome: Outcome, facts: Facts) -> Outcome:
+    """A patch to /dev/null: it must take every line, and then the file goes."""
+    if not isinstance(outcome, Apply):
+        return outcome
+    part = outcome.parts[0]
+    if part.data:
+        raise PatchInvalid(
+            f"the patch deletes {facts.path}, but leaves lines in it", hint="Send a fresh patch, or use delete_file."
+        )
+    mode = facts.held.mode if facts.held else None
+    gone = Part(path=facts.path, before=part.before, after=None, mode=mode, hunks=part.hunks)
+    return Apply(parts=(gone,), rung=outcome.rung, base=outcome.base)
+
+
+def _placed_twice(facts: Facts, old: Document, current: Document, new: Document) -> ConflictOutcome | None:
+    """The clash of a change whose lines have a double by now; None where its place is sure."""
+    regions = ambiguous_hunks(old.lines, current.lines, new.lines)
+    return msgspec.structs.replace(_clash(facts, new, regions), why=STANDS_TWICE) if regions else None
+
+
+def _astray(facts: Facts, fitted: Apply, place: Place) -> ConflictOutcome | None:
+    """The clash of a change that names its symbols, where these stand elsewhere by now; None where they do not."""
+    why = structure.misplaced(fitted, facts, place.found)
+    return _spanning(place, facts, why) if why and facts.held is not None else None
+
+
+def _spanning(place: Place, facts: Facts, why: str) -> ConflictOutcome:
+    """A clash that no line shows, from the first line that either side changed to the last."""
+    old = place.document
+    new = splice(old, place.found.edits)
+    current = text_of(facts.held, facts.path) if facts.held else EMPTY
+    regions = (spanned(old.lines, current.lines, new.lines),)
+    return msgspec.structs.replace(_clash(facts, new, ()), regions=regions, why=why)
+
+
+def _clash(facts: Facts, proposed: Document, regions: Sequence[Region]) -> ConflictOutcome:
+    return ConflictOutcome(
+        path=facts.path,
+        base=facts.base.digest if facts.base else None,
+        base_version=facts.base.version if facts.base else None,
+        proposed=_encoded(proposed, facts.path),
+        regions=conflict_regions(regions),
+    )
+
+
+def line_hunks(before: Document, after: Document) -> tuple[LineHunk, ...]:
+    """The changed lines, as `ChangeApplied` keeps them."""
+    return tuple(LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(before.lines, after.lines))
+
+
+def _encoding_of(held: Held) -> str | None:
+    return held.document.told if held.document else None
+
+
+def _encoded(document: Document, path: WorkspacePath) -> bytes:
+    try:
+        return encode(document)
+    except NotEncodable as error:
+        raise not_encodable(error, path) from error
+
+
+def not_encodable(error: NotEncodable, path: WorkspacePath) -> CharacterNotEncodable:
+    """The refusal of a text that the file's encoding cannot hold, or may hold in another way than it seems."""
+    if isinstance(error, EncodingUncertain):
+        refused = CharacterNotEncodable(
+            path,
+            f"line {error.line}: {named(error.character)} can't be written, for it is not certain that the "
+            f"file's encoding is {error.encoding}",
+            hint="Write it in ASCII, for example as an escape, or save the file as UTF-8 first.",
+        )
+        refused.details["certain"] = False
+    else:
+        refused = CharacterNotEncodable(
+            path,
+            f"line {error.line}: its encoding, {error.encoding}, cannot hold {named(error.character)}",
+            hint=f"Write that character another way in line {error.line}, for example as an escape.",
+        )
+    refused.details |= {
+        "line": error.line,
+        "character": f"U+{ord(error.character):04X}",
+        "encoding": error.encoding,
+    }
+    return refused

@@ -1,0 +1,261 @@
+"""What became of the lines that a session saw: which of them others changed or took away, and what came between.
+
+By content alone: the text that it saw is compared with the text there is. Lines that merely moved, lines
+around them, and what was changed and changed back are no news; nor is what the session wrote itself, or
+has seen since. A line that was added beside what it saw as one piece is none either; one inside of it is:
+that region is another one now, though each of its lines is as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from orchestrator.core.content import LineHunk, LineRange
+from orchestrator.core.ids import Seq, WorkspacePath
+from orchestrator.core.projections.read_sets import ReadRecord
+from orchestrator.core.projections.seen import united
+from orchestrator.core.text.diff import diff
+from orchestrator.core.text.regions import between, hull, line_by_line, meet, overlap, place, survivors, touches
+
+Lines: TypeAlias = Sequence[str]
+
+MOST_HUNKS = 500
+"""Differences of two versions that are told apart; see `hunks_between`."""
+
+
+class At(NamedTuple):
+    """A content, by where and when it stood."""
+
+    path: WorkspacePath
+    version: Seq
+
+
+Across: TypeAlias = Callable[[At, At | None], Sequence[LineHunk]]
+"""What came between two contents, as `hunks_between`; None: the present one."""
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Seen lines that are otherwise now; `added`: two that followed one another, and lines came in between.
+
+    `seen` counts in the text of `origin`; `start` (0-based) and `length` are what stands in their place,
+    or what came in between.
+    """
+
+    origin: At
+    seen: LineRange
+    start: int
+    length: int
+    added: bool = False
+
+
+class Gone(NamedTuple):
+    """Seen lines that were otherwise when the session next looked at the file, elsewhere in it.
+
+    `added`: the place between two of them, and what came there.
+    """
+
+    origin: At
+    ranges: tuple[LineRange, ...]
+    start: int
+    length: int
+    added: bool = False
+
+
+def _across(texts: Mapping[At, Lines], present: Lines, old: At, new: At | None) -> list[LineHunk]:
+    return hunks_between(texts[old], present if new is None else texts[new])
+
+
+def contents_of(read_records: Sequence[ReadRecord]) -> tuple[At, ...]:
+    """The contents that `stale` compares, each once."""
+    wanted: dict[At, None] = {}
+    for read_record in read_records:
+        if read_record.before is not None:
+            wanted[At(read_record.path, read_record.before)] = None
+        wanted[At(read_record.path, read_record.version)] = None
+    return tuple(wanted)
+
+
+def stale(
+    read_records: Sequence[ReadRecord], texts: Mapping[At, Lines], present: Lines, across: Across | None = None
+) -> tuple[Piece, ...]:
+    """The seen lines that are not in `present` as they were seen, in the order of `present`.
+
+    `texts` holds all of `contents_of(read_records)`; KeyError if not. Cost: a diff for each version that was
+    looked at, at most twice, unless `across` knows them.
+    """
+    across = across or partial(_across, texts, present)
+    at: At | None = None
+    known: tuple[LineRange, ...] = ()
+    gone: list[Gone] = []
+    for read_record in read_records:
+        target = At(read_record.path, read_record.before if read_record.before is not None else read_record.version)
+        if at is not None and at != target:
+            known, gone = _on(at, known, gone, across(at, target), texts[target])
+        at = target
+        if read_record.before is not None:
+            known, gone = own(known, gone, read_record.hunks)
+            at = At(read_record.path, read_record.version)
+        if read_record.ranges:
+            known = united(known, read_record.ranges)
+            gone = [item for item in gone if not looked_at(item, read_record, known)]
+    if at is None:
+        return ()
+    hunks = across(at, None)
+    found = list(pieces(at, known, hunks, present))
+    for item in gone:
+        if item.added:
+            start, length = between(item.start, item.length, hunks)
+            found += [Piece(item.origin, item.ranges[0], start, length, added=True)] if length else []
+        else:
+            found += pieces(item.origin, item.ranges, across(item.origin, None), present)
+    return tuple(sorted(dict.fromkeys(found), key=_order))
+
+
+def news(pieces: Sequence[Piece], present: Lines, told: Sequence[Piece], then: Lines) -> tuple[Piece, ...]:
+    """The pieces that were not there, or had another text in their place, when `told` was (in the text `then`)."""
+    known = {_mark(piece, then) for piece in told}
+    return tuple(piece for piece in pieces if _mark(piece, present) not in known)
+
+
+def joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Neighbours that count as one: lines that follow one another in both texts."""
+    out: list[Piece] = []
+    for piece in pieces:
+        last = out[-1] if out else None
+        if (
+            last is not None
+            and not last.added
+            and not piece.added
+            and last.origin == piece.origin
+            and last.seen.end + 1 == piece.seen.start
+            and last.start + last.length == piece.start
+        ):
+            seen = LineRange(last.seen.start, piece.seen.end)
+            out[-1] = Piece(piece.origin, seen, last.start, last.length + piece.length)
+        else:
+            out.append(piece)
+    return tuple(out)
+
+
+def _order(piece: Piece) -> tuple[int, Seq, int]:
+    return piece.start, piece.origin.version, piece.seen.start
+
+
+def _mark(piece: Piece, text: Lines) -> tuple[At, LineRange, bool, tuple[str, ...]]:
+    return piece.origin, piece.seen, piece.added, tuple(text[piece.start : piece.start + piece.length])
+
+
+def hunks_between(old: Lines, new: Lines) -> list[LineHunk]:
+    """What makes one text the other, line by line as far as that goes.
+
+    At most MOST_HUNKS: where there are more, lines that were changed together stay one hunk, and where that is
+    not enough, all from the first changed line to the last are one. Effort grows with hunks times ranges.
+    """
+    if old == new:
+        return []
+    if len(old) == len(new) == 1:
+        return [LineHunk(0, 1, 0, 1)]
+    found = [LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(old, new)]
+    if len(found) > MOST_HUNKS:
+        return [hull(found)]
+    single = line_by_line(found)
+    return single if len(single) <= MOST_HUNKS else found
+
+
+def pieces(origin: At, ranges: Sequence[LineRange], hunks: Sequence[LineHunk], new: Lines) -> list[Piece]:
+    """What the hunks did to these lines of `origin`."""
+    return [piece for n in range(len(hunks)) for piece in piece_of(origin, ranges, hunks, n, new)]
+
+
+def piece_of(origin: At, ranges: Sequence[LineRange], hunks: Sequence[LineHunk], n: int, new: Lines) -> Sequence[Piece]:
+    """What one of the hunks did to them."""
+    hunk = hunks[n]
+    if hunk.old_len:
+        lost = overlap(ranges, hunk.old_start, hunk.old_len)
+        return [Piece(origin, seen, hunk.new_start, hunk.new_len) for seen in lost]
+    if _inside(ranges, hunks, n, new):
+        seen = LineRange(hunk.old_start, hunk.old_start + 1)
+        return [Piece(origin, seen, hunk.new_start, hunk.new_len, added=True)]
+    return ()
+
+
+def _inside(ranges: Sequence[LineRange], hunks: Sequence[LineHunk], n: int, new: Lines) -> bool:
+    """Whether an insertion stands between lines of one range, and nowhere at its edge.
+
+    Where it repeats its neighbours it can be told to stand higher or lower, with the same text. One that can
+    be told to stand at the edge left the range as it was: as when a block comes after one that ends the same.
+    """
+    hunk = hunks[n]
+    span = next((span for span in ranges if span.start <= hunk.old_start < span.end), None)
+    if span is None:
+        return False
+    top = max(span.start - 1, hunks[n - 1].old_start + hunks[n - 1].old_len if n else 0)
+    end = min(span.end, hunks[n + 1].old_start if n + 1 < len(hunks) else span.end)
+    first, last = hunk.new_start, hunk.new_start + hunk.new_len
+    up = 0
+    while hunk.old_start - up > top and new[first - 1 - up] == new[last - 1 - up]:
+        up += 1
+    down = 0
+    while hunk.old_start + down < end and new[first + down] == new[last + down]:
+        down += 1
+    return hunk.old_start - up >= span.start and hunk.old_start + down < span.end
+
+
+def _on(
+    at: At, known: Sequence[LineRange], gone: Sequence[Gone], hunks: Sequence[LineHunk], new: Lines
+) -> tuple[tuple[LineRange, ...], list[Gone]]:
+    """Across what others did: what was known and is otherwise now is gone, with the place where it stood."""
+    later = [_moved(item, *(between if item.added else place)(item.start, item.length, hunks)) for item in gone]
+    places: dict[tuple[int, int, bool], tuple[LineRange, ...]] = {}
+    for piece in pieces(at, known, hunks, new):
+        key = (piece.start, piece.length, piece.added)
+        places[key] = (*places.get(key, ()), piece.seen)
+    later += (Gone(at, seen, start, length, added) for (start, length, added), seen in places.items())
+    return survivors(known, hunks), later
+
+
+def own(
+    known: Sequence[LineRange], gone: Sequence[Gone], hunks: Sequence[LineHunk]
+) -> tuple[tuple[LineRange, ...], list[Gone]]:
+    """Across a change of its own: what it took away it need not be told of."""
+    spans = [LineRange(hunk.new_start + 1, hunk.new_start + hunk.new_len) for hunk in hunks]
+    known = united(survivors(known, hunks), spans)
+    left = [
+        _moved(item, *place(item.start, item.length, hunks))
+        for item in gone
+        if item.added or not any(meet(item.start, item.length, hunk.old_start, hunk.old_len) for hunk in hunks)
+    ]
+    return known, [item for item in left if not (item.added and _all_known(known, item))]
+
+
+def _moved(item: Gone, start: int, length: int) -> Gone:
+    return item._replace(start=start, length=length)
+
+
+def looked_at(item: Gone, read_record: ReadRecord, known: Sequence[LineRange]) -> bool:
+    """Whether a session that was shown a read_record knows what became of these lines.
+
+    A read that meets the place shows the reader that something is other than it was. Of lines that came in
+    between it must have seen all, and of what a notice tells it knows that alone.
+    """
+    if item.added:
+        return _all_known(known, item)
+    if read_record.told:
+        spans = read_record.ranges
+        first, last = item.start + 1, item.start + item.length
+        return any(
+            (span.start, span.end) == (first, last) or (last >= first and span.start <= first and last <= span.end)
+            for span in spans
+        )
+    return touches(read_record.ranges, item.start, item.length)
+
+
+def _all_known(known: Sequence[LineRange], item: Gone) -> bool:
+    """Each line of a place is known; of one without lines, that nothing is there."""
+    if not item.length:
+        return any(span.start <= item.start < span.end for span in known)
+    return sum(span.end - span.start + 1 for span in overlap(known, item.start, item.length)) == item.length

@@ -1,0 +1,247 @@
+"""What undoes chosen changes of some files: their inverses, newest first, carried onto the present."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+
+import msgspec
+
+from orchestrator.core.decisions.assembly import Result, assemble
+from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Dependency, Facts, Held, Need, Source
+from orchestrator.core.decisions.lineage import UNKNOWN, Key, Lineage, Step
+from orchestrator.core.decisions.rebase import rebase
+from orchestrator.core.errors import NothingToChange, OrchestratorError, RevertImpossible
+from orchestrator.core.ids import Digest, WorkspacePath, show
+from orchestrator.core.text.encoding import decode
+
+MOST_DEPENDENCIES = 200
+MOST_NOTES = 20
+
+
+def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePath, Facts]) -> Apply | Need:
+    """Undo the chosen steps of these files; all later ones that are not chosen stay.
+
+    Files where later work overlaps come out as `Apply.clashes`, what can't be undone for another
+    reason as warnings. `Apply.reverts` names the changes that are undone in full. Raises
+    NothingToChange when all is undone already, RevertImpossible when nothing can be.
+    """
+    contents = next(iter(facts.values())).contents if facts else {}
+    touched = [line for line in lines if any(step.keys[0] in chosen or step.keys[-1] in chosen for step in line.steps)]
+    courses = [_Course(line, chosen, facts, contents) for line in touched]
+    missing: dict[Digest, None] = {}
+    outlines: list[Source] = []
+    for course in courses:
+        course.walk()
+        missing |= dict.fromkeys(course.missing)
+        outlines += course.lacking
+    if missing or outlines:
+        return Need(tuple(missing), tuple(outlines))
+    for course in courses:
+        course.stop_at_trouble()
+    whole = assemble([course.result for course in courses], facts)
+    notes = tuple(note for course in courses for note in course.notes)
+    if not whole.parts and not whole.clashes:
+        trouble = next((course.trouble for course in courses if course.trouble is not None), None)
+        if trouble is not None:
+            raise trouble
+        if notes:
+            raise RevertImpossible(notes[0], hint="Revert the later change first.")
+        raise NothingToChange("there is nothing left to undo", hint="The changes are undone already.")
+    stuck = [course for course in courses if course.clashed or course.notes]
+    left = {seq for course in stuck for step in course.undone for seq in step.changes}
+    left |= {seq for clash in whole.clashes for seq in clash.reverts}
+    undone = sorted({seq for course in courses for step in course.undone for seq in step.changes} - left)
+    dependencies = tuple(found for course in courses for found in course.dependencies())[:MOST_DEPENDENCIES]
+    if len(notes) > MOST_NOTES:
+        notes = (*notes[:MOST_NOTES], f"{len(notes) - MOST_NOTES} more files could not be brought back either")
+    return msgspec.structs.replace(
+        whole, reverts=tuple(undone), warnings=(*whole.warnings, *notes), dependencies=dependencies
+    )
+
+
+class _Course:
+    """One file on its way back: a walk from now to its oldest chosen step."""
+
+    def __init__(
+        self,
+        line: Lineage,
+        chosen: Set[Key],
+        facts: Mapping[WorkspacePath, Facts],
+        contents: Mapping[Digest, bytes],
+    ) -> None:
+        self._line, self._chosen, self._contents = line, chosen, contents
+        self._present = line.path
+        self._facts = facts
+        self._outlines = next(iter(facts.values())).outlines
+        held = facts[line.path].held if line.path is not None else None
+        self._held = held
+        self._blind = any(facts[name].content_hidden for name in line.names if name in facts)
+        self.result = self._unmoved = Result(present=line.path, held=held, path=line.path, now=held, names=line.names)
+        self.trouble: OrchestratorError | None = None
+        self.missing: list[Digest] = []
+        self.lacking: list[Source] = []
+        self.notes: list[str] = []
+        self.undone: list[Step] = []  # newest first
+        self.later: list[Step] = []  # not chosen, and newer than some chosen step
+        self.clashed = False
+
+    def walk(self) -> None:
+        """Newest first; chosen steps that follow each other are undone as one."""
+        run: list[Step] = []
+        kept: list[Step] = []
+        for step in reversed(self._line.steps):
+            if not any(key in self._chosen for key in step.keys):
+                self._undo_run(run)
+                run = []
+                kept.append(step)
+                continue
+            self.later += kept
+            kept = []
+            self.undone.append(step)
+            run.append(step)
+            if step.was != step.path:
+                self._undo_run(run)
+                run = []
+                self._undo_move(step)
+        self._undo_run(run)
+
+    def stop_at_trouble(self) -> None:
+        """Leave the file alone where no regular file that can be read stands at its place, or at the one it goes to."""
+        for path in (self.result.present, self.result.path):
+            trouble = self._facts[path].error if path is not None else None
+            if trouble is not None and (self.result.changed or path == self.result.present):
+                self.trouble, self.result = trouble, self._unmoved
+                self.notes = [f"{trouble.message}; it stays as it is"]
+                return
+
+    def _undo_move(self, step: Step) -> None:
+        if self.clashed or self.result.path is None:
+            return
+        if self.result.path == step.path:
+            self.result = msgspec.structs.replace(self.result, path=step.was)
+        else:
+            self.notes.append(
+                f"{step.path} was moved on to {self.result.path} since {show(step.change)}; it stays there"
+            )
+
+    def _undo_run(self, run: Sequence[Step]) -> None:
+        if not run or self.clashed or self.missing:
+            return
+        newest, oldest = run[0], run[-1]
+        after, before, now = newest.after, oldest.before, self.result.now
+        if UNKNOWN in (after, before) and after != before:
+            self.notes.append(
+                f"what {newest.path} held around {show(newest.change)} was never hashed, so that can't be undone"
+            )
+            return
+        digest = now.digest if now is not None else None
+        if self._blind:
+            self._undo_unseen(newest, oldest, run)
+        elif digest == after:
+            self._straight_back(newest, oldest)
+        elif digest == before:
+            return
+        elif now is None or before is None or after is None:
+            self._clash(newest, before, run)
+        else:
+            self._merge(now, newest, oldest, run)
+
+    def _undo_unseen(self, newest: Step, oldest: Step, run: Sequence[Step]) -> None:
+        """For one who may not know the content: versions alone say whether later work stands in the way."""
+        if self.later:
+            self._clash(newest, oldest.before, run)
+        else:
+            self._straight_back(newest, oldest)
+            self.result = msgspec.structs.replace(self.result, unseen=True)
+
+    def _straight_back(self, newest: Step, oldest: Step) -> None:
+        """Nothing came after it."""
+        now, before = self.result.now, oldest.before
+        if before is None:
+            self.result = msgspec.structs.replace(self.result, path=None, now=None)
+            return
+        data = now.data if now is not None and now.digest == before else self._content(before)
+        if data is None:
+            return
+        mode = self._mode_back(now, newest, oldest) if now is not None else oldest.mode_before
+        like = now.document.told if now is not None and now.document else None
+        restored = Held(data, before, mode if mode is not None else 0o644, decode(data, like=like) if like else None)
+        path = self.result.path or newest.was
+        self.result = msgspec.structs.replace(self.result, path=path, now=restored)
+
+    def _merge(self, now: Held, newest: Step, oldest: Step, run: Sequence[Step]) -> None:
+        """Carry the inverse onto later work."""
+        after, before = newest.after or UNKNOWN, oldest.before or UNKNOWN
+        old_data, new_data = self._content(after), self._content(before)
+        if old_data is None or new_data is None:
+            return
+        like = now.document.told if now.document else None
+        old, new = decode(old_data, like=like), decode(new_data, like=like)
+        if old is None or new is None:
+            self._clash(newest, before, run)
+            return
+        onto = Facts(
+            self.result.path or newest.path,
+            now,
+            newest.seq,
+            Base(newest.seq, after),
+            outlines=self._outlines,
+            only_own_changes=True,  # nobody is told that they undo what they undo
+        )
+        try:
+            outcome = rebase(old, new, onto, anchors=())
+        except NothingToChange:
+            return
+        if isinstance(outcome, Need):
+            self.lacking += outcome.outlines
+            return
+        if isinstance(outcome, ConflictOutcome):
+            self._clash(newest, before, run, outcome)
+            return
+        part = outcome.parts[0]
+        merged = Held(part.data or b"", part.after or UNKNOWN, self._mode_back(now, newest, oldest), part.document)
+        self.result = msgspec.structs.replace(self.result, now=merged, rung="merged")
+
+    def _clash(
+        self, newest: Step, before: Digest | None, run: Sequence[Step], found: ConflictOutcome | None = None
+    ) -> None:
+        """Later work stands in the way: this file stays as it is, and a person decides."""
+        proposed = self._content(before) if before is not None else None
+        if before is not None and proposed is None:
+            return
+        self.clashed = True
+        path = self._present or newest.path
+        clean = self._held is self.result.now
+        self.result = msgspec.structs.replace(
+            self._unmoved,
+            clash=ConflictOutcome(
+                path=path,
+                base=newest.after,
+                base_version=newest.seq,
+                proposed=proposed,
+                regions=found.regions if found is not None and clean else (),
+                why=found.why if found is not None else "",
+                reverts=tuple(sorted({seq for step in run for seq in step.changes})),
+                names=tuple(sorted(self._line.names - {path})),
+            ),
+        )
+
+    @staticmethod
+    def _mode_back(now: Held, newest: Step, oldest: Step) -> int:
+        """A mode that the run changed and that nobody changed since goes back too."""
+        changed = oldest.mode_before is not None and newest.mode_after == now.mode
+        return oldest.mode_before if changed and oldest.mode_before is not None else now.mode
+
+    def _content(self, digest: Digest) -> bytes | None:
+        data = self._contents.get(digest)
+        if data is None:
+            self.missing.append(digest)
+        return data
+
+    def dependencies(self) -> list[Dependency]:
+        """The later work in this file that was kept, or that stood in the way."""
+        on = tuple(sorted({step.change for step in self.undone}))
+        return [
+            Dependency(path=step.path, change=step.change, agent=step.agent, on=on, overlaps=self.clashed)
+            for step in self.later
+        ]

@@ -1,0 +1,248 @@
+"""Where a hunk goes: at the one place where its lines stand, or nearly so, and never at one of several alike."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from orchestrator.core.errors import SearchAmbiguous, SearchNotFound, shown_lines
+from orchestrator.core.text.encoding import Document, Edit
+from orchestrator.core.text.headings import below, contradicts
+from orchestrator.core.text.hunks import PatchHunk
+from orchestrator.core.text.indent import indent_of
+from orchestrator.core.text.locate import NUMBERED
+from orchestrator.core.text.matching import find, not_found
+
+_MORE_CONTEXT = "Give the hunk more lines of context, or a heading that it stands below ('@@ def name')."
+_SOME_CONTEXT = "Give the hunk a line of context: one of the file's own, before or behind the new ones, led by a blank."
+
+
+class LocatedHunk(msgspec.Struct, frozen=True):
+    """A hunk at its place: the lines that it counts on, 0-based and half-open, and what it edits.
+
+    `score`: how like they are to what it quotes; None where they stand exactly so.
+    """
+
+    start: int
+    stop: int
+    edits: tuple[Edit, ...]
+    score: float | None = None
+
+
+def stands_as_stated(hunk: PatchHunk, base: Document) -> bool:
+    """Whether the hunk's header is right: its counts, and the line at which it says that it stands."""
+    old, at = hunk.old, hunk.old_start
+    return (
+        hunk.counted and at is not None and at + len(old) <= len(base.lines) and base.lines[at : at + len(old)] == old
+    )
+
+
+def locate_hunk(
+    hunk: PatchHunk,
+    index: int,
+    base: Document,
+    standing: LineIndex,
+    *,
+    believed: bool,
+    fuzzy: bool = False,
+    window: range | None = None,
+) -> LocatedHunk:
+    """Find the hunk's place; `standing` is of the base's lines.
+
+    `believed`: all headers of the file's hunks are right, so a line may decide. `window`: the lines between
+    those of the hunks before and behind it, which decide where nothing else does.
+
+    Taken is the only place where its context and removed lines stand. Of several: the one at the end, where the
+    hunk says that it ends the file; the one below its headings; the one at its line, where that is believed and
+    its heading does not stand behind it. A line and a heading that name two places name none.
+    Where they stand nowhere: with `fuzzy` the one place that differs in typography, as `matching.find` finds it.
+    Raises SearchNotFound, SearchAmbiguous (`details`: `hunk`, 0-based; `nearest`, or 1-based `lines`).
+    """
+    if not hunk.old:
+        at = _insertion(hunk, index, base)
+        return LocatedHunk(at, at, tuple(_edits(hunk, at)))
+    found: list[int] = []
+    for reading in _readings(hunk):
+        found = standing.places(reading.old)
+        if found:
+            hunk = reading
+            break
+    if not found:
+        if not fuzzy:
+            raise _nowhere(hunk, index, base, "its context and removed lines stand nowhere in the base")
+        return _alike(hunk, index, base)
+    try:
+        at = _chosen(hunk, index, found, base, believed=believed)
+    except SearchAmbiguous:
+        inside = [at for at in found if at >= window.start and at + len(hunk.old) <= window.stop] if window else []
+        if len(inside) != 1 or hunk.anchors or hunk.old_start is not None:
+            raise
+        at = inside[0]
+    return LocatedHunk(at, at + len(hunk.old), tuple(_edits(hunk, at)))
+
+
+def _alike(hunk: PatchHunk, index: int, base: Document) -> LocatedHunk:
+    """Where its lines stand but for typography; never below another heading than it names, nor at a file's end."""
+    scopes = below(base.lines, hunk.anchors)
+    try:
+        match = find(
+            base.lines,
+            hunk.old,
+            hunk.new,
+            f"hunk {index + 1}{_stated(hunk)}: its passage of context and removed lines",
+            within=lambda at: any(scope.start <= at < scope.stop for scope in scopes),
+        )
+    except SearchNotFound as error:
+        error.details |= _details(hunk, index)
+        raise
+    except SearchAmbiguous as error:
+        error.hint = _MORE_CONTEXT
+        error.details = {"hunk": index, "lines": error.details["lines"]}
+        raise
+    if hunk.old_no_newline or hunk.new_no_newline or (hunk.at_end and match.stop != len(base.lines)):
+        why = f"its lines stand at line {match.start + 1} but for typography, and it speaks of the end of the file"
+        raise _nowhere(hunk, index, base, why)
+    return LocatedHunk(match.start, match.stop, match.edits, match.score)
+
+
+class LineIndex:
+    """Where lines stand in a text; made once for all hunks, and a passage that comes again is looked up."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+        self._at: dict[str, list[int]] = {}
+        self._found: dict[tuple[str, ...], list[int]] = {}
+        for at, line in enumerate(lines):
+            self._at.setdefault(line, []).append(at)
+
+    def places(self, passage: tuple[str, ...]) -> list[int]:
+        """Every 0-based place where the passage stands exactly, ascending. Every hunk's place comes from here."""
+        if passage not in self._found:
+            rarest = min(range(len(passage)), key=lambda at: len(self._at.get(passage[at], ())))
+            starts = (at - rarest for at in self._at.get(passage[rarest], ()) if at >= rarest)
+            self._found[passage] = [at for at in starts if tuple(self._lines[at : at + len(passage)]) == passage]
+        return self._found[passage]
+
+
+def _chosen(hunk: PatchHunk, index: int, found: list[int], base: Document, *, believed: bool) -> int:
+    size = len(hunk.old)
+    if found[-1] + size == len(base.lines) and (hunk.at_end or (hunk.old_no_newline and not base.final_newline)):
+        return found[-1]
+    if hunk.anchors and hunk.old_start is None:
+        scopes = below(base.lines, hunk.anchors)
+        if not scopes:
+            raise _nowhere(
+                hunk, index, base, f"its heading {' / '.join(hunk.anchors)[:80]!r} stands nowhere in the base"
+            )
+        inside = [at for at in found if _begins_in(hunk, at, scopes)]
+        if not inside:
+            raise _nowhere(hunk, index, base, f"its lines do not stand below {' / '.join(hunk.anchors)[:80]!r}")
+        found = inside
+    if len(found) == 1:
+        return found[0]
+    stated = hunk.old_start if hunk.old_start is not None and _holds(found, hunk.old_start) else None
+    torn = stated is not None and contradicts(base.lines, hunk.anchors, stated + hunk.first_change)
+    if believed and stated is not None and not torn:
+        return stated
+    if hunk.anchors and hunk.old_start is not None and not torn:
+        scopes = below(base.lines, hunk.anchors)
+        inside = [at for at in found if _begins_in(hunk, at, scopes)]
+        if len(inside) == 1:
+            return inside[0]
+    lines = [at + 1 for at in found]
+    raise SearchAmbiguous(
+        f"hunk {index + 1}{_stated(hunk)}: its lines stand {len(lines)} times in the base: lines {shown_lines(lines)}.",
+        hint=_MORE_CONTEXT,
+        details={"hunk": index, "lines": lines},
+    )
+
+
+def _holds(ascending: Sequence[int], wanted: int) -> bool:
+    at = bisect_left(ascending, wanted)
+    return at < len(ascending) and ascending[at] == wanted
+
+
+def _begins_in(hunk: PatchHunk, at: int, scopes: Sequence[range]) -> bool:
+    """Whether what the hunk changes first lies below a heading; it may add lines behind the last one there."""
+    context = hunk.first_change
+    adds = hunk.lines[context][0] == "+"
+    return any(scope.start <= at + context < scope.stop + adds for scope in scopes)
+
+
+def _insertion(hunk: PatchHunk, index: int, base: Document) -> int:
+    """Where lines go that name none of the file's: into an empty file, or at the end where that is said."""
+    end = len(base.lines)
+    if end == 0 or hunk.at_end:
+        return end
+    if hunk.counted and hunk.old_start == end and not hunk.anchors:
+        return end
+    raise SearchAmbiguous(
+        f"hunk {index + 1}{_stated(hunk)} only adds lines, and holds none that the file has: where they go is a guess.",
+        hint=_SOME_CONTEXT,
+        details={"hunk": index, "lines": []},
+    )
+
+
+def _readings(hunk: PatchHunk) -> Iterator[PatchHunk]:
+    """The hunk as it is, then without pasted line numbers, then with the blank that its context lacks."""
+    yield hunk
+    old = [NUMBERED.match(text) for text in hunk.old]
+    added = [NUMBERED.match(text) for tag, text in hunk.lines if tag == "+"]
+    ascending = all(a and b and int(a[1]) < int(b[1]) for a, b in pairwise(old)) and all(old)
+    if ascending and (all(added) or not any(added)):
+        bare = tuple((tag, NUMBERED.sub("", text, count=1)) if old else (tag, text) for tag, text in hunk.lines)
+        yield msgspec.structs.replace(hunk, lines=bare)
+    if _dedented(hunk):
+        return
+    lines = tuple(
+        (tag, f" {text}") if tag == " " and text and at not in hunk.bare else (tag, text)
+        for at, (tag, text) in enumerate(hunk.lines)
+    )
+    if lines != hunk.lines:
+        yield msgspec.structs.replace(hunk, lines=lines)
+
+
+def _dedented(hunk: PatchHunk) -> bool:
+    """Whether new lines stand as deep as context does once the diff's blank is off: then the blank is the diff's."""
+    signed = [text for at, (tag, text) in enumerate(hunk.lines) if tag == " " and text.strip() and at not in hunk.bare]
+    context = {indent_of(text) for text in signed}
+    removed = {indent_of(text) for tag, text in hunk.lines if tag == "-" and text.strip()}
+    added = {indent_of(text) for tag, text in hunk.lines if tag == "+" and text.strip()}
+    return bool(context & added - removed)
+
+
+def _nowhere(hunk: PatchHunk, index: int, base: Document, why: str) -> SearchNotFound:
+    error = not_found(base.lines, hunk.old, "")
+    error.message = f"hunk {index + 1}{_stated(hunk)}: {why}."
+    error.details |= _details(hunk, index)
+    return error
+
+
+def _details(hunk: PatchHunk, index: int) -> dict[str, object]:
+    return {"hunk": index} if hunk.old_start is None else {"hunk": index, "line": hunk.old_start + 1}
+
+
+def _stated(hunk: PatchHunk) -> str:
+    return f" (for line {hunk.old_start + 1})" if hunk.old_start is not None else ""
+
+
+def _edits(hunk: PatchHunk, start: int) -> list[Edit]:
+    """One edit for each run of removed and added lines."""
+    edits: list[Edit] = []
+    at = start
+    removed, added = 0, list[str]()
+    for tag, text in (*hunk.lines, (" ", "")):
+        if tag == "-":
+            removed += 1
+        elif tag == "+":
+            added.append(text)
+        else:
+            if removed or added:
+                edits.append(Edit(at, removed, tuple(added)))
+            at, removed, added = at + removed + 1, 0, []
+    if edits and hunk.old_no_newline != hunk.new_no_newline:
+        edits[-1] = msgspec.structs.replace(edits[-1], final_newline=hunk.old_no_newline)
+    return edits

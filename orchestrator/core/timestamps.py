@@ -1,0 +1,55 @@
+"""Moments as callers write them: a position in the journal, or a date and time."""
+
+from __future__ import annotations
+
+import datetime
+import re
+
+import msgspec
+
+from orchestrator.core.errors import ParameterInvalid, escaped
+from orchestrator.core.ids import Seq, show
+
+_POSITION = re.compile(r"(@?)([0-9]{1,18})")
+_HINT = "A time is written as '2026-11-21T09:30:00+01:00' (without a zone: UTC), a position as '@42'."
+
+
+class Timestamp(msgspec.Struct, frozen=True):
+    """One of the two."""
+
+    seq: Seq | None = None
+    at: int | None = None  # ms since the epoch
+
+    def before(self, seq: int, at: int) -> bool:
+        """Whether an event at this position and time came after the moment."""
+        return seq > self.seq if self.seq is not None else at >= (self.at or 0)
+
+
+def parse_timestamp(raw: str | int, *, parameter: str, head: int) -> Timestamp:
+    """Read `@42`, `42`, `2026-11-21` or `2026-11-21T09:30+01:00`.
+
+    A bare number is a position, as everywhere; one past `head` was meant as a time, and is refused.
+    A time without a zone is UTC, a date alone its first moment. Raises ParameterInvalid.
+    """
+    text = str(raw)
+    if position := _POSITION.fullmatch(text):
+        seq = Seq(int(position[2]))
+        if seq > head and not position[1]:
+            raise ParameterInvalid(
+                parameter, f"{text} is a position ahead of the journal, which ends at {show(head)}", hint=_HINT
+            )
+        return Timestamp(seq=seq)
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=datetime.UTC)
+        since_epoch = moment - datetime.datetime.fromtimestamp(0, datetime.UTC)
+    except (ValueError, OverflowError) as error:
+        raise ParameterInvalid(parameter, f"{escaped(text[:100])!r} is no moment", hint=_HINT) from error
+    return Timestamp(at=since_epoch // datetime.timedelta(milliseconds=1))
+
+
+def written(at: int) -> str:
+    """Milliseconds since the epoch as ISO 8601 in UTC."""
+    moment = datetime.datetime.fromtimestamp(0, datetime.UTC) + datetime.timedelta(milliseconds=at)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,235 @@
+"""What people ask of the daemon: its state, who may call, which policy holds, and whether the records agree."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+from anyio import to_thread
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.core.errors import ParameterInvalid, PathError, VersionUnknown, escaped
+from orchestrator.core.events.base import Origin
+from orchestrator.core.events.conflicts import PolicyLoaded
+from orchestrator.core.events.sessions import AgentAdded, AgentRevoked
+from orchestrator.core.ids import AgentName, is_reserved, show
+from orchestrator.core.policy.parse import check_policy, parse_policy
+from orchestrator.core.policy.rules import Policy
+from orchestrator.engine.approver import ApproverGate
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.changes.effects import Effects
+from orchestrator.engine.external.baseline import Baseline
+from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.record.verification import Checking
+from orchestrator.engine.reservations import Reservations
+from orchestrator.engine.services import MAX_FILE_BYTES, Services
+
+SHOWN_FILES = 5
+"""That one note of `status` names."""
+
+
+class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What only the composition root knows."""
+
+    pid: int
+    version: str
+    socket: str
+    workspace_id: str
+    state_dir: str
+    notes: tuple[str, ...] = ()
+    plugins: Callable[[], tuple[str, ...]] = tuple  # what there is to say of them now
+
+
+class Administration:
+    """The operations that are no agent's."""
+
+    def __init__(
+        self,
+        services: Services,
+        observer: Observer,
+        effects: Effects,
+        baseline: Baseline,
+        gate: ApproverGate,
+        *,
+        facts: DaemonFacts,
+        read_policy: Callable[[], tuple[str, str]],
+        stop: Callable[[], None],
+        recovered: Callable[[], int],
+        watching: Callable[[], str],
+        unnamed: Callable[[], int],
+        checking: Checking,
+        whole: Callable[[], str],
+    ) -> None:
+        self._s, self._observer, self._effects = services, observer, effects
+        self._baseline, self._gate, self._facts = baseline, gate, facts
+        self._reservations = Reservations(services)
+        self._read_policy, self._stop, self._recovered = read_policy, stop, recovered
+        self._watching, self._unnamed, self._checking, self._whole = watching, unnamed, checking, whole
+
+    async def status(self, caller: Caller, call: Call, params: p.Status) -> r.StatusInfo:
+        pending = self._s.state.pending
+        notes = [*self._facts.notes, *self._facts.plugins()]
+        if not self._gate.is_set:
+            notes.append("no approver code yet, so approvals wait: run `orchestrator up`")
+        stopped = self._effects.stopped or self._s.journal.trouble
+        if stopped:
+            notes.append(f"writes are stopped: {stopped}")
+        notes += self._checking.unread
+        if self._s.unnoted:
+            notes.append(f"not in the journal, which could take nothing then: {self._s.unnoted} reads and refusals")
+        skipped = ", ".join(f"{count} {why}" for why, count in sorted(self._baseline.skipped.items()) if count)
+        if skipped:
+            notes.append(f"left out of the start scan: {skipped}")
+        notes += _ignore_files(self._s.ignore.over_budget())
+        if unnamed := self._unnamed():
+            notes.append(
+                f"come since the start, and not tracked: {unnamed} names that break the name rule; rename them"
+            )
+        if self._baseline.done.is_set() and (left := sum(not entry.kept for entry in self._s.state.registry.files())):
+            most = self._s.policy.outside.keep_max_bytes
+            notes.append(
+                f"contents not kept: {left} files over {most} bytes, so what others do to them can't be undone"
+            )
+        return r.StatusInfo(
+            pid=self._facts.pid,
+            version=self._facts.version,
+            socket=self._facts.socket,
+            workspace=self._s.workspace.root,
+            workspace_id=self._facts.workspace_id,
+            state_dir=self._facts.state_dir,
+            head=show(self._s.state.head),
+            sessions=tuple(
+                r.SessionLine(
+                    session=item.id,
+                    agent=item.agent,
+                    agent_class=item.agent_class,
+                    asserted=item.asserted,
+                    client=item.client,
+                    open=item.open,
+                )
+                for item in self._s.state.sessions
+                if item.open
+            ),
+            approvals=sum(1 for _ in pending.waiting()),
+            conflicts=sum(1 for _ in pending.open_conflicts()),
+            health=r.Health(
+                state="writes_stopped" if stopped else "ok",
+                baseline="done" if self._baseline.done.is_set() else "running",
+                watching=self._watching(),
+                checked=self._checking.checked,
+                whole=self._whole(),
+                notes=tuple(notes),
+                recovered=self._recovered(),
+                diverged=tuple(map(show, pending.diverged)),
+            ),
+            policy=f"{self._s.policy.name} ({self._s.policy.source})",
+            approver="set" if self._gate.is_set else "missing",
+            leases=await self._reservations.infos(self._reservations.live()),
+        )
+
+    # --- who may call -----------------------------------------------------------------
+
+    async def agent_add(self, caller: Caller, call: Call, params: p.AgentAdd) -> r.AgentToken:
+        await self._gate.check(caller, params.approver)
+        if is_reserved(params.name):
+            raise ParameterInvalid("name", f"{params.name} is reserved")
+        known = self._s.state.identities.get(params.name)
+        if known is not None and known.token_hash is not None and not known.revoked:
+            raise ParameterInvalid("name", f"{params.name} has a token already", hint="Revoke it first.")
+        token = "orc_" + self._s.entropy.bytes(32).hex()
+        event = AgentAdded(
+            name=AgentName(params.name),
+            agent_class=params.agent_class,
+            token_hash=hashlib.sha256(token.encode()).hexdigest(),
+        )
+        await self._s.append(caller.origin(call), (f"agent:{params.name}", event))
+        return r.AgentToken(name=params.name, agent_class=params.agent_class, token=token)
+
+    async def agent_revoke(self, caller: Caller, call: Call, params: p.AgentRevoke) -> r.Done:
+        await self._gate.check(caller, params.approver)
+        if self._s.state.identities.get(params.name) is None:
+            raise VersionUnknown(f"there is no agent {params.name}")
+        event = AgentRevoked(name=AgentName(params.name))
+        await self._s.append(caller.origin(call), (f"agent:{params.name}", event))
+        return r.Done(message=f"{params.name} may not call any more")
+
+    async def agent_list(self, caller: Caller, call: Call, params: p.AgentList) -> r.Agents:
+        return r.Agents(
+            agents=tuple(
+                r.AgentLine(
+                    name=agent.name,
+                    agent_class=agent.agent_class,
+                    token="revoked" if agent.revoked else "yes" if agent.token_hash else "asserted",
+                )
+                for agent in self._s.state.identities
+            )
+        )
+
+    async def approver_create(self, caller: Caller, call: Call, params: p.ApproverCreate) -> r.ApproverCode:
+        return r.ApproverCode(approver_code=await self._gate.create())
+
+    async def approver_reset(self, caller: Caller, call: Call, params: p.ApproverReset) -> r.ApproverCode:
+        return r.ApproverCode(approver_code=await self._gate.replace(caller, params.approver))
+
+    # --- policy -----------------------------------------------------------------------
+
+    async def policy_check(self, caller: Caller, call: Call, params: p.PolicyCheck) -> r.PolicyReport:
+        problems = check_policy(params.text, params.source)
+        rules = 0 if problems else len(parse_policy(params.text, source=params.source).rules)
+        return r.PolicyReport(
+            source=params.source,
+            ok=not problems,
+            problems=tuple(r.PolicyProblem(line=i.line, key=i.key, message=i.message) for i in problems),
+            rules=rules,
+        )
+
+    async def policy_reload(self, caller: Caller, call: Call, params: p.PolicyReload) -> r.PolicyReport:
+        await self._gate.check(caller, params.approver)
+        text, source = await to_thread.run_sync(self._read_policy)
+        policy = parse_policy(text, source=source)
+        policy = policy.guarding(self._s.policy.own_state)
+        await self.load(policy)
+        return r.PolicyReport(source=source, ok=True, rules=len(policy.rules))
+
+    async def load(self, policy: Policy) -> None:
+        """Let a policy decide from now on, and say so in the journal."""
+        self._s.policy = policy
+        event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))
+        await self._s.append(Origin(), ("policy", event))
+
+    # --- do the records agree ---------------------------------------------------------
+
+    async def workspace_check(self, caller: Caller, call: Call, params: p.WorkspaceCheck) -> r.WorkspaceReport:
+        await self._baseline.done.wait()
+        differences: list[r.DiskDifference] = []
+        entries = list(self._s.state.registry.files())
+        for entry in entries:
+            async with self._s.locks.shared(entry.path):
+                now = self._s.state.registry.get(entry.path)
+                if now is None or now.digest is None:
+                    continue
+                try:
+                    read = await to_thread.run_sync(partial(self._s.workspace.read, entry.path, most=MAX_FILE_BYTES))
+                    on_disk: str | None = read.digest
+                except PathError as error:
+                    on_disk = None if error.code == "not_found" else error.code
+                if on_disk != now.digest:
+                    differences.append(r.DiskDifference(path=entry.path, journal=now.digest, disk=on_disk))
+        return r.WorkspaceReport(ok=not differences, files=len(entries), differences=tuple(differences))
+
+    async def stop(self, caller: Caller, call: Call, params: p.Stop) -> r.Done:
+        self._stop()
+        return r.Done(message="the daemon ends when the calls that are open are answered")
+
+
+def _ignore_files(over_budget: tuple[tuple[str, str], ...]) -> list[str]:
+    notes = [
+        f"ignore file {escaped(path)} is not used, so what it names is tracked: {why}. Shorten or split it"
+        for path, why in over_budget[:SHOWN_FILES]
+    ]
+    if more := len(over_budget) - len(notes):
+        notes.append(f"further ignore files that are not used: {more}")
+    return notes

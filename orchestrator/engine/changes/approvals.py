@@ -1,0 +1,399 @@
+"""Approvals: a person's yes or no, checked once more against policy and disk, then carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.core.content import digest_of
+from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, Need, Part
+from orchestrator.core.decisions.rebase import EMPTY, line_hunks, rebase
+from orchestrator.core.errors import CallerError, NothingToChange, VersionUnknown
+from orchestrator.core.events.base import Origin
+from orchestrator.core.events.conflicts import (
+    ApprovalDenied,
+    ApprovalExpired,
+    ApprovalGranted,
+    ApprovalRequested,
+    ConflictFound,
+)
+from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.policy.rules import Action, Deny, NeedApproval
+from orchestrator.core.projections.pending import Approval
+from orchestrator.core.text.encoding import Document
+from orchestrator.engine.approver import ApproverGate
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.changes.effects import Effects, Intent
+from orchestrator.engine.changes.pipeline import approval_request
+from orchestrator.engine.changes.repositories import RepositoryGuard
+from orchestrator.engine.changes.write_batch import RollbackIncomplete
+from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.reservations import Reservations
+from orchestrator.engine.services import Services
+from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.workspace import Displaced
+
+TRIES = 3
+
+LISTED_PATHS = 10
+"""Of one approval in a list."""
+
+
+class ApprovalService:
+    """The inbox of changes that wait."""
+
+    def __init__(
+        self,
+        services: Services,
+        observer: Observer,
+        effects: Effects,
+        answers: Answers,
+        gate: ApproverGate,
+        repositories: RepositoryGuard,
+    ) -> None:
+        self._s, self._observer, self._effects = services, observer, effects
+        self._answers, self._gate, self._repositories = answers, gate, repositories
+        self._reservations = Reservations(services)
+
+    async def approvals_list(self, caller: Caller, call: Call, params: p.ApprovalsList) -> r.Approvals:
+        after = parse_seq(params.cursor, parameter="cursor") if params.cursor is not None else 0
+        waiting = self._s.state.pending.waiting()
+        left = [item for item in waiting if item.seq > after]
+        page = left[: params.limit]
+        return r.Approvals(
+            approvals=tuple([await self._line(item) for item in page]),
+            total=len(waiting),
+            cursor=show(page[-1].seq) if len(left) > len(page) else None,
+        )
+
+    async def approvals_show(self, caller: Caller, call: Call, params: p.ApprovalsShow) -> r.ApprovalInfo:
+        return await self._info(self._find(params.approval, waiting=False))
+
+    async def approve(self, caller: Caller, call: Call, params: p.Approve) -> r.ChangeAnswer:
+        await self._gate.check(caller, params.approver)
+        approval = self._find(params.approval, waiting=True)
+        granted = ApprovalGranted(approval=approval.seq, by=caller.agent)
+        if approval.request.read_version is not None:
+            await self._s.append(caller.origin(call), (self._stream(approval), granted))
+            return await self._answers.of(approval.seq)
+        async with self._s.locks.alone(item.path for item in approval.request.paths):
+            approval = self._find(params.approval, waiting=True)
+            if approval.request.expires_at <= self._s.clock.now_ms():
+                await self._expire_due(approval, "expired")
+                return await self._answers.of(approval.seq)
+            await self._s.append(caller.origin(call), (self._stream(approval), granted))
+            await self._apply(approval)
+        return await self._answers.of(approval.seq)
+
+    async def deny(self, caller: Caller, call: Call, params: p.Deny) -> r.Done:
+        await self._gate.check(caller, params.approver)
+        approval = self._find(params.approval, waiting=True)
+        event = ApprovalDenied(approval=approval.seq, by=caller.agent, reason=params.reason)
+        await self._s.append(caller.origin(call), (self._stream(approval), event))
+        return r.Done(message=f"{show(approval.seq)} is denied; nothing was changed")
+
+    async def expire(self) -> int | None:
+        """Lapse what is due; the ms at which the next one will be, None if nothing waits."""
+        now = self._s.clock.now_ms()
+        for approval in tuple(self._s.state.pending.waiting()):
+            if approval.request.expires_at <= now:
+                async with self._s.locks.alone(item.path for item in approval.request.paths):
+                    present = self._s.state.pending.approval(approval.seq)
+                    if present is not None and present.state == "waiting":
+                        await self._expire_due(approval, "expired")
+        return min((item.request.expires_at for item in self._s.state.pending.waiting()), default=None)
+
+    async def resume(self) -> None:
+        """Apply what was granted before a crash kept it from being applied."""
+        for approval in tuple(self._s.state.pending.granted()):
+            if approval.request.read_version is None:
+                async with self._s.locks.alone(item.path for item in approval.request.paths):
+                    await self._apply(approval)
+
+    # --- carrying out -----------------------------------------------------------------
+
+    async def _apply(self, approval: Approval) -> None:
+        """Re-check policy and disk, then apply exactly what was shown, or ask again, or make it a conflict."""
+        request = approval.request
+        denial = self._denial(approval)
+        if denial is not None:
+            await self._expire_due(approval, "policy_changed", denial)
+            return
+        intent = Intent(
+            operation=request.operation,
+            origin=self._origin(approval),
+            reverts=request.reverts,
+            supersedes=request.supersedes,
+            approval=approval.seq,
+            settles=request.settles,
+            task=request.task,
+            reason=await self._reason(approval.seq),
+            unseen=request.unseen,
+        )
+        for _ in range(TRIES):
+            try:
+                facts = await self._facts(approval)
+                plan = await self._plan(approval, facts)
+                if plan is None:
+                    await self._ask_again(approval, intent, facts)
+                    return
+                async with self._repositories.alone(plan.parts):
+                    asks = [ask for ask in self._repositories.asks(plan.parts, facts) if ask.reason not in request.rule]
+                    if asks:  # others' changes made it so while the request waited; who granted it was not told
+                        await self._renew(approval, intent, plan, asks)
+                        return
+                    paths = [item.path for item in request.paths]
+                    crossing = await self._reservations.crossing(self._author(approval), paths, granted=True)
+                    plan = msgspec.structs.replace(plan, warnings=(*plan.warnings, *crossing.warnings))
+                    await self._effects.carry_out(plan, msgspec.structs.replace(intent, leases=crossing.leases))
+            except (Displaced, RollbackIncomplete):
+                continue
+            except CallerError as error:
+                await self._expire_due(approval, "error", error.message)
+                return
+            else:
+                return
+        await self._expire_due(approval, "base_changed", "the file changed again and again while it was written")
+
+    def _denial(self, approval: Approval) -> str | None:
+        """What policy says no to by now, if anything."""
+        caller = self._author(approval)
+        moving = any(item.moved_from is not None for item in approval.request.paths)
+        for item in approval.request.paths:
+            action: Action = "write"
+            if approval.request.reverts:
+                action = "revert"
+            elif item.before is None:
+                action = "create"
+            elif item.after is None:
+                action = "move" if moving else "delete"
+            judges = approval.request.settles is not None and caller.agent_class == "review"
+            for one in (action, "review") if judges else (action,):
+                verdict = self._s.verdict(caller, one, item.path, on_disk=True)
+                if isinstance(verdict, Deny):
+                    return f"{item.path}: {verdict.reason}"
+        return None
+
+    def _author(self, approval: Approval) -> Caller:
+        if approval.agent is None or approval.session is None:
+            raise VersionUnknown(f"{show(approval.seq)} has no author")
+        agent = self._s.state.identities.get(approval.agent)
+        return Caller(
+            agent=approval.agent,
+            agent_class=agent.agent_class if agent else "cloud",
+            session=approval.session,
+            door="daemon",
+        )
+
+    async def _facts(self, approval: Approval) -> dict[WorkspacePath, Facts]:
+        facts = {}
+        for item in approval.request.paths:
+            present = await self._observer.refresh(item.path, content=True, changing=True)
+            entry, stat = present.entry, present.stat
+            held = None
+            if stat is not None and not item.directory:
+                if entry is None or entry.digest is None or present.data is None:
+                    raise VersionUnknown(f"{item.path} is no regular file any more")
+                held = Held(present.data, entry.digest, stat.mode)
+            facts[item.path] = Facts(item.path, held, entry.version if entry else None)
+        return facts
+
+    async def _plan(self, approval: Approval, facts: dict[WorkspacePath, Facts]) -> Apply | None:
+        """Exactly the change that was granted; None if the disk holds something else by now."""
+        request = approval.request
+        parts = []
+        for item in request.paths:
+            held = facts[item.path].held
+            if (held.digest if held else None) != item.before:
+                return None
+            data = None
+            if item.after is not None and item.moved_from is None:
+                data = await self._s.contents.need(item.after, f"what {show(approval.seq)} proposes for {item.path}")
+            source = facts[item.renamed_from].held if item.renamed_from is not None else held
+            old = await self._s.contents.text(source.digest, source.data) if source else EMPTY
+            new = await self._s.contents.text(item.after, data) if item.after and data is not None else EMPTY
+            parts.append(
+                Part(
+                    path=item.path,
+                    before=item.before,
+                    after=item.after,
+                    data=data,
+                    mode=item.mode,
+                    hunks=line_hunks(old, new) if old and new and item.moved_from is None else (),
+                    binary=old is None or new is None,
+                    moved_from=item.moved_from,
+                    renamed_from=item.renamed_from,
+                    directory=item.directory,
+                    encoding=item.encoding,
+                )
+            )
+        return Apply(
+            parts=tuple(parts),
+            rung=request.rung,
+            score=request.score,
+            settled=request.settled,
+            same_symbol=request.same_symbol,
+            base=request.base,
+            on_seen_whole=request.on_seen_whole,
+            emptied=request.emptied,
+            unmade=request.unmade,
+        )
+
+    async def _ask_again(self, approval: Approval, intent: Intent, facts: dict[WorkspacePath, Facts]) -> None:
+        """The base moved: a new request if the change still fits, else a conflict."""
+        item = approval.request.paths[0]
+        here = facts[item.path]
+        if not self._s.readable_to(approval.agent, *facts):
+            # whether it still fits would tell its author what the file holds
+            await self._expire_due(approval, "base_changed", "the file changed while the request waited")
+            return
+        outcome: Apply | ConflictOutcome | None = None
+        proposed = await self._s.contents.get(item.after) if item.after is not None else None
+        before = await self._s.contents.get(item.before) if item.before is not None else None
+        old = await self._s.contents.text(item.before, before) if item.before and before is not None else None
+        new = await self._s.contents.text(item.after, proposed) if item.after and proposed is not None else None
+        if old and new and item.before and here.held and len(approval.request.paths) == 1:
+            base = Base(approval.request.base or Seq(0), item.before)
+            try:
+                outcome = await self._rebased(old, new, msgspec.structs.replace(here, base=base))
+            except NothingToChange as error:
+                await self._expire_due(approval, "base_changed", error.message)
+                return
+        if isinstance(outcome, Apply):
+            await self._renew(approval, intent, outcome)
+            return
+        found = ConflictFound(
+            path=item.path,
+            base=item.before,
+            base_version=approval.request.base,
+            current=here.held.digest if here.held else None,
+            current_version=here.version,
+            proposed=digest_of(proposed) if proposed is not None else None,
+            regions=outcome.regions if outcome else (),
+            why=outcome.why if outcome else "",
+            mode=here.held.mode if here.held else None,
+            operation=approval.request.operation,
+            reason=intent.reason,
+            task=approval.request.task,
+            approval=approval.seq,
+            reverts=approval.request.reverts,
+            unseen=approval.request.unseen,
+        )
+        lapsed = ApprovalExpired(
+            approval=approval.seq, cause="conflict", message="the file changed where it wants to go"
+        )
+        await self._s.append(self._origin(approval), (self._stream(approval), lapsed), (f"conflict:{item.path}", found))
+
+    async def _rebased(self, old: Document, new: Document, onto: Facts) -> Apply | ConflictOutcome:
+        """Raises NothingToChange."""
+        while isinstance(outcome := rebase(old, new, onto, anchors=()), Need):
+            onto = msgspec.structs.replace(onto, outlines=await self._s.outlines(outcome.outlines))
+        return outcome
+
+    async def _renew(self, approval: Approval, intent: Intent, plan: Apply, asks: Sequence[NeedApproval] = ()) -> None:
+        """Ask again: the base moved and the change was rebased, or there is more to ask."""
+        request = approval_request(
+            plan,
+            intent,
+            rule="; ".join((approval.request.rule, *(f"{ask.rule}: {ask.reason}" for ask in asks))),
+            expires_at=self._s.clock.now_ms() + self._s.policy.limits.approval_ttl_s * 1000,
+            renews=approval.seq,
+        )
+        lapsed = ApprovalExpired(
+            approval=approval.seq,
+            cause="base_changed",
+            message="there is more to ask by now"
+            if asks
+            else "the file changed; the change was rebased and asks again",
+        )
+        stream = self._stream(approval)
+        blobs = tuple((part.after, part.data) for part in plan.parts if part.after and part.data is not None)
+        await self._s.journal.append(
+            Unit((NewEvent(stream, lapsed), NewEvent(stream, request)), self._origin(approval), blobs)
+        )
+
+    async def _expire_due(self, approval: Approval, cause: str, message: str = "") -> None:
+        event = msgspec.convert(
+            {"event": "approval_expired", "approval": approval.seq, "cause": cause, "message": message}, ApprovalExpired
+        )
+        await self._s.append(self._origin(approval), (self._stream(approval), event))
+
+    # --- small things -------------------------------------------------------------------
+
+    def _find(self, raw: p.Version, *, waiting: bool) -> Approval:
+        number = parse_seq(raw, parameter="approval")
+        approval = self._s.state.pending.approval(number)
+        if approval is None:
+            raise VersionUnknown(f"{show(number)} is no approval", hint="`orchestrator approvals list` shows them.")
+        if waiting and approval.state != "waiting":
+            raise ApprovalClosed(
+                f"{show(number)} does not wait any more: {approval.state}",
+                details={"approval": show(number), "state": approval.state},
+            )
+        return approval
+
+    async def _line(self, approval: Approval) -> r.ApprovalLine:
+        paths = approval.request.paths
+        return r.ApprovalLine(
+            approval=show(approval.seq),
+            operation=approval.request.operation,
+            paths=tuple(item.path for item in paths[:LISTED_PATHS]),
+            path_count=len(paths),
+            agent=approval.agent,
+            session=approval.session,
+            since=approval.at,
+            expires_at=approval.request.expires_at,
+            rule=approval.request.rule,
+            reason=await self._reason(approval.seq),
+        )
+
+    async def _info(self, approval: Approval) -> r.ApprovalInfo:
+        diff, _ = await self._answers.approval_diff(approval)
+        if diff is None and approval.request.read_version is None:
+            diff = await self._created(approval)
+        return r.ApprovalInfo(
+            approval=show(approval.seq),
+            operation=approval.request.operation,
+            paths=tuple(item.path for item in approval.request.paths),
+            agent=approval.agent,
+            session=approval.session,
+            since=approval.at,
+            expires_at=approval.request.expires_at,
+            rule=approval.request.rule,
+            reason=await self._reason(approval.seq),
+            diff=diff,
+        )
+
+    async def _created(self, approval: Approval) -> str | None:
+        """A person sees the whole of a file that would be created."""
+        item = approval.request.paths[0]
+        if item.before is not None or item.after is None:
+            return None
+        data = await self._s.contents.get(item.after)
+        document = await self._s.contents.text(item.after, data) if data is not None else None
+        if document is None:
+            return None
+        rows = "".join(f"+{line}\n" for line in document.lines)
+        return f"--- /dev/null\n+++ b/{item.path}\n@@ -0,0 +1,{document.line_count} @@\n{rows}"
+
+    async def _reason(self, seq: Seq) -> str:
+        recorded = await self._s.journal.event(seq)
+        return recorded.event.reason if recorded and isinstance(recorded.event, ApprovalRequested) else ""
+
+    def _origin(self, approval: Approval) -> Origin:
+        return Origin(session=approval.session, agent=approval.agent, cause=approval.seq)
+
+    @staticmethod
+    def _stream(approval: Approval) -> str:
+        return f"approval:{approval.request.paths[0].path}"
+
+
+class ApprovalClosed(CallerError):
+    """The request was answered, used or lapsed before."""
+
+    code = "approval_closed"
+    hint = "A request is answered once, and the answer is for one change; a new change asks anew."

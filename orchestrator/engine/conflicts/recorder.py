@@ -1,0 +1,199 @@
+"""Changes that fit nowhere: they wait as conflicts, until a later change makes them moot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from orchestrator.api import results as r
+from orchestrator.core.content import LineHunk, LineRange, digest_of
+from orchestrator.core.decisions.commands import Command
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
+from orchestrator.core.errors import ParameterInvalid
+from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.conflicts import ConflictFound, ConflictSuperseded
+from orchestrator.core.events.files import ContentShown, SeenLines
+from orchestrator.core.events.notices import UnseenChange
+from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.projections.pending import Conflict
+from orchestrator.core.text.excerpt import fit, render
+from orchestrator.engine.changes.answers import Answers, Shows
+from orchestrator.engine.changes.change_request import ChangeRequest
+from orchestrator.engine.changes.effects import Applied
+from orchestrator.engine.reads.read_sets import unseen_texts
+from orchestrator.engine.services import Services
+from orchestrator.ports.journal import NewEvent, Unit
+
+SHOWN_LINES, SHOWN_TOKENS = 60, 1_200
+"""Current lines that a conflict shows; they fit beside its JSON in what every client hands on."""
+
+
+class ConflictRecorder:
+    """Records conflicts, and closes them."""
+
+    def __init__(self, services: Services, answers: Answers) -> None:
+        self._s, self._answers = services, answers
+
+    async def record(
+        self,
+        command: Command,
+        wanted: ChangeRequest,
+        clash: ConflictOutcome,
+        facts: Mapping[WorkspacePath, Facts],
+        *,
+        shows: Shows,
+        unseen: tuple[UnseenChange, ...],
+    ) -> r.ChangeAnswer:
+        """A change that fits nowhere waits as a whole."""
+        here = facts[clash.path]
+        if wanted.preview:
+            return r.ChangeAnswer(
+                status="preview",
+                success=True,
+                would_be="conflict",
+                message="nothing was changed; sent without preview, this would be a conflict",
+                paths=(r.ChangedPath(path=clash.path),),
+                unseen=unseen_texts(unseen, shows),
+            )
+        known = self._known(wanted, clash, here)
+        if known is not None:
+            return await self._answers.of(known.seq, shows=shows)
+        events: list[NewEvent] = [self._found(command, wanted, clash, here, unseen)]
+        shown = await self._current_lines(clash, here) if shows(clash.path) else None
+        if shown is not None:
+            events.append(
+                NewEvent(f"session:{wanted.caller.session}", ContentShown(session=wanted.caller.session, seen=shown[1]))
+            )
+        blobs = ((digest_of(clash.proposed), clash.proposed),) if clash.proposed is not None else ()
+        recorded = await self._s.journal.append(Unit(tuple(events), wanted.caller.origin(wanted.call), blobs))
+        answer = await self._answers.of(recorded[0].seq, shows=shows)
+        return msgspec.structs.replace(answer, shown=shown[0]) if shown is not None else answer
+
+    def _found(
+        self,
+        command: Command,
+        wanted: ChangeRequest,
+        clash: ConflictOutcome,
+        here: Facts,
+        unseen: tuple[UnseenChange, ...] = (),
+    ) -> NewEvent:
+        session = self._s.state.sessions.get(wanted.caller.session)
+        found = ConflictFound(
+            path=clash.path,
+            base=clash.base,
+            base_version=clash.base_version,
+            current=here.held.digest if here.held else None,
+            current_version=here.version,
+            proposed=digest_of(clash.proposed) if clash.proposed is not None else None,
+            regions=clash.regions,
+            why=clash.why,
+            mode=here.held.mode if here.held else None,
+            operation=wanted.call.operation.name,
+            reason=wanted.reason,
+            task=session.task if session else None,
+            reverts=clash.reverts or command.reverts,
+            names=clash.names,
+            settleable=clash.settleable,
+            same_symbol=clash.same_symbol,
+            ahead=clash.ahead,
+            unseen=unseen,
+        )
+        return NewEvent(f"conflict:{clash.path}", found)
+
+    async def record_partial(
+        self, command: Command, wanted: ChangeRequest, plan: Apply, facts: Mapping[WorkspacePath, Facts]
+    ) -> tuple[Seq, ...]:
+        """The parts of an undo that wait for a person, beside those that fit."""
+        seqs = []
+        for clash in plan.clashes:
+            known = self._known(wanted, clash, facts[clash.path])
+            if known is not None:
+                seqs.append(known.seq)
+                continue
+            blobs = ((digest_of(clash.proposed), clash.proposed),) if clash.proposed is not None else ()
+            event = self._found(command, wanted, clash, facts[clash.path])
+            claims = not plan.parts and not seqs  # a retry of the request finds the change, or else the first conflict
+            origin = wanted.caller.origin(wanted.call if claims else None)
+            recorded = await self._s.journal.append(Unit((event,), origin, blobs))
+            seqs.append(recorded[0].seq)
+        return tuple(seqs)
+
+    def _known(self, wanted: ChangeRequest, clash: ConflictOutcome, here: Facts) -> Conflict | None:
+        """The same change by the same agent, met by the same content: it waits already."""
+        current = here.held.digest if here.held else None
+        proposed = digest_of(clash.proposed) if clash.proposed is not None else None
+        for conflict in self._s.state.pending.open_conflicts(clash.path):
+            found = conflict.found
+            same = (found.base, found.current, found.proposed) == (clash.base, current, proposed)
+            same = same and (not here.content_hidden or found.current_version == here.version)
+            if same and conflict.agent == wanted.caller.agent:
+                return conflict
+        return None
+
+    async def _current_lines(self, clash: ConflictOutcome, here: Facts) -> tuple[str, SeenLines] | None:
+        """The lines that the file holds where the change wanted to go."""
+        if here.held is None or here.version is None or not clash.regions:
+            return None
+        document = await self._s.contents.text(here.held.digest, here.held.data)
+        if document is None:
+            return None
+        first = max(1, clash.regions[0].current_start - 2)
+        region = clash.regions[-1]
+        last = min(document.line_count, region.current_start + region.current_len + 3, first + SHOWN_LINES - 1)
+        last = fit(document.lines, first, last, SHOWN_TOKENS)
+        text, cut = render(document.lines[first - 1 : last], first)
+        seen = SeenLines(
+            path=clash.path,
+            version=here.version,
+            ranges=(LineRange(first, last),),
+            total_lines=document.line_count,
+            cut=bool(cut),
+        )
+        return f"{clash.path} at {show(here.version)}, where the change clashes:\n{text}", seen
+
+    # --- conflicts that a change makes moot -----------------------------------------
+
+    def named(self, command: Command, wanted: ChangeRequest) -> Conflict | None:
+        """The conflict that `supersedes` names. Raises ParameterInvalid."""
+        if wanted.supersedes is None:
+            return None
+        number = parse_seq(wanted.supersedes, parameter="supersedes")
+        conflict = self._s.state.pending.conflict(number)
+        if conflict is None or conflict.found.path not in command.paths:
+            raise ParameterInvalid("supersedes", f"{show(number)} is no conflict about {command.paths[0]}")
+        if conflict.agent != wanted.caller.agent:
+            raise ParameterInvalid("supersedes", f"{show(number)} is another agent's conflict")
+        return conflict
+
+    async def supersede(self, wanted: ChangeRequest, applied: Applied, plan: Apply, named: Conflict | None) -> None:
+        """Close the caller's own conflicts that the change names or covers."""
+        closed = [named] if named is not None and named.state == "open" else []
+        for part in plan.parts:
+            for conflict in self._s.state.pending.open_conflicts(part.path):
+                if conflict.agent != wanted.caller.agent or conflict in closed or conflict.seq == wanted.resolves:
+                    continue
+                if conflict.found.current == part.before and _covers(conflict, part.hunks):
+                    closed.append(conflict)
+        if closed:
+            origin = Origin(
+                session=wanted.caller.session,
+                agent=wanted.caller.agent,
+                owner=wanted.caller.owner,
+                cause=applied.change,
+            )
+            events: list[tuple[str, Event]] = [
+                (f"conflict:{c.found.path}", ConflictSuperseded(conflict=c.seq, change=applied.change)) for c in closed
+            ]
+            await self._s.append(origin, *events)
+
+
+def _covers(conflict: Conflict, hunks: tuple[LineHunk, ...]) -> bool:
+    """Whether a change made to the very content of a conflict touches each of its regions."""
+    return bool(conflict.found.regions) and all(
+        any(
+            h.old_start <= region.current_start + region.current_len and region.current_start <= h.old_start + h.old_len
+            for h in hunks
+        )
+        for region in conflict.found.regions
+    )

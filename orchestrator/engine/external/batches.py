@@ -1,0 +1,107 @@
+"""Outside changes that came together: one act, which can be undone as one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+
+from orchestrator.core.errors import RevertImpossible
+from orchestrator.core.events.base import Origin, Recorded
+from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.external import ExternalBatchClosed, ExternalBatchOpened, ExternalTrigger
+from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved
+from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.engine.services import Services
+from orchestrator.ports.journal import EventFilter, Journal
+
+STREAM = "outside"
+
+_TAGS = (
+    tag_of(ExternalFileChanged),
+    tag_of(ExternalFileCreated),
+    tag_of(ExternalFileRemoved),
+    tag_of(ExternalBatchOpened),
+    tag_of(ExternalBatchClosed),
+)
+
+
+class ExternalBatch:
+    """The changes of one burst. It is opened by the first of several, so a single change stands for itself."""
+
+    def __init__(self, services: Services, trigger: ExternalTrigger) -> None:
+        self._s, self._trigger = services, trigger
+        self.expected = 0
+        """How many changes are likely to come; more than one opens the group with the first of them."""
+        self.came: set[WorkspacePath] = set()
+        """The directories that other hands made, or moved to where they stand, in this burst."""
+        self._seq: Seq | None = None
+        self._changes = 0
+        self._also: list[Seq] = []
+        self._closed = False
+        self._turn = anyio.Lock()
+
+    @asynccontextmanager
+    async def joining(self, count: int) -> AsyncIterator[Seq | None]:
+        """Append so many changes in the block, with this cause; one at a time, so none comes after the close."""
+        async with self._turn:
+            if self._closed or count == 0:
+                yield None
+                return
+            if max(self._changes + count, self.expected) > 1:
+                await self._open()
+            yield self._seq
+            self._changes += count
+
+    @property
+    def several(self) -> bool:
+        """Whether it is a group, and not a change by itself."""
+        return self._changes > 1
+
+    def met_before(self, seq: Seq) -> None:
+        """This change, too, is of the group: a caller met it before its hint came."""
+        self._also.append(seq)
+        self._changes += 1
+
+    async def _open(self) -> None:
+        if self._seq is None:
+            opened = await self._s.append(Origin(), (STREAM, ExternalBatchOpened(trigger=self._trigger)))
+            self._seq = opened[0].seq
+
+    async def close(self) -> None:
+        """The group is whole. One that a daemon's end left open is whole too: what came after is another act."""
+        async with self._turn:
+            self._closed = True
+            if self._changes > 1:
+                await self._open()
+            if self._seq is not None:
+                closed = ExternalBatchClosed(group=self._seq, changes=self._changes, also=tuple(self._also))
+                await self._s.append(Origin(cause=self._seq), (STREAM, closed))
+
+
+async def members(journal: Journal, seq: Seq) -> AsyncIterator[Recorded]:
+    """The outside changes of a group. Raises RevertImpossible if the event opened none.
+
+    Groups do not overlap: one that was never closed ends where the next begins.
+    """
+    opened = await journal.event(seq)
+    if opened is None or not isinstance(opened.event, ExternalBatchOpened):
+        raise RevertImpossible(
+            f"{show(seq)} opened no group of outside changes",
+            hint="journal_query kind external_batch_opened lists them.",
+        )
+    async for recorded in journal.events(EventFilter(tags=_TAGS, after=seq)):
+        match recorded.event:
+            case ExternalBatchOpened():
+                return
+            case ExternalBatchClosed(group=group, also=also) if group == seq:
+                for number in also:
+                    met = await journal.event(number)
+                    if met is not None:
+                        yield met
+                return
+            case _ if recorded.origin.cause == seq:
+                yield recorded
+            case _:
+                continue

@@ -1,0 +1,205 @@
+"""Outside changes as they happen: hints are gathered, and absorbed when they pause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import anyio
+from anyio import to_thread
+
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.events.external import ExternalTrigger
+from orchestrator.core.events.files import ChangeApplied, ExternalFileCreated, FilesFound
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.paths import parent
+from orchestrator.engine.external.batch_import import BatchImporter
+from orchestrator.engine.external.batches import ExternalBatch
+from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.external.suspects import Sifter
+from orchestrator.engine.services import Services
+from orchestrator.logs import logger
+from orchestrator.ports.watcher import Hints, Watcher
+
+QUIET_S = 0.05
+"""What comes without a pause this long is one burst."""
+
+LULL_S = 0.5
+"""A group of several is closed after this: git pauses in the midst of a branch switch. What came by then is noted."""
+
+PATIENCE_S = 0.25
+"""A burst that does not pause is begun with after this."""
+
+GROUP_MOST_S = 30.0
+"""A program that never pauses gets a new group this often."""
+
+MANY = 20
+"""So many hints at once are a burst, before any of them was looked at."""
+
+RETRY_S = 5.0
+"""After an append failed."""
+
+
+class Watching:
+    """Between the watcher, which only hints, and the absorber, which looks."""
+
+    def __init__(
+        self, services: Services, observer: Observer, absorber: BatchImporter, watcher: Watcher | None
+    ) -> None:
+        self._s, self._observer, self._absorber, self._watcher = services, observer, absorber, watcher
+        self._sifter = Sifter(services)
+        self._paths: set[WorkspacePath] = set()
+        self._folders: set[WorkspacePath] = set()
+        self._folders_came: set[WorkspacePath] = set()
+        self._rescan: ExternalTrigger | None = None
+        self._unfollowed: dict[WorkspacePath, set[WorkspacePath]] = {}
+        self._came = anyio.Event()
+        self._trouble = ""
+        self._log = logger("watching")
+
+    @property
+    def health(self) -> str:
+        """For `status`: live, off, or degraded and why."""
+        if self._watcher is None:
+            return "off"
+        return f"degraded: {self._trouble}" if self._trouble else self._watcher.health
+
+    @property
+    def unnamed(self) -> int:
+        """For `status`: names that came after the start and break the name rule."""
+        return self._watcher.unnamed if self._watcher is not None else 0
+
+    async def start(self) -> None:
+        """Before the start scan, so that nothing falls between the two."""
+        if self._watcher is not None:
+            await to_thread.run_sync(self._watcher.start)
+            self._s.journal.subscribe(self._fold)
+
+    async def run(self) -> None:
+        """After the start scan, until cancelled. A group that is open then stays so: the next start is another act."""
+        watcher = self._watcher
+        if watcher is None:
+            return
+        self._follow_later(watcher, self._s.state.registry.paths())
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._gather, watcher)
+            while True:
+                if not self._waiting:
+                    await self._came.wait()
+                await self._pause(PATIENCE_S)
+                try:
+                    await self._burst(watcher)
+                except (OrchestratorError, OSError) as error:
+                    self._trouble = f"outside changes could not be noted: {error}; tried again"
+                    self._log.error("outside changes could not be noted", error=str(error))
+                    await anyio.sleep(RETRY_S)
+                    self._rescan = "scan"
+                else:
+                    self._trouble = ""
+
+    # --- hints --------------------------------------------------------------------------
+
+    async def _gather(self, watcher: Watcher) -> None:
+        async for hints in watcher.hints():
+            self._paths |= hints.paths
+            self._folders |= hints.folders
+            self._folders_came |= hints.came
+            if hints.rescan is not None and self._rescan != "overflow":
+                self._rescan = hints.rescan
+            if self._observer.group is not None and len(self._paths) > MANY:
+                self._observer.group.expected = max(self._observer.group.expected, len(self._paths))
+            self._tick()
+
+    def _fold(self, recorded: Recorded) -> None:
+        """What is tracked from now on is watched from now on, though its folder is ignored."""
+        if self._watcher is not None:
+            self._follow_later(self._watcher, _tracked(recorded.event))
+
+    def _follow_later(self, watcher: Watcher, paths: Iterator[WorkspacePath] | list[WorkspacePath]) -> None:
+        some = False
+        for path in paths:
+            folder = parent(path)
+            if not watcher.follows(folder):
+                self._unfollowed.setdefault(folder, set()).add(path)
+                some = True
+        if some:
+            self._tick()
+
+    def _tick(self) -> None:
+        came, self._came = self._came, anyio.Event()
+        came.set()
+
+    @property
+    def _waiting(self) -> bool:
+        return bool(self._paths or self._folders or self._unfollowed) or self._rescan is not None
+
+    def _taken(self) -> Hints:
+        hints = Hints(frozenset(self._paths), frozenset(self._folders), self._rescan, frozenset(self._folders_came))
+        self._paths, self._folders, self._rescan, self._folders_came = set(), set(), None, set()
+        return hints
+
+    async def _pause(self, patience_s: float) -> None:
+        """Until nothing came for QUIET_S, or patience is over."""
+        with anyio.move_on_after(patience_s):
+            while True:
+                came = self._came
+                with anyio.move_on_after(QUIET_S):
+                    await came.wait()
+                    continue
+                return
+
+    # --- bursts -------------------------------------------------------------------------
+
+    async def _burst(self, watcher: Watcher) -> None:
+        """All that waits, and what comes while that is absorbed, as one group."""
+        group = ExternalBatch(self._s, self._rescan or "watch")
+        if len(self._paths) > MANY:
+            group.expected = len(self._paths)
+        self._observer.group = group
+        try:
+            until = anyio.current_time() + GROUP_MOST_S
+            while self._waiting:
+                await self._follow(watcher)
+                await self._look(self._taken(), group)
+                if anyio.current_time() > until:
+                    break
+                await self._pause(PATIENCE_S)
+                if group.several and not self._waiting:
+                    with anyio.move_on_after(LULL_S):
+                        await self._came.wait()
+        finally:
+            self._observer.group = None
+        await group.close()
+
+    async def _follow(self, watcher: Watcher) -> None:
+        """Watch where something is tracked, then look at it: it may have changed in between."""
+        unfollowed, self._unfollowed = self._unfollowed, {}
+        for folder, paths in unfollowed.items():
+            if not watcher.follows(folder):
+                await to_thread.run_sync(watcher.follow, folder)
+            self._paths |= paths
+
+    async def _look(self, hints: Hints, group: ExternalBatch) -> None:
+        group.came |= hints.came
+        for seq in self._observer.hinted(hints):
+            group.met_before(seq)
+        if hints.rescan is not None:
+            scanned = await to_thread.run_sync(self._s.workspace.scan)
+            suspects = await to_thread.run_sync(self._sifter.of_scan, scanned)
+        else:
+            suspects = await to_thread.run_sync(self._sifter.of_hints, hints)
+        if suspects.sizes:
+            await self._absorber.absorb(suspects, group)
+
+
+def _tracked(event: Event) -> Iterator[WorkspacePath]:
+    """The files that an event makes known, or tells to be there still."""
+    match event:
+        case FilesFound(entries=entries):
+            yield from (entry.path for entry in entries)
+        case ChangeApplied(paths=paths):
+            yield from (changed.path for changed in paths if changed.after is not None and not changed.directory)
+        case ExternalFileCreated(path=path):
+            yield path
+        case _:
+            return

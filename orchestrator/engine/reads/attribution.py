@@ -1,0 +1,269 @@
+"""Who brought each line of a file in: its versions, fetched at once and folded, and the folds kept at hand."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+from anyio import to_thread
+
+from orchestrator.core.content import LineHunk, PathChange
+from orchestrator.core.decisions.rebase import line_hunks
+from orchestrator.core.events.files import ChangeApplied, ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved
+from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
+from orchestrator.core.projections.attribution import Attribution, RevertTexts, Step
+from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.text.encoding import Document
+from orchestrator.engine.services import OFF_LOOP_BYTES, Services
+from orchestrator.ports.journal import KnownVersion
+
+KEPT_NUMBERS = 4_000_000
+"""Of all folds at hand together: some 32 MB, or two hundred files of 20,000 lines."""
+
+_NO_LINES = Document((), ())
+
+
+class Author(msgspec.Struct, frozen=True):
+    """The version that lines came with, and who is certain to have written what another program saved."""
+
+    row: VersionRow
+    by: AgentName | None = None
+
+
+class Lineage:
+    """A fold so far: the attribution, the versions in it, and the content that it is of."""
+
+    def __init__(self) -> None:
+        self.attribution = Attribution()
+        self.authors: dict[Seq, Author] = {}
+        self.digest: Digest | None = None  # the last content that is known
+        self.present = False
+        self.lost: Seq | None = None  # the first version since then whose content is not known
+        self.last = Seq(0)  # the last version
+
+    def went_on(self, known: KnownVersion) -> None:
+        """A version is taken in."""
+        row = known.row
+        self.authors[row.seq] = _author(known)
+        self.digest, self.present, self.lost, self.last = row.digest, row.present, None, row.seq
+
+    def copy(self) -> Lineage:
+        twin = Lineage()
+        twin.attribution, twin.authors = self.attribution.copy(), dict(self.authors)
+        twin.digest, twin.present, twin.lost, twin.last = self.digest, self.present, self.lost, self.last
+        return twin
+
+    @property
+    def weight(self) -> int:
+        return self.attribution.weight + 16 * len(self.authors)
+
+
+class Attributions:
+    """Folds by (path, version). A later version of a path goes on from an earlier one's."""
+
+    def __init__(self, services: Services, *, most: int = KEPT_NUMBERS) -> None:
+        self._s, self._most = services, most
+        self.held = 0
+        """Numbers in all folds that are at hand."""
+        self._kept: OrderedDict[tuple[WorkspacePath, Seq], Lineage] = OrderedDict()
+
+    async def of(self, path: WorkspacePath, version: Seq) -> Lineage:
+        """The attribution of one version of a path. Do not change it.
+
+        `lost` is set on one whose content, and so the number of its lines, is not known.
+        """
+        known = self._kept.get((path, version))
+        if known is not None:
+            self._kept.move_to_end((path, version))
+            return known
+        lineage, segments = await self._segments(path, version)
+        for versions in reversed(segments):
+            await self._fold(lineage, versions)
+        if lineage.lost is None:
+            self._keep(path, version, lineage)
+        return lineage
+
+    async def _segments(self, path: WorkspacePath, until: int) -> tuple[Lineage, list[Sequence[KnownVersion]]]:
+        """Where to start from, and the versions since: newest segment first, a segment for each name of the file."""
+        segments: list[Sequence[KnownVersion]] = []
+        target: WorkspacePath | None = None
+        while True:
+            base = self._newest(path, until)
+            versions = await self._s.journal.changes_of(path, after=base, until=until)
+            if target is not None and versions and _moved_to(versions[-1]) == target:
+                versions.pop()  # its removal from here was the move
+            moved = next((n for n in reversed(range(len(versions))) if versions[n].row.moved_from), None)
+            if moved is None:
+                segments.append(versions)
+                return (self._kept[path, base].copy() if base else Lineage()), segments
+            segments.append(versions[moved:])
+            source = versions[moved].row.moved_from
+            if source is None:
+                raise AssertionError("unreachable: `moved` has a source")
+            target, path, until = path, source, versions[moved].row.seq - 1
+
+    def _newest(self, path: WorkspacePath, until: int) -> Seq:
+        """The newest version at hand, not after `until`; 0 if there is none."""
+        return max((seq for at, seq in self._kept if at == path and seq <= until), default=Seq(0))
+
+    def _keep(self, path: WorkspacePath, version: Seq, lineage: Lineage) -> None:
+        if lineage.weight > self._most // 4 or (path, version) in self._kept:
+            return
+        self._kept[path, version] = lineage
+        self.held += lineage.weight
+        while self.held > self._most:
+            _, dropped = self._kept.popitem(last=False)
+            self.held -= dropped.weight
+
+    # --- folding ------------------------------------------------------------------------
+
+    async def _fold(self, lineage: Lineage, versions: Sequence[KnownVersion]) -> None:
+        """Versions whose hunks the journal has go together, off the loop; the others need contents, one by one."""
+        told: list[Step] = []
+        for known in versions:
+            step = _told(lineage, known)
+            if step is not None:
+                told.append(step)
+                lineage.went_on(known)
+                continue
+            await self._take(lineage, told)
+            told = []
+            await self._compare(lineage, known)
+        await self._take(lineage, told)
+
+    async def _take(self, lineage: Lineage, steps: Sequence[Step]) -> None:
+        def take() -> None:
+            for step in steps:
+                lineage.attribution.take(step)
+
+        if len(steps) * lineage.attribution.lines > OFF_LOOP_BYTES:
+            await to_thread.run_sync(take)
+        else:
+            take()
+
+    async def _compare(self, lineage: Lineage, known: KnownVersion) -> None:
+        """Take in a version that needs contents: for its hunks, or for the lines that it gives back."""
+        row = known.row
+        hunks = _given(lineage, known)
+        if hunks is None and not row.present:
+            hunks = _all_gone(lineage)
+        if hunks is None:
+            new = await self._document(row.digest)
+            if new is None:
+                lineage.lost, lineage.last = lineage.lost or row.seq, row.seq
+                lineage.authors[row.seq] = _author(known)
+                return
+            old = await self._before(lineage)
+            if old is None or old.line_count != lineage.attribution.lines:
+                lineage.attribution.refill(_unfounded(lineage, known), new.line_count)
+                lineage.went_on(known)
+                return
+            hunks = await self._compared(old, new)
+        step = _step(lineage, known, hunks)
+        await self._take(lineage, [msgspec.structs.replace(step, texts=await self._texts(lineage, step))])
+        lineage.went_on(known)
+
+    async def _before(self, lineage: Lineage) -> Document | None:
+        """The last content that is known; None if it was not kept."""
+        if not lineage.present and lineage.lost is None:
+            return _NO_LINES
+        return await self._document(lineage.digest)
+
+    async def _texts(self, lineage: Lineage, step: Step) -> RevertTexts | None:
+        """What a revert inserts, and what the changes that it reverts had removed, as far as that is kept."""
+        wanted = lineage.attribution.inexact(step)
+        new = await self._document(step.after) if wanted else None
+        if new is None:
+            return None
+        removed: dict[Seq, tuple[str, ...]] = {}
+        for change, taken in wanted:
+            old = await self._document(taken.before)
+            if old is not None:
+                removed[change] = tuple(
+                    line for h in taken.hunks for line in old.lines[h.old_start : h.old_start + h.old_len]
+                )
+        inserted = (line for h in step.hunks for line in new.lines[h.new_start : h.new_start + h.new_len])
+        return RevertTexts(tuple(inserted), removed)
+
+    async def _document(self, digest: Digest | None) -> Document | None:
+        """The lines of a content, none for a binary one; None if it was not kept."""
+        data = await self._s.contents.get(digest) if digest is not None else None
+        if digest is None or data is None:
+            return None
+        return await self._s.contents.text(digest, data) or _NO_LINES
+
+    async def _compared(self, old: Document, new: Document) -> tuple[LineHunk, ...]:
+        if old.line_count + new.line_count > OFF_LOOP_BYTES // 32:
+            return await self._s.effort.run(partial(line_hunks, old, new))
+        return line_hunks(old, new)
+
+
+def _told(lineage: Lineage, known: KnownVersion) -> Step | None:
+    """A step that needs no content; None if it needs one."""
+    hunks = _given(lineage, known) if not known.row.undoes else None
+    return None if hunks is None else _step(lineage, known, hunks)
+
+
+def _step(lineage: Lineage, known: KnownVersion, hunks: tuple[LineHunk, ...]) -> Step:
+    row, event = known.row, known.recorded.event
+    return Step(
+        version=row.seq,
+        change=_name(row),
+        before=lineage.digest,
+        after=row.digest,
+        hunks=hunks,
+        since=lineage.lost,
+        reverts=event.reverts if isinstance(event, ChangeApplied) else (),
+    )
+
+
+def _unfounded(lineage: Lineage, known: KnownVersion) -> Step:
+    """A step onto lines of which nothing is known but, for a change of ours, which it inserted."""
+    changed = _changed(known)
+    hunks = changed.hunks if changed is not None else ()
+    return msgspec.structs.replace(_step(lineage, known, hunks), since=lineage.lost or lineage.last)
+
+
+def _given(lineage: Lineage, known: KnownVersion) -> tuple[LineHunk, ...] | None:
+    """The hunks that the journal has for a version; None where it has none, or where they do not go on from here."""
+    row, changed = known.row, _changed(known)
+    if lineage.lost is not None:
+        return None
+    if row.moved_from is not None:
+        return () if lineage.present and row.digest is not None and row.digest == lineage.digest else None
+    if changed is None or changed.binary or changed.before != lineage.digest:
+        return None
+    if not changed.hunks and changed.before != changed.after:
+        return None  # ends of lines only, or a content that could not be compared then
+    return changed.hunks
+
+
+def _all_gone(lineage: Lineage) -> tuple[LineHunk, ...]:
+    lines = lineage.attribution.lines
+    return (LineHunk(0, lines, 0, 0),) if lines else ()
+
+
+def _author(known: KnownVersion) -> Author:
+    event = known.recorded.event
+    outside = ExternalFileChanged | ExternalFileCreated | ExternalFileRemoved
+    return Author(known.row, event.by if isinstance(event, outside) else None)
+
+
+def _name(row: VersionRow) -> Seq:
+    """What a change that reverts this version calls it."""
+    return row.change if row.change is not None else row.seq
+
+
+def _changed(known: KnownVersion) -> PathChange | None:
+    """What a change of ours did to the path."""
+    event = known.recorded.event
+    if not isinstance(event, ChangeApplied):
+        return None
+    return next((c for c in event.paths if c.path == known.row.path and not c.directory), None)
+
+
+def _moved_to(known: KnownVersion) -> WorkspacePath | None:
+    event = known.recorded.event
+    return event.moved_to if isinstance(event, ExternalFileRemoved) else None

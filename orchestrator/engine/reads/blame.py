@@ -1,0 +1,166 @@
+"""blame: who brought each line of a file in."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from anyio import to_thread
+
+from orchestrator.api import blame as t
+from orchestrator.core.errors import (
+    ApprovalRequired,
+    BinaryFile,
+    FileNotFound,
+    ParameterInvalid,
+    VersionNotKept,
+    escaped,
+)
+from orchestrator.core.events.files import MetadataRead
+from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.policy.rules import NeedApproval
+from orchestrator.core.projections.attribution import Owned
+from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.text.room import size
+from orchestrator.engine.approver import approver_of
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.external.observer import Observer, required, warnings
+from orchestrator.engine.paths import Paths, quoted
+from orchestrator.engine.reads.attribution import Attributions, Author
+from orchestrator.engine.reads.changes_since import not_beyond
+from orchestrator.engine.services import Services
+
+FRAME_BYTES, FRAME_LINES = 500, 6
+"""Around the ranges of an answer: its head, how to go on."""
+
+RANGE_BYTES = 120
+"""Of a range beside its names: the lines, the time, the words between."""
+
+
+class Blamer:
+    """Answers from the versions' events; the present is brought up to date with the disk first."""
+
+    def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
+        self._s, self._observer, self._paths = services, observer, paths
+        self._attributions = Attributions(services)
+
+    async def blame(self, caller: Caller, call: Call, params: t.Blame) -> t.BlameAnswer:
+        path = self._paths.file(params.path)
+        if params.end is not None and params.end < params.start:
+            raise ParameterInvalid("end", f"{params.end} comes before start, which is {params.start}")
+        verdict = self._s.permit(caller, "read", path)
+        if isinstance(verdict, NeedApproval):
+            raise ApprovalRequired(
+                f"{path} is read only with a person's yes, and so is who wrote which line: {verdict.reason}",
+                hint="Ask for its content with read_file; file_history tells who changed it.",
+                details={"path": path, "rule": verdict.rule},
+            )
+        told: tuple[str, ...] = ()
+        if params.at is None:
+            async with self._s.locks.shared(path):
+                row, told = await self._present(path)
+        else:
+            row = await self._past(path, parse_seq(params.at, parameter="at"))
+        await self._refuse_unreadable(row)
+        lineage = await self._attributions.of(path, row.seq)
+        if lineage.lost is not None:
+            raise VersionNotKept(
+                f"the content of {path} at {show(row.seq)} was not kept, so its lines are not known",
+                hint="Name another version with `at`; file_history tells which are kept (undoable).",
+            )
+        total = lineage.attribution.lines
+        end = total if params.end is None else min(params.end, total)
+        if params.start > max(end, 1):
+            raise ParameterInvalid("start", f"{path} has {total} lines at {show(row.seq)}; asked for {params.start}")
+        last = end
+        owned = await to_thread.run_sync(lambda: list(lineage.attribution.owned(params.start, last)))
+        ranges = await self._ranges(path, owned, lineage.authors)
+        room = call.room.less(2 * size(escaped(path)) + FRAME_BYTES + sum(map(size, told)), FRAME_LINES)
+        kept = room.first((room.cost(_cost(part), part), 1) for part in ranges)
+        follow = None
+        if kept < len(ranges):
+            upto = f", end={end}" if end < total else ""
+            follow = f'blame(path={quoted(path)}, start={ranges[kept].start}{upto}, at="{show(row.seq)}")'
+            end = ranges[kept].start - 1
+        event = MetadataRead(operation=call.operation.name, path=escaped(path))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        return t.BlameAnswer(
+            path=path,
+            version_id=show(row.seq),
+            start=params.start,
+            end=end,
+            total_lines=total,
+            ranges=ranges[:kept],
+            next=follow,
+            warnings=told,
+        )
+
+    async def _present(self, path: WorkspacePath) -> tuple[VersionRow, tuple[str, ...]]:
+        """The present version; the last one that is known, and a word of it, where the present can't be noted."""
+        present = await self._observer.refresh_for_display(path, content=True)
+        entry, _, _ = required(present)
+        known = self._s.state.registry.get(path) if present.unnoted is not None else entry
+        row = await self._s.journal.version_at(path, known.version) if known is not None else None
+        if row is None:
+            raise FileNotFound(path, "the journal knows no file of this name")
+        return row, warnings(present)
+
+    async def _past(self, path: WorkspacePath, at: Seq) -> VersionRow:
+        row = await self._s.journal.version_at(path, not_beyond(at, self._s.journal.head))
+        if row is None or not row.present:
+            raise FileNotFound(path, f"it was not there at {show(at)}", hint="file_history lists its versions.")
+        return row
+
+    async def _refuse_unreadable(self, row: VersionRow) -> None:
+        """A binary file has no lines. A content that is not kept may still be told by its events."""
+        data = await self._s.contents.get(row.digest) if row.digest is not None else None
+        if row.digest is not None and data is not None and await self._s.contents.text(row.digest, data) is None:
+            raise BinaryFile(
+                row.path, f"its content at {show(row.seq)} is not text", hint="file_history names authors."
+            )
+
+    async def _ranges(
+        self, path: WorkspacePath, owned: list[Owned], authors: dict[Seq, Author]
+    ) -> tuple[t.BlamedLines, ...]:
+        approvals = {authors[part.version].row.approval for part in owned} - {None}
+        approvers = {approval: await approver_of(self._s, approval) for approval in approvals}
+        return tuple(
+            _lines(
+                path,
+                part,
+                authors[part.version],
+                approvers.get(authors[part.version].row.approval) or self._accepter(authors[part.version]),
+            )
+            for part in owned
+        )
+
+    def _accepter(self, author: Author) -> str | None:
+        """The person who accepted a reviewer's proposal; a content of their own is theirs already."""
+        change = author.row.change
+        conflict = self._s.state.pending.settled_by(change) if change is not None else None
+        return conflict.by if conflict is not None and conflict.by not in (author.row.agent, "policy") else None
+
+
+def _lines(path: WorkspacePath, part: Owned, author: Author, approver: str | None) -> t.BlamedLines:
+    row = author.row
+    kind: Literal["change", "outside", "found", "unknown"] = row.kind if part.certain else "unknown"
+    known = kind in ("change", "outside")
+    return t.BlamedLines(
+        start=part.start,
+        end=part.end,
+        kind=kind,
+        version=show(part.version),
+        agent=(row.agent or author.by or ("outside" if kind == "outside" else None)) if known else None,
+        session=row.session if known else None,
+        task=show(row.task) if known and row.task else None,
+        approver=approver if known else None,
+        change=show(row.change) if known and row.change else None,
+        operation=row.operation or None if known else None,
+        at=row.at,
+        path=row.path if row.path != path else None,
+    )
+
+
+def _cost(part: t.BlamedLines) -> int:
+    """The bytes of a range as text."""
+    names = (part.version, part.agent, part.operation, part.change, part.task, part.session, part.approver, part.path)
+    return RANGE_BYTES + sum(size(escaped(name)) for name in names if name)

@@ -1,0 +1,211 @@
+"""changes_since: what happened to the files after a version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Literal
+
+import anyio.lowlevel
+import msgspec
+from anyio import to_thread
+
+from orchestrator.api import blame as t
+from orchestrator.core.content import LineHunk, PathChange
+from orchestrator.core.decisions.rebase import EMPTY, line_hunks
+from orchestrator.core.errors import VersionUnknown
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.files import (
+    ChangeApplied,
+    DirectoryListed,
+    ExternalFileChanged,
+    ExternalFileCreated,
+    ExternalFileRemoved,
+)
+from orchestrator.core.globs import Globs
+from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.policy.rules import Deny
+from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.room import size
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.services import OFF_LOOP_BYTES, Services
+from orchestrator.ports.journal import EventFilter
+
+CHANGE_TAGS = tuple(
+    tag_of(event) for event in (ChangeApplied, ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved)
+)
+"""The events by which a file's content becomes another."""
+
+BATCH = 200
+
+FRAME_BYTES = 900
+"""Of an answer beside its changes: `head`, `next`."""
+
+NEXT_BYTES = 600
+_ENCODER = msgspec.json.Encoder()
+
+
+def _next(params: t.ChangesSince, version: str, skip: int) -> str:
+    """The call that goes on."""
+    start = f'version="{version}"' + (f", skip={skip}" if skip else "")
+    globs = f", globs={_ENCODER.encode(params.globs).decode()}" if params.globs else ""
+    limit = f", limit={params.limit}" if params.limit != t.CHANGES_LIMIT else ""
+    called = f"changes_since({start}{globs}{limit})"
+    return called if size(called) <= NEXT_BYTES else f"the same call with {start}"
+
+
+class ChangeSummaries:
+    """Tells changes in the journal's order, as far as the caller may list the paths."""
+
+    def __init__(self, services: Services) -> None:
+        self._s = services
+
+    async def changes_since(self, caller: Caller, call: Call, params: t.ChangesSince) -> t.Changes:
+        head = self._s.journal.head
+        after = not_beyond(parse_seq(params.version), head)
+        globs = await to_thread.run_sync(Globs, params.globs) if params.globs else None
+        told: list[t.PathChanged] = []
+        left_out, more, at, skip = 0, False, after, params.skip
+        room = call.room.less(FRAME_BYTES)
+        wanted = EventFilter(tags=CHANGE_TAGS, after=after, until=head)
+        async for recorded in self._s.journal.events(wanted, batch=min(BATCH, params.limit + 1)):
+            await anyio.lowlevel.checkpoint()  # a batch takes its time where globs are long
+            if len(told) >= params.limit:
+                more = True
+                break
+            for number, act in enumerate(path_events(recorded)):
+                if number < skip:
+                    continue
+                if globs is not None and not globs.match(act.changed.path):
+                    continue
+                if not self._listable(caller, act.changed.path):
+                    left_out += 1
+                    continue
+                target = act.moved_to  # where this is the old place of a move, which is told with the new one
+                if target is None or not self._listable(caller, target) or (globs and not globs.match(target)):
+                    row = await self._told(caller, recorded, act)
+                    cost = size(_ENCODER.encode(row).decode()) + 1
+                    if told and cost > room.bytes:
+                        more, skip = True, number
+                        break
+                    room = room.less(cost)
+                    told.append(row)
+            if more:
+                break
+            at, skip = recorded.seq, 0
+        event = DirectoryListed(
+            operation=call.operation.name, path=WorkspacePath("."), globs=params.globs, entries=len(told)
+        )
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        follow = _next(params, show(at), skip) if more else None
+        return t.Changes(
+            changes=tuple(told), head=show(at if more else head), more=more, next=follow, left_out=left_out
+        )
+
+    def _listable(self, caller: Caller, path: WorkspacePath) -> bool:
+        return not isinstance(self._s.verdict(caller, "list", path), Deny)
+
+    async def _told(self, caller: Caller, recorded: Recorded, act: PathEvent) -> t.PathChanged:
+        event, changed = recorded.event, act.changed
+        ours = event if isinstance(event, ChangeApplied) else None
+        counts = await self._counts(changed) if self._s.readable(caller, changed.path) else None
+        source = changed.moved_from
+        if source is not None and not self._listable(caller, source):
+            source = None
+        return t.PathChanged(
+            version=show(recorded.seq),
+            at=recorded.at,
+            path=changed.path,
+            kind=act.kind,
+            by="change" if ours else "outside",
+            operation=ours.operation or None if ours else None,
+            agent=recorded.agent or _by(recorded) or (None if ours else "outside"),
+            session=recorded.session,
+            task=show(ours.task) if ours and ours.task else None,
+            change=show(ours.change) if ours else None,
+            moved_from=source,
+            reverts=tuple(map(show, ours.reverts)) if ours else (),
+            added=counts[0] if counts else None,
+            removed=counts[1] if counts else None,
+        )
+
+    async def _counts(self, changed: PathChange) -> tuple[int, int] | None:
+        """Lines added and removed; None where a content is binary or not kept."""
+        if changed.moved_from is not None:
+            return 0, 0
+        hunks: tuple[LineHunk, ...] | None = changed.hunks
+        if changed.binary:
+            return None
+        if not hunks and changed.before != changed.after:
+            hunks = await self._compared(changed.before, changed.after)
+        if hunks is None:
+            return None
+        return sum(h.new_len for h in hunks), sum(h.old_len for h in hunks)
+
+    async def _compared(self, before: Digest | None, after: Digest | None) -> tuple[LineHunk, ...] | None:
+        old, new = await self._document(before), await self._document(after)
+        if old is None or new is None:
+            return None
+        if old.line_count + new.line_count > OFF_LOOP_BYTES // 32:
+            return await self._s.effort.run(partial(line_hunks, old, new))
+        return line_hunks(old, new)
+
+    async def _document(self, digest: Digest | None) -> Document | None:
+        if digest is None:
+            return EMPTY
+        data = await self._s.contents.get(digest)
+        return await self._s.contents.text(digest, data) if data is not None else None
+
+
+class PathEvent(msgspec.Struct, frozen=True):
+    """What an event did to one path."""
+
+    changed: PathChange
+    kind: Literal["created", "changed", "deleted", "moved"]
+    moved_to: WorkspacePath | None = None  # where this is the old place of a move
+
+
+def path_events(recorded: Recorded) -> Iterator[PathEvent]:
+    """What an event did to files; nothing for most. `binary` where a content was never hashed."""
+    match recorded.event:
+        case ChangeApplied(paths=paths):
+            targets = {c.moved_from: c.path for c in paths if c.moved_from is not None}
+            for changed in paths:
+                if changed.directory:
+                    continue
+                if changed.after is None:
+                    yield PathEvent(changed, "deleted", targets.get(changed.path))
+                elif changed.moved_from is not None:
+                    yield PathEvent(changed, "moved")
+                else:
+                    yield PathEvent(changed, "created" if changed.before is None else "changed")
+        case ExternalFileChanged(path=path, before=before, after=after, moved_from=source):
+            binary = before is None or after is None
+            yield PathEvent(
+                PathChange(path, before, after, moved_from=source, binary=binary), "moved" if source else "changed"
+            )
+        case ExternalFileCreated(path=path, after=after, moved_from=source):
+            yield PathEvent(
+                PathChange(path, None, after, moved_from=source, binary=after is None), "moved" if source else "created"
+            )
+        case ExternalFileRemoved(path=path, before=before, moved_to=target):
+            yield PathEvent(PathChange(path, before, None, binary=before is None), "deleted", target)
+        case _:
+            return
+
+
+def _by(recorded: Recorded) -> AgentName | None:
+    event = recorded.event
+    return event.by if isinstance(event, ExternalFileChanged | ExternalFileCreated | ExternalFileRemoved) else None
+
+
+def not_beyond(at: Seq, head: Seq) -> Seq:
+    """A position that the journal has reached. Raises VersionUnknown, naming the head."""
+    if at > head:
+        raise VersionUnknown(
+            f"{show(at)} is ahead of the journal, which ends at {show(head)}",
+            hint=f"Go on from {show(head)}.",
+            details={"head": show(head)},
+        )
+    return at

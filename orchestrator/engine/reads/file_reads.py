@@ -1,0 +1,294 @@
+"""Reads of one file: lines of the present or an earlier state, and facts about it."""
+
+from __future__ import annotations
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.core.content import IntendedPath, LineRange
+from orchestrator.core.errors import (
+    ApprovalRequired,
+    BinaryFile,
+    FileNotFound,
+    ParameterInvalid,
+    VersionNotKept,
+    escaped,
+)
+from orchestrator.core.events.base import Event
+from orchestrator.core.events.conflicts import ApprovalRequested
+from orchestrator.core.events.files import FileRead, MetadataRead, SeenLines
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.policy.rules import Deny, NeedApproval
+from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.projections.tags import tags_of
+from orchestrator.core.text import tokens
+from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.excerpt import MAX_LINE, fit, render
+from orchestrator.core.text.room import size
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.external.observer import UNNOTED, CurrentFile, Observer, required, warnings
+from orchestrator.engine.paths import Paths, quoted
+from orchestrator.engine.positions import position
+from orchestrator.engine.reads.ancestry import Ancestry
+from orchestrator.engine.services import MAX_FILE_BYTES, Services
+
+TYPES = {
+    "file": "FileEntry",
+    "directory": "DirectoryEntry",
+    "symlink": "SymbolicLinkEntry",
+    "other": "OtherEntry",
+}
+
+MOST_TOKENS = 1_000_000
+"""Of one answer, whatever is asked for: about 4 MB of text."""
+
+FRAME_BYTES, FRAME_LINES = 600, 7
+"""Around the lines of an answer: its head, the markers, warnings, how to go on."""
+
+ROW_BYTES, CUT_BYTES = 12, 45
+"""A line's number and its end; what is said where it was cut."""
+
+MIN_LINE = 50
+FEW = 500
+"""Versions looked through for where a file came from."""
+
+
+class Reader:
+    """Shows content, and notes what was shown to whom."""
+
+    def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
+        self._s, self._observer, self._paths = services, observer, paths
+        self._ancestry = Ancestry(services)
+
+    async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
+        return await self._read(
+            caller, call, params.path, params.start, params.end, params.at, params.line_numbers, params.max_tokens
+        )
+
+    async def read_lines(self, caller: Caller, call: Call, params: p.ReadLines) -> r.FileText:
+        end = params.end if params.end is not None else params.start + 199
+        if end < params.start:
+            raise ParameterInvalid("end", f"{end} lies before start, {params.start}")
+        start = max(1, params.start - params.context)
+        return await self._read(
+            caller, call, params.path, start, end + params.context, params.at, params.line_numbers, MOST_TOKENS
+        )
+
+    async def file_info(self, caller: Caller, call: Call, params: p.FileInfo) -> r.FileFacts:
+        path = self._paths.either(params.path)
+        self._s.permit(caller, "list", path)
+        async with self._s.locks.shared(path):
+            readable = self._s.readable(caller, path)
+            stat = self._s.workspace.stat(path)
+            small = stat is not None and stat.kind == "file" and stat.signature.size <= MAX_FILE_BYTES
+            present = await self._observer.refresh_for_display(path, content=readable and small)
+            facts = await self._facts(caller, present, readable=readable)
+            event = MetadataRead(operation=call.operation.name, path=escaped(path))
+            await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        return facts
+
+    async def _facts(self, caller: Caller, present: CurrentFile, *, readable: bool) -> r.FileFacts:
+        path, stat, entry = present.path, present.stat, present.entry
+        if stat is None:
+            return r.FileFacts(path=path, exists=False)
+        digest = entry.digest if entry else None
+        document: Document | None = None
+        known = readable and present.data is not None
+        if known and present.data is not None and digest is not None:
+            document = await self._s.contents.text(digest, present.data)
+        return r.FileFacts(
+            path=path,
+            exists=True,
+            type=TYPES[stat.kind],
+            name=path.rpartition("/")[2],
+            size=stat.signature.size if readable or stat.kind != "file" else None,
+            last_modified=stat.signature.mtime_ns // 1_000_000,
+            target=stat.target,
+            mode=f"{stat.mode:04o}",
+            encoding=document.encoding if document else None,
+            eol=document.eol if document else None,
+            line_count=document.line_count if document else None,
+            is_binary=(document is None) if known else None,
+            content_hash=digest if readable else None,
+            tags=tags_of(path) if stat.kind == "file" else (),
+            sensitivity=self.sensitivity(caller, path),
+            version_id=show(entry.version) if entry and entry.version != UNNOTED else None,
+            last_change=show(entry.change) if entry and entry.change else None,
+            reads=entry.reads if entry else 0,
+        )
+
+    def sensitivity(self, caller: Caller, path: WorkspacePath) -> str:
+        """`secret`: its content is not shown. `guarded`: changing it needs a person. Else `normal`."""
+        if not self._s.readable(caller, path):
+            return "secret"
+        return "guarded" if isinstance(self._s.verdict(caller, "write", path), NeedApproval) else "normal"
+
+    async def _read(
+        self,
+        caller: Caller,
+        call: Call,
+        raw_path: str,
+        start: int,
+        end: int | None,
+        at: p.Version | None,
+        numbers: bool,
+        max_tokens: int | None,
+    ) -> r.FileText:
+        path = self._paths.file(raw_path)
+        verdict = self._s.permit(caller, "read", path)
+        told: tuple[str, ...] = ()
+        async with self._s.locks.shared(path):
+            if at is None and isinstance(verdict, NeedApproval):
+                version, digest, data = self._of(await self._observer.refresh(path, content=True))
+            elif at is None:
+                present = await self._observer.refresh_for_display(path, content=True)
+                version, digest, data = self._of(present)
+                told = warnings(present)
+            else:
+                version, digest, data = await self._past(caller, path, position(self._s, at, parameter="at", least=1))
+            approval = None
+            if isinstance(verdict, NeedApproval):
+                approval = await self._granted(caller, call, path, version, digest, verdict)
+            document = await self._s.contents.text(digest, data)
+            if document is None:
+                raise BinaryFile(path, "it is not text", hint="file_info tells its size and kind.")
+            return await self._show(
+                caller,
+                call,
+                path,
+                version,
+                digest,
+                document,
+                start,
+                end,
+                numbers,
+                max_tokens,
+                approval,
+                past=at is not None,
+                told=told,
+            )
+
+    @staticmethod
+    def _of(present: CurrentFile) -> tuple[Seq, Digest, bytes]:
+        entry, digest, data = required(present)
+        return entry.version, digest, data
+
+    async def _past(self, caller: Caller, path: WorkspacePath, at: Seq) -> tuple[Seq, Digest, bytes]:
+        row = await self._s.journal.version_at(path, at)
+        if row is None or not row.present:
+            raise await self._absent(caller, path, at, row)
+        if row.digest is None:
+            raise VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
+        await self._ancestry.permit(caller, row)
+        return row.seq, row.digest, await self._s.contents.need(row.digest, f"{path} at {show(at)}")
+
+    async def _absent(self, caller: Caller, path: WorkspacePath, at: Seq, row: VersionRow | None) -> FileNotFound:
+        """Why nothing stood at a path then, and where to look."""
+        hint = "file_history lists its versions."
+        if row is not None:
+            return FileNotFound(path, f"it was not there at {show(at)}: {show(row.seq)} removed it", hint=hint)
+        versions = await self._s.journal.versions(path, limit=FEW)
+        if not versions:
+            return FileNotFound(path, "the journal knows no file of this name")
+        source = versions[-1].moved_from
+        if source is not None and not isinstance(self._s.verdict(caller, "list", source), Deny):
+            hint = f"It came from {source} with {show(versions[-1].seq)}: read that path at {show(at)}."
+        return FileNotFound(path, f"it was not there yet at {show(at)}", hint=hint)
+
+    async def _granted(
+        self, caller: Caller, call: Call, path: WorkspacePath, version: Seq, digest: Digest, verdict: NeedApproval
+    ) -> Seq:
+        """A grant for exactly this read, or a request for one and a refusal that names it."""
+        pending = self._s.state.pending
+        granted = pending.granted_read(caller.agent, path, version)
+        if granted is not None:
+            return granted.seq
+        waiting = pending.waiting_read(caller.agent, path, version)
+        if waiting is None:
+            request = ApprovalRequested(
+                operation=call.operation.name,
+                paths=(IntendedPath(path, digest, digest),),
+                rule=f"{verdict.rule}: {verdict.reason}",
+                expires_at=self._s.clock.now_ms() + self._s.policy.limits.approval_ttl_s * 1000,
+                read_version=version,
+            )
+            recorded = await self._s.append(caller.origin(call), (f"approval:{path}", request))
+            number = recorded[0].seq
+        else:
+            number = waiting.seq
+        raise ApprovalRequired(
+            f"reading {path} needs a person's yes: {verdict.reason}",
+            hint=f"It waits as {show(number)}. Call again when it is granted; go on with other work until then.",
+            details={"approval": show(number), "path": path, "version_id": show(version)},
+        )
+
+    async def _show(
+        self,
+        caller: Caller,
+        call: Call,
+        path: WorkspacePath,
+        version: Seq,
+        digest: Digest,
+        document: Document,
+        start: int,
+        end: int | None,
+        numbers: bool,
+        max_tokens: int | None,
+        approval: Seq | None,
+        *,
+        past: bool,
+        told: tuple[str, ...],
+    ) -> r.FileText:
+        total = document.line_count
+        if end is not None and end < start:
+            raise ParameterInvalid("end", f"{end} lies before start, {start}")
+        if start > max(total, 1):
+            raise ParameterInvalid("start", f"{start} lies behind the last line, {total}, of {path}")
+        wanted = total if end is None else min(end, total)
+        last = wanted if max_tokens is None else fit(document.lines, start, wanted, max_tokens, numbers=numbers)
+        frame = 2 * size(escaped(path)) + FRAME_BYTES  # the path stands in the head and in the next call
+        room = call.room.less(frame, FRAME_LINES)
+        widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
+        rows = document.lines[start - 1 : last]
+        costs = ((size(row[:widest]) + ROW_BYTES + (CUT_BYTES if len(row) > widest else 0), 1) for row in rows)
+        allowed, last = last, start - 1 + room.first(costs)
+        text, cut = render(rows[: last - start + 1], start, numbers=numbers, max_line=widest)
+        if not numbers and last == total and not document.final_newline:
+            text = text.removesuffix("\n")
+        truncated = last < wanted or bool(cut)
+        seen = SeenLines(
+            path=path,
+            version=version,
+            ranges=(LineRange(start, last),) if total else (),
+            total_lines=total,
+            cut=bool(cut),
+        )
+        event: Event = FileRead(
+            operation=call.operation.name,
+            seen=seen,
+            bytes=len(text),
+            tokens=tokens.estimate(text),
+            approval=approval,
+        )
+        if version == UNNOTED:
+            event = MetadataRead(operation=call.operation.name, path=escaped(path))  # no version has these lines
+        note = self._s.note if approval is None else self._s.append  # what uses a grant up must be kept
+        await note(caller.origin(call), (f"session:{caller.session}", event))
+        follow = None
+        if last < total and (end is None or last < wanted):
+            asked = f', at="{show(version)}"' if past else ""
+            follow = f"read_file(path={quoted(path)}, start={last + 1}{asked})"
+        return r.FileText(
+            path=path,
+            version_id=show(version),
+            start=start if total else 0,
+            end=last if total else 0,
+            total_lines=total,
+            text=text,
+            encoding=document.encoding,
+            eol=document.eol,
+            content_hash=digest,
+            truncated=truncated,
+            cut=call.room.overrules("max_tokens", max_tokens) if max_tokens and last < allowed else None,
+            next=follow,
+            warnings=told,
+        )

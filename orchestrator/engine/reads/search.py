@@ -1,0 +1,330 @@
+"""search_content: an exact text in one file or in a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+import msgspec
+from anyio import to_thread
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.core.content import LineRange
+from orchestrator.core.errors import BinaryFile, FileNotFound, ParameterInvalid, PathError, TextTooCostly, escaped
+from orchestrator.core.events.files import ContentSearched, SeenLines
+from orchestrator.core.globs import Globs
+from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.policy.rules import Allow
+from orchestrator.core.projections.encodings import NOTHING, Known
+from orchestrator.core.projections.seen import merged
+from orchestrator.core.text import tokens
+from orchestrator.core.text.encoding import Document, decode
+from orchestrator.core.text.excerpt import MAX_LINE
+from orchestrator.core.text.room import Room, size
+from orchestrator.core.text.search import Found, Match, Pattern, search
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.external.observer import UNNOTED, Observer, required, warnings
+from orchestrator.engine.paths import Paths
+from orchestrator.engine.reads.walker import Walker
+from orchestrator.engine.services import MAX_FILE_BYTES, Services
+
+LARGE_BYTES = 512 * 1024
+"""Larger texts are searched in a worker."""
+
+FRAME_BYTES, FRAME_LINES = 500, 6
+"""Around the hits of an answer: the head, the markers, warnings, a cursor."""
+
+ROW_BYTES, FILE_BYTES = 12, 24
+"""Of a line beside its text: its number and its mark; of a file beside its path: its version."""
+
+MIN_LINE = 50
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """How many lines of a file match."""
+
+    path: WorkspacePath
+    total: int
+
+
+class Swept(msgspec.Struct):
+    """What a pass over a tree gave."""
+
+    counts: list[Counted] = []
+    large: list[WorkspacePath] = []
+    searched: int = 0
+    left_out: int = 0
+    unsearched: int = 0
+
+
+class Searcher:
+    """Finds lines, shows them, and notes which lines of which version were shown."""
+
+    def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
+        self._s, self._observer, self._paths = services, observer, paths
+        self._walker = Walker(services.workspace, services.ignore)
+
+    async def search_content(self, caller: Caller, call: Call, params: p.SearchContent) -> r.SearchResult:
+        pattern = Pattern(params.pattern, case_sensitive=params.case_sensitive, word=params.word)
+        start = self._paths.either(params.path)
+        stat = self._s.workspace.stat(start)
+        if stat is None:
+            raise FileNotFound(start, "there is nothing to search")
+        alone = stat.kind != "directory"
+        if alone:
+            self._s.permit(caller, "search", start)
+            swept = Swept(counts=[Counted(start, -1)], searched=1)
+        else:
+            self._s.permit(caller, "list", start)
+            files = await to_thread.run_sync(lambda: self._files(caller, start, params.globs))
+            swept = await to_thread.run_sync(lambda: self._sweep(files[0], pattern, params.invert))
+            swept.left_out = files[1]
+            await self._sweep_large(swept, pattern, params.invert)
+        return await self._page(caller, call, params, pattern, start, swept, alone=alone)
+
+    def _files(self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]) -> tuple[list[WorkspacePath], int]:
+        """The files to search, in path order, and how many policy keeps out."""
+        wanted = Globs(globs) if globs else None
+        files: list[WorkspacePath] = []
+        left_out = 0
+        for item in self._walker.walk(start):
+            if item.stat.kind != "file" or not item.valid:
+                continue
+            below = item.path if start == "." else WorkspacePath(item.path[len(start) + 1 :])
+            if wanted is not None and not wanted.match(below):
+                continue
+            if isinstance(self._s.verdict(caller, "search", item.path), Allow):
+                files.append(item.path)
+            else:
+                left_out += 1
+        return sorted(files), left_out
+
+    def _sweep(self, files: Iterable[WorkspacePath], pattern: Pattern, invert: bool) -> Swept:
+        """Count the matching lines of each file; files that go away meanwhile are counted as unsearched."""
+        swept = Swept()
+        for path in files:
+            try:
+                read = self._s.workspace.read(path, most=MAX_FILE_BYTES)
+            except PathError:
+                swept.unsearched += 1
+                continue
+            swept.searched += 1
+            known = self._known(path)
+            if not invert and known is NOTHING and not pattern.maybe(read.data):
+                continue
+            if len(read.data) > LARGE_BYTES:
+                swept.large.append(path)
+                continue
+            found = found_in(read.data, known, pattern=pattern, context_lines=0, invert=invert, max_hits=0)
+            if found is not None and found[0].total:
+                swept.counts.append(Counted(path, found[0].total))
+        return swept
+
+    async def _sweep_large(self, swept: Swept, pattern: Pattern, invert: bool) -> None:
+        """Count the same of the large files, each in a worker; one for which that takes too long is not searched."""
+        for path in swept.large:
+            try:
+                read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=MAX_FILE_BYTES))
+                known = self._known(path)
+                work = partial(found_in, read.data, known, pattern=pattern, context_lines=0, invert=invert, max_hits=0)
+                found = await self._s.effort.run(work)
+            except (PathError, TextTooCostly):
+                swept.searched -= 1
+                swept.unsearched += 1
+                continue
+            if found is not None and found[0].total:
+                swept.counts.append(Counted(path, found[0].total))
+        if swept.large:
+            swept.counts.sort(key=lambda counted: counted.path)
+
+    def _known(self, path: WorkspacePath) -> Known:
+        """What is known of the encoding of a file."""
+        entry = self._s.state.registry.get(path)
+        return self._s.state.encodings.of(entry.digest if entry is not None else None)
+
+    async def _page(
+        self,
+        caller: Caller,
+        call: Call,
+        params: p.SearchContent,
+        pattern: Pattern,
+        start: WorkspacePath,
+        swept: Swept,
+        *,
+        alone: bool,
+    ) -> r.SearchResult:
+        skip_line, skip_path = _read_cursor(params.cursor)
+        hits: list[r.Hit] = []
+        seen: list[SeenLines] = []
+        versions: dict[str, str] = {}
+        told: list[str] = []
+        total = sum(counted.total for counted in swept.counts if counted.total > 0)
+        more: str | None = None
+        room = call.room.less(FRAME_BYTES, FRAME_LINES)
+        widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
+        for counted in swept.counts:
+            path = counted.path
+            if params.count_only and not alone:
+                break
+            if skip_path is not None and path < skip_path:
+                continue
+            wanted = params.max_results - len(hits)
+            after = skip_line if path == skip_path else 0
+            found = await self._matches(path, pattern, params, after=after, most=wanted + 1, refuse=alone)
+            if found is None:
+                continue
+            version, lines, matches, notes = found
+            if alone:
+                total = matches.total
+                if params.count_only:
+                    break
+            left = matches.hits
+            shown = list(left[:wanted])
+            room = room.less(size(escaped(path)) + FILE_BYTES, 1)
+            costs = list(_costs(path, shown, room, widest))
+            fitting = room.less(size(repr(path)) + size(path)).first(costs, least=0)  # the cursor may name it, too
+            if shown and not fitting and not hits:  # with so much context it fits on no page
+                shown = [msgspec.structs.replace(shown[0], before=(), after=(), submatches=shown[0].submatches[:1])]
+            else:
+                shown = shown[:fitting]
+            for cost in costs[:fitting]:
+                room = room.less(*cost)
+            if shown:
+                hits += [_hit(path, match, widest) for match in shown]
+                versions[path] = show(version)
+                told += notes
+                if version != UNNOTED:
+                    seen.append(_seen(path, version, shown, lines, widest))
+            if len(left) > len(shown):
+                more = f"{shown[-1].line}:{path}" if shown else _last_cursor(hits) or params.cursor
+                break
+            if len(hits) == params.max_results and path != swept.counts[-1].path:
+                more = f"{hits[-1].line}:{hits[-1].path}"
+                break
+        text_cost = sum(tokens.estimate(hit.text) for hit in hits)
+        event = ContentSearched(
+            pattern=params.pattern,
+            path=start,
+            globs=params.globs,
+            seen=tuple(seen),
+            total=total,
+            files_searched=swept.searched,
+            left_out=swept.left_out,
+            tokens=text_cost,
+        )
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        return r.SearchResult(
+            hits=tuple(hits),
+            total=total,
+            files_searched=swept.searched,
+            files_left_out=swept.left_out,
+            truncated=more is not None,
+            partial=swept.unsearched > 0,
+            cursor=more,
+            versions=versions,
+            warnings=tuple(told),
+        )
+
+    async def _matches(
+        self, path: WorkspacePath, pattern: Pattern, params: p.SearchContent, *, after: int, most: int, refuse: bool
+    ) -> tuple[Seq, int, Found, tuple[str, ...]] | None:
+        """The first matching lines of one file as it is now, beyond a line; None if it went away or is no text."""
+        async with self._s.locks.shared(path):
+            try:
+                present = await self._observer.refresh_for_display(path, content=True)
+            except PathError:
+                if refuse:
+                    raise
+                return None
+            try:
+                entry, digest, data = required(present)
+            except PathError:
+                if refuse:
+                    raise
+                return None
+            wanted = partial(
+                found_in,
+                pattern=pattern,
+                context_lines=params.context_lines,
+                invert=params.invert,
+                max_hits=most,
+                after=after,
+            )
+            if len(data) > LARGE_BYTES:
+                found = await self._s.effort.run(partial(wanted, data, self._s.state.encodings.of(digest)))
+            else:
+                document = self._s.contents.document(digest, data)
+                found = wanted(document) if document is not None else None
+            if found is None:
+                if refuse:
+                    raise BinaryFile(path, "it is not text")
+                return None
+            return entry.version, found[1], found[0], warnings(present)
+
+
+def found_in(
+    text: bytes | Document,
+    known: Known = NOTHING,
+    *,
+    pattern: Pattern,
+    context_lines: int,
+    invert: bool,
+    max_hits: int,
+    after: int = 0,
+) -> tuple[Found, int] | None:
+    """Search a text: what was found, and how many lines it has; None if the bytes are none."""
+    document = decode(text, like=known.written or known.like) if isinstance(text, bytes) else text
+    if document is None:
+        return None
+    found = search(document.lines, pattern, context_lines=context_lines, invert=invert, max_hits=max_hits, beyond=after)
+    return found, document.line_count
+
+
+def _hit(path: WorkspacePath, match: Match, widest: int) -> r.Hit:
+    text, spans = match.text, match.submatches
+    if len(text) > widest:
+        first = max(0, spans[0][0] - widest // 4) if spans else 0
+        text = text[first : first + widest]
+        spans = tuple((a - first, b - first) for a, b in spans if b - first <= len(text))
+    return r.Hit(
+        path=path,
+        line=match.line,
+        text=text,
+        submatches=tuple(r.Submatch(start=a, end=b) for a, b in spans),
+        before=tuple(line[:widest] for line in match.before),
+        after=tuple(line[:widest] for line in match.after),
+    )
+
+
+def _costs(path: WorkspacePath, matches: list[Match], room: Room, widest: int) -> Iterator[tuple[int, int]]:
+    """Bytes and lines of each hit with its context; a text has a line of context once, for all hits around it."""
+    last = 0
+    for match in matches:
+        hit = _hit(path, match, widest)
+        first = match.line - len(hit.before)
+        before, after = hit.before[max(0, last + 1 - first) :], hit.after[max(0, last - match.line) :]
+        counted = match.line <= last and len(match.text) <= widest  # among the context of an earlier hit
+        rows = (*(() if counted else (hit.text,)), *before, *after)
+        gap = ROW_BYTES if last and first > last + 1 else 0
+        yield room.cost(sum(size(row) + ROW_BYTES for row in rows) + gap, hit), len(rows) + bool(gap)
+        last = match.line + len(hit.after)
+
+
+def _seen(path: WorkspacePath, version: Seq, shown: list[Match], total: int, widest: int) -> SeenLines:
+    cut = any(len(line) > widest for match in shown for line in (match.text, *match.before, *match.after))
+    ranges = merged(tuple(LineRange(m.line - len(m.before), m.line + len(m.after)) for m in shown))
+    return SeenLines(path=path, version=version, ranges=ranges, total_lines=total, cut=cut)
+
+
+def _last_cursor(hits: list[r.Hit]) -> str | None:
+    return f"{hits[-1].line}:{hits[-1].path}" if hits else None
+
+
+def _read_cursor(cursor: str | None) -> tuple[int, str | None]:
+    if cursor is None:
+        return 0, None
+    line, _, path = cursor.partition(":")
+    if not line.isdecimal() or len(line) > 9 or not path:
+        raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
+    return int(line), path

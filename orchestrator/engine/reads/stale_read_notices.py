@@ -1,0 +1,282 @@
+"""Notices: telling a session, with its next answer, what others did to what it has read."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Literal
+
+import anyio
+import msgspec
+
+from orchestrator.api import results as r
+from orchestrator.api import stale_readers as n
+from orchestrator.core.content import LineRange
+from orchestrator.core.decisions.stale_regions import Piece
+from orchestrator.core.errors import OrchestratorError, escaped
+from orchestrator.core.events.files import MetadataRead
+from orchestrator.core.events.notices import NoticeShown, NotifiedPath
+from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
+from orchestrator.core.policy.rules import Deny
+from orchestrator.core.projections.read_sets import Reader, View
+from orchestrator.core.text.room import UNBOUNDED, Room, size
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.paths import Paths
+from orchestrator.engine.reads.read_sets import ReadSets, Stale
+from orchestrator.engine.services import Services
+from orchestrator.logs import logger
+
+MOST_NOTICES = 5
+"""In one answer; what others did to more files is counted there, and told with the next ones."""
+
+MOST_LISTED = 30
+MOST_PIECES = 20
+DIFF_LINES = 20
+LINE_CHARACTERS = 200
+
+_ENCODER = msgspec.json.Encoder()
+
+
+class _Looked:
+    """Up to where a session's views were looked through; of one that is due again, whose turn it is."""
+
+    def __init__(self) -> None:
+        self.until = Seq(0)  # every change up to here is told, or no news
+        self._at: dict[WorkspacePath, Seq] = {}  # the view looked at longest ago first
+
+    def due(self, reader: Reader) -> deque[tuple[WorkspacePath, View]]:
+        """What others touched since, the view looked at longest ago first, so that each has its turn."""
+        known = [(path, reader.views[path]) for path in self._at if path in reader.views]
+        new = [(path, view) for path, view in reader.views.items() if path not in self._at]
+        found = (*sorted(new, key=lambda item: item[1].notified), *known)
+        return deque(
+            (path, view) for path, view in found if view.touched > max(view.notified, self._at.get(path, self.until))
+        )
+
+    def at(self, path: WorkspacePath, view: View) -> None:
+        """A view was looked at, as it was then."""
+        self._at.pop(path, None)
+        self._at[path] = view.touched
+
+    def finish(self, reader: Reader, until: Seq | None) -> None:
+        """The end of a look; `until`, if nothing was left out."""
+        self.until = until if until is not None else self.until
+        self._at = {path: seq for path, seq in self._at.items() if path in reader.views}
+
+
+class StaleReadNotifier:
+    """Knows for each session up to where it has looked, so that an answer costs nothing while nothing changed."""
+
+    def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
+        self._s, self._observer, self._paths = services, observer, paths
+        self._sets = ReadSets(services)
+        self._looked: dict[SessionId, _Looked] = {}
+        self._looking: dict[SessionId, anyio.Lock] = {}
+        self._log = logger("engine")
+
+    def waits(self, caller: Caller) -> bool:
+        """Whether somebody touched what the caller's session has read. Cost: two look-ups."""
+        reader = self._s.state.readers.get(caller.session)
+        looked = self._looked.get(caller.session)
+        return reader is not None and (looked is None or reader.touched > looked.until)
+
+    async def due(self, caller: Caller, room: Room = UNBOUNDED, *, later: bool = False) -> tuple[r.Notice, ...]:
+        """What to tell the caller's session with the answer that goes out now; it counts as told by that.
+
+        What there is no room for comes with the next answer: one comes in few words, unless that may be `later`.
+        """
+        reader = self._s.state.readers.get(caller.session)
+        if reader is None or not self.waits(caller):
+            return ()
+        lock = self._looking.get(caller.session)
+        if lock is None:
+            lock = self._looking[caller.session] = anyio.Lock(fast_acquire=True)
+        try:
+            async with lock:
+                return await self._tell(caller, reader, room, later=later)
+        except OrchestratorError as error:
+            self._log.error("a session could not be told what others changed", error=error.message)
+            return ()
+        finally:
+            if not lock.statistics().tasks_waiting and not lock.locked():
+                self._looking.pop(caller.session, None)
+
+    def forget(self, session: SessionId) -> None:
+        """The session ended. Should it be resumed, it is looked through once more; what was told is in the journal."""
+        self._looked.pop(session, None)
+        self._sets.tracked.forget(session)
+
+    async def _tell(self, caller: Caller, reader: Reader, room: Room, *, later: bool) -> tuple[r.Notice, ...]:
+        looked = self._looked.setdefault(caller.session, _Looked())
+        touched, left = reader.touched, looked.due(reader)
+        notices: list[r.Notice] = []
+        told: list[NotifiedPath] = []
+        while left and len(notices) < MOST_NOTICES:
+            path, view = left[0]
+            found = await self._sets.stale(path, view, news_only=True, session=caller.session)
+            if found is not None and self._may_tell(caller, path, view):
+                notice = await self._notice(caller, found, with_diff=True)
+                if room is not UNBOUNDED:
+                    if not room.first([_cost(notice)], least=0):
+                        if notices:
+                            break
+                        more_lines = notice.more_lines + len(notice.lines[1:])
+                        notice = msgspec.structs.replace(
+                            notice, diff=None, lines=notice.lines[:1], more_lines=more_lines
+                        )
+                        if later and not room.first([_cost(notice)], least=0):
+                            break
+                    room = room.less(*_cost(notice))
+                notices.append(notice)
+                told.append(NotifiedPath(path, found.version, _shown(notice, found)))
+            looked.at(path, view)
+            left.popleft()
+        if told:
+            shown = NoticeShown(session=caller.session, paths=tuple(told))
+            await self._s.note(caller.origin(), (f"session:{caller.session}", shown))
+        more = sum(self._may_tell(caller, path, view) for path, view in left)
+        if more and notices:
+            notices[-1] = msgspec.structs.replace(notices[-1], more_files=more)
+        looked.finish(reader, touched if not left else None)
+        return tuple(notices)
+
+    async def stale(self, caller: Caller) -> tuple[r.Notice, ...]:
+        """Everything that is stale now, told or not; the newest reads first."""
+        reader = self._s.state.readers.get(caller.session)
+        found: list[r.Notice] = []
+        for path, view in reversed(tuple(reader.views.items())) if reader is not None else ():
+            stale = await self._sets.stale(path, view)
+            if stale is not None and self._may_tell(caller, path, view):
+                found.append(await self._notice(caller, stale, with_diff=False))
+            if len(found) == MOST_LISTED:
+                break
+        return tuple(found)
+
+    async def is_stale(self, caller: Caller, path: WorkspacePath) -> bool:
+        """Whether others changed what the caller's session saw of a file, or it is gone."""
+        if self._s.state.registry.get(path) is None:
+            return True
+        reader = self._s.state.readers.get(caller.session)
+        view = reader.views.get(path) if reader is not None else None
+        if view is None or await self._sets.stale(path, view) is None:
+            return False
+        return self._may_tell(caller, path, view)
+
+    async def stale_readers(self, caller: Caller, call: Call, params: n.StaleReaders) -> n.StaleReadersAnswer:
+        path = self._paths.file(params.path)
+        self._s.permit(caller, "list", path)
+        self._s.permit(caller, "read", path)  # who read which lines of it, and who changed them, is about its content
+        async with self._s.locks.shared(path):
+            await self._observer.refresh(path, content=self._s.readable(caller, path))
+        readers: list[n.StaleReader] = []
+        for reader in sorted(self._s.state.readers.of(path), key=lambda reader: reader.session):
+            found = await self._sets.stale(path, reader.views[path])
+            if found is not None:
+                readers.append(await self._reader(caller, reader, found))
+        event = MetadataRead(operation=call.operation.name, path=escaped(path))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        entry = self._s.state.registry.get(path)
+        return n.StaleReadersAnswer(
+            path=path,
+            version_id=show(entry.version) if entry is not None else None,
+            readers=tuple(readers[: params.limit]),
+            total=len(readers),
+        )
+
+    async def _reader(self, caller: Caller, reader: Reader, found: Stale) -> n.StaleReader:
+        hands = await self._sets.hands(found, reader.session)
+        return n.StaleReader(
+            agent=reader.agent,
+            session=reader.session,
+            open=reader.open,
+            version_id=show(max(read_record.version for read_record in found.view.read_records)),
+            lines=_lines(found, readable=self._s.readable(caller, found.path)),
+            changes=hands.changes,
+            by=hands.by,
+            since=show(hands.since),
+        )
+
+    async def _notice(self, caller: Caller, found: Stale, *, with_diff: bool) -> r.Notice:
+        hands = await self._sets.hands(found, caller.session)
+        moved = found.view.moved_from
+        kind: Literal["changed", "deleted", "moved"] = (
+            "deleted" if found.present is None else "moved" if moved is not None else "changed"
+        )
+        readable = self._s.readable(caller, found.path)
+        diff, cut = _diff(found) if with_diff and found.present is not None and readable else ("", False)
+        return r.Notice(
+            path=found.path,
+            kind=kind,
+            by=hands.by,
+            since=show(hands.since),
+            changes=hands.changes,
+            version_id=show(found.version) if found.present is not None else None,
+            moved_from=moved if moved is not None and self._may_list(caller, moved) else None,
+            lines=_lines(found, readable=readable),
+            more_lines=max(0, len(found.pieces) - MOST_PIECES),
+            diff=diff or None,
+            diff_truncated=cut,
+        )
+
+    def _may_tell(self, caller: Caller, path: WorkspacePath, view: View) -> bool:
+        """Whether policy lets the caller know of the file, and read it under each name that it was seen by."""
+        names = {path, *(read_record.path for read_record in view.read_records)}
+        denied = any(isinstance(self._s.verdict(caller, "read", name), Deny) for name in names)
+        return self._may_list(caller, path) and not denied
+
+    def _may_list(self, caller: Caller, path: WorkspacePath) -> bool:
+        return not isinstance(self._s.verdict(caller, "list", path), Deny)
+
+
+def _lines(found: Stale, *, readable: bool) -> tuple[r.NoticeLines, ...]:
+    """The first of the stale pieces; where they are now, for who may read the file."""
+    return tuple(
+        r.NoticeLines(
+            seen_in=show(piece.origin.version),
+            start=piece.seen.start,
+            end=piece.seen.end,
+            now_start=piece.start + 1 if readable else None,
+            now_end=piece.start + piece.length if readable else None,
+            added=piece.added,
+        )
+        for piece in found.pieces[:MOST_PIECES]
+    )
+
+
+def _cost(notice: r.Notice) -> tuple[int, int]:
+    """Bytes and lines of a notice, as JSON or in words."""
+    return size(_ENCODER.encode(notice).decode()) + 2 * size(notice.path) + 300, (notice.diff or "").count("\n") + 4
+
+
+def _shown(notice: r.Notice, found: Stale) -> tuple[LineRange, ...]:
+    """The lines that a notice shows in full; none if it leaves anything out."""
+    if notice.diff is None or notice.diff_truncated:
+        return ()
+    return tuple(LineRange(piece.start + 1, piece.start + piece.length) for piece in found.pieces)
+
+
+def _diff(found: Stale) -> tuple[str, bool]:
+    """The stale lines as seen and as they are now, and whether that is cut."""
+    rows: list[str] = []
+    for piece in found.pieces:
+        rows += _hunk(piece, found)
+        if len(rows) > DIFF_LINES:
+            break
+    cut = len(rows) > DIFF_LINES or any(len(row) > LINE_CHARACTERS for row in rows)
+    return "".join(f"{row[:LINE_CHARACTERS]}\n" for row in rows[:DIFF_LINES]), cut
+
+
+def _hunk(piece: Piece, found: Stale) -> list[str]:
+    """The rows of a piece; of each side no more than are shown at most, and one."""
+    most = DIFF_LINES + 1
+    text, present = found.texts[piece.origin], found.present or ()
+    first_seen = piece.seen.start - 1
+    gone = min(piece.seen.end, len(text)) - first_seen
+    new = [f"+{line}" for line in present[piece.start : piece.start + min(piece.length, most)]]
+    come = min(piece.length, len(present) - piece.start)
+    if piece.added:
+        head = f"@@ -{piece.seen.start},2 +{piece.start},{come + 2} @@"
+        return [head, f" {text[first_seen]}", *new, f" {text[first_seen + 1]}"]
+    first = piece.start + 1 if piece.length else piece.start
+    head = f"@@ -{piece.seen.start},{gone} +{first},{come} @@"
+    return [head, *(f"-{line}" for line in text[first_seen : first_seen + min(gone, most)]), *new]

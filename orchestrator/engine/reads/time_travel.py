@@ -1,0 +1,124 @@
+"""tree_at, content_at and replay_check: the tracked files at any point."""
+
+from __future__ import annotations
+
+import msgspec
+
+from orchestrator.api import time_travel as t
+from orchestrator.core.errors import ApprovalRequired, FileNotFound, JournalCorrupt, ParameterInvalid, VersionNotKept
+from orchestrator.core.events.files import DirectoryListed, MetadataRead
+from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.policy.rules import Deny, NeedApproval
+from orchestrator.core.projections.history import VersionRow
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.external.baseline import Baseline
+from orchestrator.engine.paths import Paths
+from orchestrator.engine.positions import position, settled
+from orchestrator.engine.record.replay import Replay
+from orchestrator.engine.services import Services
+
+_ROOT = WorkspacePath(".")
+
+
+class TimeTravel:
+    """Answers with whole states of the workspace; what policy keeps from the caller is named, not given."""
+
+    def __init__(self, services: Services, paths: Paths, baseline: Baseline) -> None:
+        self._s, self._paths, self._baseline = services, paths, baseline
+
+    async def tree_at(self, caller: Caller, call: Call, params: t.TreeAt) -> t.Tree:
+        at, after = self._where(params)
+        await settled(self._s, at)
+        rows = await self._s.journal.tree_at(at, after=after, limit=params.limit + 1)
+        more, rows = len(rows) > params.limit, rows[: params.limit]
+        lacking = await self._s.journal.lacking([row.digest for row in rows if row.digest is not None])
+        entries: list[t.TreeEntry] = []
+        unlisted = held = 0
+        for number, row in enumerate(rows, 1):
+            if isinstance(self._s.verdict(caller, "list", row.path), Deny):
+                unlisted += 1
+                continue
+            entry = self._entry(caller, row, kept=row.digest is not None and row.digest not in lacking)
+            if params.contents and entry.left_out is None:
+                entry = msgspec.structs.replace(entry, data=await self._small(row))
+                held += len(entry.data or b"")
+            entries.append(entry)
+            if held > t.CHUNK_BYTES:
+                more, rows = more or number < len(rows), rows[:number]
+                break
+        event = DirectoryListed(operation=call.operation.name, path=_ROOT, entries=len(entries))
+        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        return t.Tree(
+            at=show(at),
+            entries=tuple(entries),
+            unlisted=unlisted,
+            cursor=f"{show(at)}:{rows[-1].path}" if more else None,
+        )
+
+    async def _small(self, row: VersionRow) -> bytes | None:
+        """The content that comes with the tree; one that can't be read is left to `content_at`, which says why."""
+        if row.digest is None or row.size is None or row.size > t.SMALL_BYTES:
+            return None
+        try:
+            return await self._s.contents.get(row.digest)
+        except JournalCorrupt:
+            return None
+
+    def _where(self, params: t.TreeAt) -> tuple[Seq, str]:
+        if params.cursor is not None:
+            raw, colon, after = params.cursor.partition(":")
+            if not colon:
+                raise ParameterInvalid("cursor", "it is not the cursor of an earlier answer")
+            return position(self._s, raw, parameter="cursor", least=1), after
+        if params.at == "current":
+            return self._s.journal.head, ""
+        return position(self._s, params.at, parameter="at", least=1), ""
+
+    def _entry(self, caller: Caller, row: VersionRow, *, kept: bool) -> t.TreeEntry:
+        left_out: t.LeftOut | None = None if kept else "not_kept"
+        readable = self._s.readable(caller, row.path)
+        if not readable:
+            left_out = "policy"
+        return t.TreeEntry(
+            path=row.path,
+            version_id=show(row.seq),
+            digest=row.digest if readable else None,
+            mode=None if row.mode is None else f"{row.mode:04o}",
+            size=row.size if readable else None,
+            left_out=left_out,
+        )
+
+    async def content_at(self, caller: Caller, call: Call, params: t.ContentAt) -> t.Content:
+        path = self._paths.file(params.path)
+        verdict = self._s.permit(caller, "read", path)
+        if isinstance(verdict, NeedApproval):
+            raise ApprovalRequired(
+                f"reading {path} needs a person's yes: {verdict.reason}", hint="read_file asks for it, by version."
+            )
+        at = position(self._s, params.at, parameter="at", least=1)
+        async with self._s.locks.shared(path):
+            row = await self._s.journal.version_at(path, at)
+        if row is None or not row.present:
+            raise FileNotFound(path, f"it was not there at {show(at)}", hint="tree_at names the files of that time.")
+        if row.digest is None:
+            raise VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
+        data = await self._s.contents.need(row.digest, f"{path} at {show(at)}")
+        if params.offset > len(data):
+            raise ParameterInvalid("offset", f"{params.offset} lies behind the end, {len(data)}")
+        if params.offset == 0:
+            event = MetadataRead(operation=call.operation.name, path=path)
+            await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        end = min(params.offset + params.limit, len(data))
+        return t.Content(
+            path=path,
+            version_id=show(row.seq),
+            digest=row.digest,
+            size=len(data),
+            offset=params.offset,
+            data=data[params.offset : end],
+            next=end if end < len(data) else None,
+        )
+
+    async def replay_check(self, caller: Caller, call: Call, params: t.ReplayCheck) -> t.ReplayReport:
+        await self._baseline.done.wait()
+        return await Replay(self._s).compare()

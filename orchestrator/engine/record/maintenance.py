@@ -1,0 +1,181 @@
+"""What people have done to the journal itself. What is not over yet stays in it, with its contents."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+from orchestrator.api import maintenance as k
+from orchestrator.core.errors import ParameterInvalid, escaped
+from orchestrator.core.events.base import Event
+from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
+from orchestrator.core.events.files import ChangeIntended
+from orchestrator.core.ids import Digest, Seq, parse_seq, show
+from orchestrator.core.maintenance_errors import BackupRefused, StillNeeded
+from orchestrator.core.projections.pending import Intent
+from orchestrator.engine.approver import ApproverGate
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.services import Services
+from orchestrator.ports.maintenance import ArchivedFile, BackupReport, JournalMaintenance
+
+DAY_MS = 24 * 60 * 60 * 1000
+
+
+class Maintenance:
+    """Backing up, archiving, collecting."""
+
+    def __init__(
+        self,
+        services: Services,
+        gate: ApproverGate,
+        keeper: JournalMaintenance,
+        *,
+        state_dir: str,
+        keep_snapshot: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._s, self._gate, self._keeper, self._state_dir = services, gate, keeper, state_dir
+        self._keep_snapshot = keep_snapshot
+
+    async def journal_backup(self, caller: Caller, call: Call, params: k.JournalBackup) -> k.BackupAnswer:
+        directory = backup_place(params.directory, workspace=self._s.workspace.root, state_dir=self._state_dir)
+        return backup_answer(await self._keeper.backup(str(directory)))
+
+    # --- archiving ----------------------------------------------------------------------
+
+    async def journal_archive(self, caller: Caller, call: Call, params: k.JournalArchive) -> k.ArchiveAnswer:
+        await self._gate.check(caller, params.approver)
+        last = Seq(parse_seq(params.before, parameter="before") - 1)
+        if not 0 < last < self._s.journal.head:
+            raise ParameterInvalid("before", f"must lie after @1 and up to the head, {show(self._s.journal.head)}")
+        await self._demand_over(last)
+        moved = await self._keeper.archive(last, caller.origin(call))
+        events = sum(item.last - item.first + 1 for item in moved)
+        message = f"{events} events are in {len(moved)} files now" if moved else "these events were archived already"
+        return self._answer(message, moved)
+
+    async def _demand_over(self, last: Seq) -> None:
+        """Raises StillNeeded if an event up to `last` is one that the present still rests on."""
+        waiting = sorted(self._waiting())
+        if waiting and waiting[0][0] <= last:
+            seq, what = waiting[0]
+            raise StillNeeded(
+                f"{what} {show(seq)} is not over yet", hint=f"Settle it, or archive --before {show(seq)}."
+            )
+        await self._keep_snapshot()  # a start begins there, and reads no archived event
+        snapshot = await self._keeper.newest_snapshot()
+        if snapshot is None or last >= snapshot:
+            newest = f"the newest snapshot is of {show(snapshot)}" if snapshot is not None else "there is no snapshot"
+            raise StillNeeded(
+                f"{newest}, and a start needs every event from there on",
+                hint="A newer one could not be kept: the daemon's log says why. Try again.",
+            )
+
+    def _waiting(self) -> Iterator[tuple[Seq, str]]:
+        pending = self._s.state.pending
+        for intent in pending.open_intents():
+            yield intent.seq, "the change"
+        for approval in (*pending.waiting(), *pending.granted()):
+            yield approval.seq, "the approval"
+        for conflict in pending.open_conflicts():
+            yield conflict.seq, "the conflict"
+        for lease in self._s.state.leases.live():
+            yield lease.seq, "the lease"
+
+    async def journal_unarchive(self, caller: Caller, call: Call, params: k.JournalUnarchive) -> k.ArchiveAnswer:
+        await self._gate.check(caller, params.approver)
+        moved = await self._keeper.unarchive(params.file, caller.origin(call))
+        message = f"events {show(moved.first)} to {show(moved.last)} are in the database again; {moved.file} may go"
+        return self._answer(message, (moved,))
+
+    def _answer(self, message: str, moved: tuple[ArchivedFile, ...]) -> k.ArchiveAnswer:
+        return k.ArchiveAnswer(
+            message=message,
+            moved=tuple(map(_line, moved)),
+            archived=tuple(map(_line, self._keeper.archived)),
+        )
+
+    # --- collecting ---------------------------------------------------------------------
+
+    async def journal_collect(self, caller: Caller, call: Call, params: k.JournalCollect) -> k.CollectAnswer:
+        if not params.dry_run:
+            await self._gate.check(caller, params.approver)
+        as_of = self._s.journal.head
+        found = await self._keeper.collect(
+            needed=await self._needed(),
+            as_of=as_of,
+            before_ms=self._s.clock.now_ms() - params.grace_days * DAY_MS,
+            origin=caller.origin(call),
+            dry_run=params.dry_run,
+        )
+        if not params.dry_run:
+            for digest in found.digests:
+                self._s.contents.drop(digest)
+        done = "would be removed" if params.dry_run else "are removed"
+        return k.CollectAnswer(
+            message=f"{len(found.digests)} contents {done}",
+            contents=len(found.digests),
+            size=found.size,
+            young=found.young,
+            dry_run=params.dry_run,
+        )
+
+    async def _needed(self) -> frozenset[Digest]:
+        """The contents of what waits, and of changes whose bytes did not land."""
+        pending = self._s.state.pending
+        events: list[Event | Intent] = [*pending.open_intents()]
+        events += [approval.request for approval in (*pending.waiting(), *pending.granted())]
+        events += [conflict.found for conflict in pending.open_conflicts()]
+        proposals = {
+            review.proposal
+            for conflict in pending.open_conflicts()
+            for review in conflict.reviews
+            if review.proposal is not None
+        }
+        for seq in pending.diverged:
+            recorded = await self._s.journal.event(seq)
+            if recorded is not None:
+                events.append(recorded.event)
+        return frozenset(digest for event in events for digest in _contents(event)) | proposals
+
+
+def backup_place(directory: str, *, workspace: str, state_dir: str) -> Path:
+    """Where a backup may be put. Raises ParameterInvalid, BackupRefused."""
+    given = Path(directory)
+    if not given.is_absolute():
+        raise ParameterInvalid("directory", "must be an absolute path: the daemon does not start from your folder")
+    place = given.resolve()
+    for root, what in ((workspace, "the workspace"), (state_dir, "the state directory")):
+        if place.is_relative_to(Path(root).resolve()):
+            raise BackupRefused(
+                f"{escaped(str(place))} is in {what}", hint="Name a folder elsewhere, best on another disk."
+            )
+    return place
+
+
+def backup_answer(made: BackupReport) -> k.BackupAnswer:
+    """A backup as callers see it."""
+    return k.BackupAnswer(
+        directory=made.directory,
+        journal=made.journal,
+        head=show(made.head),
+        head_hash=made.head_hash,
+        files=made.files,
+        size=made.size,
+        contents=made.contents,
+        unchecked=made.unchecked,
+    )
+
+
+def _contents(event: Event | Intent) -> Iterator[Digest]:
+    match event:
+        case Intent(paths=paths) | ChangeIntended(paths=paths) | ApprovalRequested(paths=paths):
+            for item in paths:
+                yield from (digest for digest in (item.before, item.after) if digest is not None)
+        case ConflictFound() as found:
+            yield from (digest for digest in (found.base, found.current, found.proposed) if digest is not None)
+        case _:
+            return
+
+
+def _line(item: ArchivedFile) -> k.ArchivedLine:
+    return k.ArchivedLine(first=show(item.first), last=show(item.last), file=item.file, size=item.size)

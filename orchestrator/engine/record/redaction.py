@@ -1,0 +1,203 @@
+"""journal_redact: what must not stay in the journal is taken out of it, and the journal says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import anyio
+
+from orchestrator.api.checkpoints import JournalRedact, Redacted
+from orchestrator.core.errors import JournalCorrupt, NotRedactable, ParameterInvalid, VersionNotKept, VersionUnknown
+from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
+from orchestrator.core.events.files import (
+    ChangeApplied,
+    ChangeIntended,
+    ExternalFileChanged,
+    ExternalFileCreated,
+    FilesFound,
+    OrphanContentKept,
+)
+from orchestrator.core.events.journal import ContentRedacted, PayloadRedacted
+from orchestrator.core.events.reviews import ConflictRebased, ReviewAnswered
+from orchestrator.core.ids import Digest, WorkspacePath, parse_digest, parse_seq, show
+from orchestrator.core.redaction import fields_to_blank
+from orchestrator.engine.approver import ApproverGate
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.paths import Paths
+from orchestrator.engine.services import Services
+
+SHORTEST_SOUGHT = 4
+"""Letters; a shorter text stands in too many events to be worth a warning."""
+
+MOST_NAMED = 20
+
+NOT_SCRUBBED = (
+    "a reader holds an older state of the journal, so its write-ahead log still has the bytes; "
+    "they go with one of the next commits, at the latest when the daemon stops"
+)
+OTHER_COPIES = "backups, snapshots and copies of the state directory keep what they hold"
+
+
+class Redactor:
+    """People's alone. One redaction at a time."""
+
+    def __init__(self, services: Services, gate: ApproverGate, paths: Paths) -> None:
+        self._s, self._gate, self._paths = services, gate, paths
+        self._one_at_a_time = anyio.Lock()
+
+    async def journal_redact(self, caller: Caller, call: Call, params: JournalRedact) -> Redacted:
+        await self._gate.check(caller, params.approver)
+        if (params.event is None) == (params.blob is None):
+            raise ParameterInvalid("event", "name either an event or a blob")
+        if params.blob is not None and params.fields:
+            raise ParameterInvalid("fields", "a blob has no fields")
+        if params.path is not None and (params.blob is None or parse_digest(str(params.blob)) is not None):
+            raise ParameterInvalid("path", "goes with a blob that is named by '@N'")
+        async with self._one_at_a_time:
+            if params.event is not None:
+                return await self._event(caller, call, params, params.event)
+            return await self._content(caller, call, params, params.blob or "")
+
+    # --- an event's texts -----------------------------------------------------------------
+
+    async def _event(self, caller: Caller, call: Call, params: JournalRedact, raw: str | int) -> Redacted:
+        target = await self._found(raw, parameter="event")
+        fields = fields_to_blank(target.seq, target.event, params.fields)
+        texts = [str(getattr(target.event, name)) for name in fields]
+        event = PayloadRedacted(target=target.seq, fields=fields, by=caller.agent, reason=params.reason)
+        done = await self._s.journal.redact(event, caller.origin(call))
+        warnings = [OTHER_COPIES] if done.scrubbed else [NOT_SCRUBBED, OTHER_COPIES]
+        warnings[:0] = [warning for text in texts for warning in await self._elsewhere(text)]
+        return Redacted(
+            redaction=show(done.recorded.seq),
+            event=show(target.seq),
+            fields=fields,
+            scrubbed=done.scrubbed,
+            warnings=tuple(dict.fromkeys(warnings)),
+        )
+
+    async def _elsewhere(self, text: str) -> list[str]:
+        """Other events that hold the same text. It is not said again here."""
+        if len(text) < SHORTEST_SOUGHT:
+            return []
+        others = await self._s.journal.holding(text, limit=MOST_NAMED + 1)
+        if not others:
+            return []
+        named = ", ".join(map(show, others[:MOST_NAMED])) + (" and more" if len(others) > MOST_NAMED else "")
+        return [f"the same text still stands in {named}: redact those too"]
+
+    # --- a content ------------------------------------------------------------------------
+
+    async def _content(self, caller: Caller, call: Call, params: JournalRedact, raw: str | int) -> Redacted:
+        if params.path is not None:
+            digest = await self._content_of(raw, self._paths.file(params.path))
+        else:
+            digest = parse_digest(str(raw)) or await self._only_content(raw)
+        if not await self._s.journal.has_blob(digest):
+            raise VersionNotKept(f"the content {digest} is not in the journal", hint="There is nothing to take out.")
+        self._refuse_needed(digest)
+        try:
+            size = len(await self._s.journal.blob(digest) or b"")
+        except JournalCorrupt:
+            size = 0  # a damaged content can be taken out too
+        event = ContentRedacted(digest=digest, size=size, by=caller.agent, reason=params.reason)
+        try:
+            done = await self._s.journal.forget(event, caller.origin(call))
+        finally:
+            self._s.contents.drop(digest)
+        warnings = [*self._still_there(digest), OTHER_COPIES]
+        if not done.scrubbed:
+            warnings.append(NOT_SCRUBBED)
+        return Redacted(
+            redaction=show(done.recorded.seq),
+            digest=digest,
+            size=size,
+            scrubbed=done.scrubbed,
+            warnings=tuple(warnings),
+        )
+
+    async def _content_of(self, raw: str | int, path: WorkspacePath) -> Digest:
+        """The content that an event brought for a path, or else that the path had then."""
+        recorded = await self._found(raw, parameter="blob")
+        brought = [digest for digest, where in _contents(recorded.event) if where == path]
+        if brought:
+            return brought[0]
+        row = await self._s.journal.version_at(path, recorded.seq)
+        if row is None or not row.present or row.digest is None:
+            what = "held nothing" if row is None or not row.present else "had a content that was never hashed or kept"
+            raise NotRedactable(f"{path} {what} at {show(recorded.seq)}", hint="file_history lists its versions.")
+        return row.digest
+
+    async def _only_content(self, raw: str | int) -> Digest:
+        """The one content that an event brought."""
+        recorded = await self._found(raw, parameter="blob")
+        contents = dict(_contents(recorded.event))
+        if not contents:
+            raise NotRedactable(
+                f"event {show(recorded.seq)} brought no content by itself",
+                hint="Name its file, too (path; --path on the command line), or the content by its hash.",
+            )
+        if len(contents) > 1:
+            listed = ", ".join(f"{digest} ({path})" for digest, path in list(contents.items())[:MOST_NAMED])
+            raise NotRedactable(
+                f"event {show(recorded.seq)} brought {len(contents)} contents", hint=f"Name one: {listed}."
+            )
+        return next(iter(contents))
+
+    def _refuse_needed(self, digest: Digest) -> None:
+        """A change on its way may need it again, if the daemon ends now."""
+        for intent in self._s.state.pending.open_intents():
+            if any(digest in (item.before, item.after) for item in intent.paths):
+                raise NotRedactable(
+                    f"the change {show(intent.seq)} is under way with this content", hint="Try again when it is done."
+                )
+
+    def _still_there(self, digest: Digest) -> Iterator[str]:
+        """Where it comes from again, and what waits for it."""
+        paths = sorted(entry.path for entry in self._s.state.registry.files() if entry.digest == digest)
+        for path in paths[:MOST_NAMED]:
+            yield (
+                f"{path} holds this content now: it is kept again when it is read, or at the next start. "
+                "Change the file, then redact once more"
+            )
+        for approval in self._s.state.pending.waiting():
+            if any(item.after == digest for item in approval.request.paths):
+                yield f"the approval {show(approval.seq)} asks for this content and can't be granted any more"
+        for conflict in self._s.state.pending.open_conflicts():
+            if conflict.found.proposed == digest:
+                yield f"the conflict {show(conflict.seq)} proposes this content, which can't be chosen any more"
+        yield "other versions of the same file are other contents: file_history names them"
+
+    async def _found(self, raw: str | int, *, parameter: str) -> Recorded:
+        seq = parse_seq(raw, parameter=parameter)
+        recorded = await self._s.journal.event(seq)
+        if recorded is None:
+            raise VersionUnknown(f"the journal has no event {show(seq)}", hint="journal_query lists them.")
+        return recorded
+
+
+def _contents(event: Event) -> Iterator[tuple[Digest, str]]:
+    """The contents that came with an event, with their paths."""
+    match event:
+        case ChangeApplied(paths=changed):
+            yield from ((item.after, item.path) for item in changed if item.after is not None)
+        case ChangeIntended(paths=paths) | ApprovalRequested(paths=paths):
+            yield from ((item.after, item.path) for item in paths if item.after is not None)
+        case FilesFound(entries=entries):
+            yield from ((item.digest, item.path) for item in entries if item.digest is not None)
+        case ExternalFileChanged(path=path, after=after) | ExternalFileCreated(path=path, after=after):
+            if after is not None:
+                yield after, path
+        case ConflictFound(path=path, proposed=proposed):
+            if proposed is not None:
+                yield proposed, path
+        case (
+            ConflictRebased(proposed=proposed, conflict=conflict) | ReviewAnswered(proposal=proposed, conflict=conflict)
+        ):
+            if proposed is not None:
+                yield proposed, f"what is proposed for {show(conflict)}"
+        case OrphanContentKept(digest=digest):
+            yield digest, "a leftover"
+        case _:
+            return

@@ -1,0 +1,176 @@
+"""Following the journal: every event from a position on, as far as the caller may see it.
+
+A follower keeps a position, never a queue: it is woken when the journal grows, and reads on from
+where it was. So one that is slow costs a batch of memory and holds nobody up, and one that comes
+back with its last position misses nothing and gets nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterator
+from typing import Any
+
+import anyio
+
+from orchestrator.api.feed import FeedEvent, Subscribe
+from orchestrator.core.errors import NotPermitted, ParameterInvalid, escaped
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.catalog import EVENTS, tag_of
+from orchestrator.core.events.files import DirectoryListed
+from orchestrator.core.globs import Globs
+from orchestrator.core.ids import Seq, SessionId, WorkspacePath, parse_seq, show
+from orchestrator.core.policy.rules import Deny
+from orchestrator.engine.caller import Caller
+from orchestrator.engine.reads.changes_since import CHANGE_TAGS, not_beyond
+from orchestrator.engine.reads.read_sets import ReadSets
+from orchestrator.engine.services import Services
+from orchestrator.ports.journal import EventFilter
+
+BATCH = 200
+"""Events that a follower reads at once; no more of them are in memory for it."""
+
+_TAGS = frozenset(map(tag_of, EVENTS))
+
+Plain = Callable[[Caller, Recorded], dict[str, Any]]
+"""An event as plain data, without what only the daemon may know, nor anything of contents that the caller may not."""
+
+
+class Follower:
+    """Wakes those who follow, and filters what they are shown."""
+
+    def __init__(self, services: Services, plain: Plain) -> None:
+        self._s, self._plain, self._sets = services, plain, ReadSets(services)
+        self._grown: anyio.Event | None = None  # somebody waits for it
+        services.journal.subscribe(self._wake)
+
+    def _wake(self, _: Recorded) -> None:
+        if self._grown is not None:
+            self._grown.set()
+            self._grown = None
+
+    async def follow(
+        self, caller: Caller, params: Subscribe, admitted: Callable[[], None]
+    ) -> tuple[Seq, AsyncGenerator[FeedEvent, None]]:
+        """The position that the feed starts after, and its events, without end.
+
+        Agents get the events of their own session, and changes of files that they may list;
+        people get everything. `admitted` raises once the caller is let in no more.
+        Raises VersionUnknown, ParameterInvalid, NotPermitted.
+        """
+        unknown = next((kind for kind in params.kinds if kind not in _TAGS), None)
+        if unknown is not None:
+            raise ParameterInvalid("kinds", f"{escaped(unknown)!r} is no kind of event", hint=", ".join(sorted(_TAGS)))
+        globs = Globs(params.globs) if params.globs else None
+        head = self._s.journal.head
+        after = head if params.after is None else not_beyond(parse_seq(params.after, parameter="after"), head)
+        noted = DirectoryListed(operation="subscribe", path=WorkspacePath("."), globs=params.globs)
+        await self._s.note(caller.origin(), (f"session:{caller.session}", noted))
+        session = SessionId(params.stale_for) if params.stale_for is not None else None
+        if session is not None and session != caller.session and not caller.is_person:
+            raise NotPermitted("another session's reading is for people", hint="Name your own session.")
+        return after, self._events(caller, after, params.kinds, globs, session, admitted)
+
+    async def _events(
+        self,
+        caller: Caller,
+        position: Seq,
+        kinds: tuple[str, ...],
+        globs: Globs | None,
+        reader: SessionId | None,
+        admitted: Callable[[], None],
+    ) -> AsyncGenerator[FeedEvent, None]:
+        while True:
+            head = self._s.journal.head
+            while position < head:
+                admitted()
+                wanted = EventFilter(tags=kinds, after=position, until=head)
+                batch = await self._batch(wanted)
+                for recorded in batch:
+                    shown = self._shown(caller, recorded, globs)
+                    if shown is not None and (
+                        reader is None or await self._makes_stale(caller, recorded, shown, reader)
+                    ):
+                        yield shown
+                position = batch[-1].seq if len(batch) == BATCH else head
+            if self._s.journal.head == head:
+                self._grown = self._grown or anyio.Event()
+                await self._grown.wait()
+
+    async def _batch(self, wanted: EventFilter) -> list[Recorded]:
+        found: list[Recorded] = []
+        async for recorded in self._s.journal.events(wanted, batch=BATCH):
+            found.append(recorded)
+            if len(found) == BATCH:
+                break
+        return found
+
+    async def _makes_stale(self, caller: Caller, recorded: Recorded, shown: FeedEvent, session: SessionId) -> bool:
+        """Whether it is a change by others after which what the session read of a file is otherwise now."""
+        reader = self._s.state.readers.get(session)
+        if reader is None or recorded.session == session or shown.kind not in CHANGE_TAGS:
+            return False
+        for path in map(WorkspacePath, shown.paths):
+            if not self._s.readable(caller, path):
+                continue
+            view = reader.views.get(path)
+            if view is not None and view.touched >= recorded.seq and await self._sets.stale(path, view) is not None:
+                return True
+        return False
+
+    # --- what is shown ------------------------------------------------------------------
+
+    def _shown(self, caller: Caller, recorded: Recorded, globs: Globs | None) -> FeedEvent | None:
+        """The event for this caller; None if it is not for it."""
+        tag = tag_of(recorded.event)
+        plain = self._plain(caller, recorded)
+        own = caller.is_person or recorded.session == caller.session
+        if not own:
+            if tag not in CHANGE_TAGS:
+                return None
+            seen = self._of_others(caller, plain)
+            if seen is None:
+                return None
+            plain = seen
+        paths = tuple(_paths(plain))
+        if globs is not None and not any(globs.match(WorkspacePath(path)) for path in paths):
+            return None
+        return FeedEvent(
+            seq=show(recorded.seq),
+            at=recorded.at,
+            kind=tag,
+            stream=recorded.stream if own else f"file:{paths[0]}",
+            agent=recorded.agent,
+            session=recorded.session,
+            path=paths[0] if paths else None,
+            paths=paths,
+            event=plain,
+        )
+
+    def _of_others(self, caller: Caller, plain: dict[str, Any]) -> dict[str, Any] | None:
+        """A change by somebody else, of the paths that the caller may list; None if that is none of them."""
+        if "paths" not in plain:
+            return self._listed(caller, plain)
+        listed = [part for part in (self._listed(caller, part) for part in plain["paths"]) if part is not None]
+        return {**plain, "paths": listed} if listed else None
+
+    def _listed(self, caller: Caller, part: dict[str, Any]) -> dict[str, Any] | None:
+        path = WorkspacePath(part["path"])
+        if not self._may_list(caller, path):
+            return None
+        hidden = {
+            name for name in ("moved_from", "moved_to") if part.get(name) and not self._may_list(caller, part[name])
+        }
+        return {name: value for name, value in part.items() if name not in hidden}
+
+    def _may_list(self, caller: Caller, path: WorkspacePath) -> bool:
+        return not isinstance(self._s.verdict(caller, "list", path), Deny)
+
+
+def _paths(plain: dict[str, Any]) -> Iterator[str]:
+    """The paths that an event is about, each once."""
+    parts: list[Any] = [plain.get("path")]
+    for name in ("paths", "entries", "seen"):
+        value = plain.get(name)
+        parts += value if isinstance(value, list | tuple) else [value]
+    named = (part.get("path") if isinstance(part, dict) else part for part in parts)
+    yield from dict.fromkeys(path for path in named if isinstance(path, str))

@@ -1,0 +1,65 @@
+"""Who comes and goes: noted in the journal, or as soon as that takes events again."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import anyio
+
+from orchestrator.core.errors import DiskFull, WritesStopped, escaped
+from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.sessions import SessionClosed, SessionOpened
+from orchestrator.engine.caller import Caller
+from orchestrator.engine.services import Services
+from orchestrator.logs import logger
+
+MOST_OWED = 10_000
+"""Notes kept in memory while the disk is full; the oldest go first."""
+
+
+class SessionLifecycle:
+    """A caller is let in whatever the journal can take: `status`, `stop` and reads must be reachable then."""
+
+    def __init__(self, services: Services) -> None:
+        self._s = services
+        self._owed: deque[tuple[Origin, str, Event]] = deque(maxlen=MOST_OWED)
+        self._one_at_a_time = anyio.Lock()
+        self._log = logger("engine")
+
+    async def opened(self, caller: Caller, client: str) -> None:
+        """Note that a caller came in, or came back."""
+        event = SessionOpened(
+            session=caller.session,
+            agent=caller.agent,
+            agent_class=caller.agent_class,
+            door=caller.door,
+            asserted=caller.asserted,
+            client=escaped(client)[:200],
+        )
+        await self._note(caller, event)
+
+    async def closed(self, caller: Caller) -> None:
+        """Note that a caller went away."""
+        await self._note(caller, SessionClosed(session=caller.session))
+
+    async def catch_up(self) -> None:
+        """Before a call: note what could not be noted, in order."""
+        if not self._owed:
+            return
+        async with self._one_at_a_time:
+            while self._owed:
+                origin, stream, event = self._owed[0]
+                try:
+                    with anyio.CancelScope(shield=True):
+                        await self._s.append(origin, (stream, event))
+                        self._owed.popleft()
+                except DiskFull:
+                    return
+                except WritesStopped:  # the next start closes what is open
+                    self._owed.clear()
+
+    async def _note(self, caller: Caller, event: Event) -> None:
+        self._owed.append((caller.origin(), f"session:{caller.session}", event))
+        await self.catch_up()
+        if self._owed:
+            self._log.warning("a session is not noted yet: the disk of the journal is full", session=caller.session)

@@ -1,0 +1,93 @@
+"""Which contents can still be needed, and since when the others are not.
+
+Needed is what a kept event may lead back to: each version of a file that began after the last
+archived event, the one that stood when it ended, and every content that a kept event names.
+The exceptions are proposals (intents, approvals, conflicts) that are settled: what landed
+of them is a version, and the rest leads nowhere. What still waits is named by the caller.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from orchestrator.core.ids import Digest
+from orchestrator.journal.schema import sql
+from orchestrator.journal.segments import archived_end
+
+PROPOSALS = frozenset(("change_intended", "approval_requested", "conflict_found"))
+"""Kinds of events that name contents which need not have landed."""
+
+REMOVALS = frozenset(("contents_collected", "content_redacted"))
+"""Kinds that name contents because they are gone."""
+
+_DIGEST = re.compile(rb"sha256:[0-9a-f]{64}")
+
+
+class UnreferencedBlob(msgspec.Struct, frozen=True):
+    """A content that nothing needs, and the time of the last event that named it, at the latest."""
+
+    digest: Digest
+    size: int
+    last_named: int  # ms since the epoch
+
+
+def digests_in(payload: bytes) -> set[Digest]:
+    """Every content that a stored payload names."""
+    return {Digest(found.decode()) for found in _DIGEST.findall(payload)}
+
+
+def named_since(connection: sqlite3.Connection, seq: int) -> set[Digest]:
+    """Every content that events after `seq` name, save as gone. Blocking."""
+    named: set[Digest] = set()
+    for _, _, tag, payload in connection.execute(sql("payloads"), (seq,)):
+        if tag not in REMOVALS:
+            named |= digests_in(payload)
+    return named
+
+
+def unreferenced_blobs(
+    connection: sqlite3.Connection, *, needed: frozenset[Digest], as_of: int
+) -> list[UnreferencedBlob]:
+    """Contents that nothing needs, in no order.
+
+    `needed` is what waited at position `as_of`; events after it count whatever their kind.
+    Blocking; cost: O(kept events + versions + contents).
+    """
+    end = archived_end(connection)
+    archived = end[0] if end is not None else 0
+    reached, named = set(needed), dict[Digest, int]()
+    oldest: int | None = None
+    for seq, at, tag, payload in connection.execute(sql("payloads"), (0,)):
+        oldest = at if oldest is None else oldest
+        if tag in REMOVALS:
+            continue
+        for digest in digests_in(payload):
+            named[digest] = max(at, named.get(digest, 0))
+            if tag not in PROPOSALS or seq > as_of:
+                reached.add(digest)
+    for _, rows in groupby(connection.execute(sql("named_contents")), key=lambda row: row[0]):
+        _versions(list(rows), archived, reached, named)
+    found = []
+    for digest, size in connection.execute(sql("blob_sizes")):
+        # Named by archived events alone: those are older than the oldest that is kept. By none: it just came.
+        last = named.get(digest, oldest if archived else None)
+        if digest not in reached and last is not None:
+            found.append(UnreferencedBlob(digest, size, last))
+    return found
+
+
+def _versions(rows: list[Any], archived: int, reached: set[Digest], named: dict[Digest, int]) -> None:
+    """Of one path: the versions that began after the archived events, and the one that stood at their end."""
+    before = [row for row in rows if row[1] <= archived]
+    standing = [max(before, key=lambda row: row[1]), max(before, key=lambda row: (row[2], row[1]))] if before else []
+    for row in (*standing, *(row for row in rows if row[1] > archived)):
+        if row[4] is not None:
+            reached.add(row[4])
+    for _, _, _, at, digest in rows:
+        if digest is not None:
+            named[digest] = max(at, named.get(digest, 0))

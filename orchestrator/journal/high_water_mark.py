@@ -1,0 +1,173 @@
+"""The mark: how far a workspace's journal once came, kept where no restore of the journal reaches.
+
+Two lines: one that was put in place whole and synced, and one that every commit overwrites before it is
+acknowledged. It is synced where the commit closes a change; else a killed daemon leaves it, and a power cut may leave
+it old, or torn, and then it is not read.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from orchestrator.core.errors import JournalBehind
+from orchestrator.core.system_errors import OUT_OF_DESCRIPTORS
+from orchestrator.journal.schema import naming_trouble, sql, sync_directory
+from orchestrator.journal.segments import Archive, segments_of
+
+EVERY = 200
+"""Events from one synced mark to the next while the daemon runs; it also sets one when it starts and when it ends."""
+
+LINE_BYTES = 256
+"""Of each line, padded with blanks: the second is overwritten in its place, which needs no space on a full disk."""
+
+_HINT = "Put the newer journal back; or, to go on with this one, run `orchestrator journal adopt`."
+
+
+class HighWaterMark(msgspec.Struct, frozen=True):
+    """A committed position of a journal, and the event's hash there."""
+
+    journal: str
+    head: int
+    head_hash: str  # hex; of nothing: 64 zeros
+
+
+_decoder = msgspec.json.Decoder(HighWaterMark)
+
+
+def _line(mark: HighWaterMark) -> bytes:
+    return msgspec.json.encode(mark).ljust(LINE_BYTES - 1) + b"\n"
+
+
+class HighWaterMarkFile:
+    """The mark of one workspace. Blocking, thread-safe."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._one_at_a_time, self._line = threading.Lock(), threading.Lock()
+        self._file = -1  # the one in place, open for the second line
+        self._last: HighWaterMark | None = None  # what the second line says
+
+    def read(self) -> HighWaterMark | None:
+        """None if there never was one. Raises JournalBehind if it can't be read: then nothing can be vouched for."""
+        try:
+            first, *more = self._path.read_bytes().splitlines()[:2] or (b"",)
+            mark = _decoder.decode(first)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in OUT_OF_DESCRIPTORS:
+                raise
+            raise JournalBehind(
+                f"{self._path}, which says how far the journal came, can't be read: {error}",
+                hint="`orchestrator journal adopt` goes on with the journal as it is.",
+            ) from error
+        if not mark.journal:  # as starts wrote it that failed before they knew which journal it was
+            return None
+        with suppress(ValueError):  # torn by a power cut
+            later = _decoder.decode(more[0] if more else b"")
+            if later.journal == mark.journal and later.head > mark.head:
+                return later
+        return mark
+
+    def read_if_readable(self) -> HighWaterMark | None:
+        """For whoever goes on with the journal as it is."""
+        try:
+            return self.read()
+        except JournalBehind:
+            return None
+
+    def write(self, mark: HighWaterMark) -> None:
+        """Put it in place, whole and synced; one that was overtaken meanwhile is left out. Raises OSError."""
+        with self._one_at_a_time:
+            if self._last is not None and mark.head < self._last.head:
+                mark = self._last
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+            file = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                os.pwrite(file, _line(mark) * 2, 0)
+                os.fsync(file)
+                with self._line:
+                    draft.replace(self._path)
+                    file, self._file = self._file, file
+                    self._put(mark)
+            finally:
+                if file >= 0:
+                    os.close(file)
+            sync_directory(self._path.parent)
+
+    def advance(self, mark: HighWaterMark, *, durably: bool) -> None:
+        """Say that the journal came here; for each commit, before it is acknowledged. Cost: 5 µs. Raises OSError.
+
+        `durably`: synced. That takes 0.1 ms on the disk on which a durable edit takes 3.7 ms.
+        """
+        with self._line:
+            self._put(mark)
+            if durably and self._file >= 0:
+                os.fsync(self._file)
+
+    def close(self) -> None:
+        with self._line:
+            if self._file >= 0:
+                os.close(self._file)
+            self._file = -1
+
+    def _put(self, mark: HighWaterMark) -> None:
+        if self._last is None or mark.head >= self._last.head:
+            self._last = mark
+        if self._file >= 0:
+            os.pwrite(self._file, _line(self._last), LINE_BYTES)
+
+    def refuse_a_lost_journal(self, path: Path) -> None:
+        """For where there is no journal at all. Raises JournalBehind if there was one."""
+        mark = self.read()
+        if mark is not None:
+            raise JournalBehind(
+                f"there is no journal in {path}, but this workspace had one that came to @{mark.head}",
+                hint="Restore it from a backup (`orchestrator journal restore DIR`); to begin anew, run "
+                "`orchestrator journal reset`.",
+                details={"head": "@0", "known_head": f"@{mark.head}"},
+            )
+
+    def check(self, connection: sqlite3.Connection, archive: Archive) -> None:
+        """Raises JournalBehind unless the journal came as far as the mark, by the same events."""
+        mark = self.read()
+        if mark is not None:
+            require_at_least(mark, connection, archive)
+
+
+def require_at_least(mark: HighWaterMark, connection: sqlite3.Connection, archive: Archive) -> None:
+    """Raises JournalBehind unless the journal came as far as a mark, by the same events. Blocking."""
+    with naming_trouble("the journal"):
+        (journal,) = connection.execute(sql("journal_id")).fetchone()
+        last = connection.execute(sql("last_event")).fetchone()
+    head = last[0] if last else 0
+    if journal != mark.journal:
+        why = f"this journal ({journal[:8]}…, at @{head}) is not the one that the workspace had ({mark.journal[:8]}…"
+        raise _behind(f"{why}, at @{mark.head})", head, mark)
+    if head < mark.head:
+        raise _behind(f"the journal ends at @{head}, but it had come to @{mark.head}", head, mark)
+    if mark.head and hash_at(connection, archive, mark.head) != mark.head_hash:
+        why = f"the journal's event @{mark.head} is not the one that was there; its head is @{head}"
+        raise _behind(f"{why}, it had come to @{mark.head}", head, mark)
+
+
+def hash_at(connection: sqlite3.Connection, archive: Archive, seq: int) -> str | None:
+    """The hash of an event, archived or not, in hex. Blocking."""
+    with naming_trouble("the journal"):
+        row = connection.execute(sql("event"), (seq,)).fetchone()
+        if row is None:
+            for segment in segments_of(connection):
+                if segment.first <= seq <= segment.last:
+                    row = archive.rows(segment)[seq - segment.first]
+    return row[17].hex() if row is not None else None
+
+
+def _behind(message: str, head: int, mark: HighWaterMark) -> JournalBehind:
+    return JournalBehind(message, hint=_HINT, details={"head": f"@{head}", "known_head": f"@{mark.head}"})

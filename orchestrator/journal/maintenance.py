@@ -1,0 +1,254 @@
+"""The journal's own house: archiving, bringing back, collecting, backing up; see `ports.JournalKeeper`."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+from anyio import CancelScope, to_thread
+
+from orchestrator.core.errors import DiskFull, JournalCorrupt, VersionUnknown
+from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.journal import ContentsCollected, SegmentArchived, SegmentRestored
+from orchestrator.core.ids import Digest, Seq
+from orchestrator.core.maintenance_errors import JournalChanged, NotLatestSegment
+from orchestrator.journal.backup import make_backup
+from orchestrator.journal.blobs import Blobs
+from orchestrator.journal.garbage import UnreferencedBlob, named_since, unreferenced_blobs
+from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
+from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Segment, SegmentRows, read_segment, write_segment
+from orchestrator.journal.sqlite import SqliteJournal
+from orchestrator.journal.writer_jobs import TransactionHook
+from orchestrator.ports.journal import NewEvent, Unit
+from orchestrator.ports.machine import Clock
+from orchestrator.ports.maintenance import ArchivedFile, BackupReport, Collected
+
+STREAM = "journal"
+MOST_CONTENTS = 500
+"""Named by one ContentsCollected."""
+
+TRIES = 5
+
+T = TypeVar("T")
+
+
+class SqliteMaintenance:
+    """Keeps one open journal."""
+
+    def __init__(self, journal: SqliteJournal, *, clock: Clock, most_events: int = MOST_EVENTS) -> None:
+        self._journal, self._clock, self._most = journal, clock, most_events
+        self._state_dir = journal.state_dir
+        self._folder = journal.state_dir / ARCHIVE
+        self._one_at_a_time = anyio.Lock()
+
+    @property
+    def archived(self) -> tuple[ArchivedFile, ...]:
+        return tuple(_described(segment) for segment in self._journal.segments)
+
+    async def newest_snapshot(self) -> Seq | None:
+        return await self._reading(lambda reader: reader.execute(sql("last_snapshot")).fetchone()[0])
+
+    # --- archiving ----------------------------------------------------------------------
+
+    async def archive(self, last: Seq, origin: Origin) -> tuple[ArchivedFile, ...]:
+        made: list[ArchivedFile] = []
+        async with self._one_at_a_time:
+            while (first := self._next()) <= last:
+                end = min(int(last), first + self._most - 1)
+                made.append(await _tried(partial(self._archive, first, end, origin)))
+        return tuple(made)
+
+    def _next(self) -> int:
+        segments = self._journal.segments
+        return segments[-1].last + 1 if segments else 1
+
+    async def _archive(self, first: int, last: int, origin: Origin) -> ArchivedFile:
+        head = self._journal.head
+        try:
+            segment = await self._reading(partial(write_segment, folder=self._folder, first=first, last=last))
+        except OSError as error:
+            raise _no_room(error, self._folder) from error
+        event = SegmentArchived(
+            first=Seq(first),
+            last=Seq(last),
+            last_hash=segment.last_hash.hex(),
+            file=segment.file,
+            digest=segment.digest,
+            size=segment.size,
+        )
+        # From here on readers use the file: it is whole, and says what the rows say until they are gone.
+        before = self._journal.segments
+        self._journal.segments = (*before, segment)
+        try:
+            await self._append(event, origin, _Archiving(segment, head))
+        except BaseException:
+            self._journal.segments = before
+            (self._folder / segment.file).unlink(missing_ok=True)  # nothing names it, and what it holds may be redacted
+            raise
+        return _described(segment)
+
+    async def unarchive(self, file: str, origin: Origin) -> ArchivedFile:
+        async with self._one_at_a_time:
+            segments = self._journal.segments
+            found = next((segment for segment in segments if segment.file == Path(file).name), None)
+            if found is None:
+                raise VersionUnknown(
+                    f"no archived segment is called {Path(file).name}", hint=f"They are: {_names(segments)}."
+                )
+            if found is not segments[-1]:
+                newest = segments[-1].file
+                raise NotLatestSegment(f"{found.file} is not the newest segment", hint=f"Bring back {newest} first.")
+            rows = await to_thread.run_sync(read_segment, self._folder, found)
+            event = SegmentRestored(first=Seq(found.first), last=Seq(found.last), file=found.file)
+            await self._append(event, origin, _Restoring(found, rows))
+            self._journal.segments = segments[:-1]
+            return _described(found)
+
+    # --- collecting ---------------------------------------------------------------------
+
+    async def collect(
+        self, *, needed: frozenset[Digest], as_of: Seq, before_ms: int, origin: Origin, dry_run: bool
+    ) -> Collected:
+        async with self._one_at_a_time:
+            found = await self._reading(partial(unreferenced_blobs, needed=needed, as_of=as_of))
+            old = sorted((item for item in found if item.last_named < before_ms), key=lambda item: item.digest)
+            young = len(found) - len(old)
+            gone: list[UnreferencedBlob] = []
+            if dry_run:
+                return _collection(old, young)
+            for start in range(0, len(old), MOST_CONTENTS):
+                gone += await _tried(partial(self._collect, old[start : start + MOST_CONTENTS], as_of, origin))
+            return _collection(gone, young)
+
+    async def _collect(self, items: list[UnreferencedBlob], as_of: int, origin: Origin) -> list[UnreferencedBlob]:
+        named = await self._reading(partial(named_since, seq=as_of))
+        items = [item for item in items if item.digest not in named]
+        if not items:
+            return []
+        digests = tuple(item.digest for item in items)
+        event = ContentsCollected(digests=digests, bytes=sum(item.size for item in items))
+        await self._append(event, origin, _Collecting(digests, as_of, Blobs(self._state_dir)))
+        self._journal.drop_known(digests)
+        return items
+
+    # --- backing up ---------------------------------------------------------------------
+
+    async def backup(self, directory: str) -> BackupReport:
+        async with self._one_at_a_time:
+            work = partial(make_backup, self._state_dir, Path(directory), made_at=self._clock.now_ms())
+            manifest, report = await to_thread.run_sync(work)
+        return BackupReport(
+            directory=directory,
+            journal=manifest.journal,
+            head=Seq(manifest.head),
+            head_hash=manifest.head_hash,
+            files=len(manifest.files),
+            size=sum(copied.size for copied in manifest.files.values()),
+            contents=report.blobs,
+            unchecked=report.unchecked,
+        )
+
+    # --- small things -------------------------------------------------------------------
+
+    async def _append(self, event: Event, origin: Origin, along: TransactionHook) -> None:
+        """Appended or not, it is known when this returns: what follows depends on it."""
+        with CancelScope(shield=True):
+            await self._journal.append(Unit((NewEvent(STREAM, event),), origin), along)
+
+    async def _reading(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """On a connection of its own, in one snapshot, in a worker thread."""
+        path = self._state_dir / FILE_NAME
+
+        def run() -> T:
+            with naming_trouble(path), closing(open_reader(path)) as reader:
+                reader.execute("BEGIN")
+                return work(reader)
+
+        return await to_thread.run_sync(run)
+
+
+class _Moved(Exception):
+    """Something was committed since that changes what was prepared."""
+
+
+class _Archiving:
+    def __init__(self, segment: Segment, as_of: int) -> None:
+        self._segment, self._as_of = segment, as_of
+
+    def inside(self, connection: sqlite3.Connection) -> None:
+        segment = self._segment
+        if connection.execute(sql("redacted_since"), (self._as_of,)).fetchone():
+            raise _Moved
+        connection.execute(sql("note_archived_streams"), (segment.last,))
+        dropped = connection.execute(sql("drop_events"), (segment.first, segment.last)).rowcount
+        if dropped != segment.last - segment.first + 1:
+            raise JournalCorrupt(f"events @{segment.first} to @{segment.last} are not all in the database")
+        values = (segment.first, segment.last, segment.prev_hash, segment.last_hash, segment.file)
+        connection.execute(sql("add_segment"), (*values, segment.digest, segment.size))
+
+    def after(self) -> frozenset[Digest]:
+        return frozenset()
+
+
+class _Restoring:
+    def __init__(self, segment: Segment, rows: SegmentRows) -> None:
+        self._segment, self._rows = segment, rows
+
+    def inside(self, connection: sqlite3.Connection) -> None:
+        columns = self._rows.header.columns
+        known = {row[1] for row in connection.execute("PRAGMA table_info(events)")}
+        if not known.issuperset(columns):
+            raise JournalCorrupt(f"{self._segment.file} has columns that this program does not know")
+        places = ", ".join("?" * len(columns))
+        connection.executemany(f"INSERT INTO events ({', '.join(columns)}) VALUES ({places})", self._rows.rows)
+        connection.execute(sql("drop_segment"), (self._segment.first,))
+
+    def after(self) -> frozenset[Digest]:
+        return frozenset()
+
+
+class _Collecting:
+    def __init__(self, digests: tuple[Digest, ...], as_of: int, blobs: Blobs) -> None:
+        self._digests, self._as_of, self._blobs = digests, as_of, blobs
+
+    def inside(self, connection: sqlite3.Connection) -> None:
+        if not named_since(connection, self._as_of).isdisjoint(self._digests):
+            raise _Moved
+        connection.executemany(sql("forget_blob"), [(digest,) for digest in self._digests])
+
+    def after(self) -> frozenset[Digest]:
+        self._blobs.remove_all(self._digests)
+        return frozenset(self._digests)
+
+
+async def _tried(work: Callable[[], Awaitable[T]]) -> T:
+    for _ in range(TRIES):
+        try:
+            return await work()
+        except _Moved:
+            continue
+    raise JournalChanged("the journal changed under the preparation again and again")
+
+
+def _described(segment: Segment) -> ArchivedFile:
+    return ArchivedFile(Seq(segment.first), Seq(segment.last), segment.file, segment.size)
+
+
+def _collection(items: list[UnreferencedBlob], young: int) -> Collected:
+    return Collected(tuple(item.digest for item in items), sum(item.size for item in items), young)
+
+
+def _names(segments: tuple[Segment, ...]) -> str:
+    return ", ".join(segment.file for segment in segments) or "none"
+
+
+def _no_room(error: OSError, folder: Path) -> DiskFull | JournalCorrupt:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(f"the disk of {folder} is full; nothing was archived", hint="Free some space.")
+    return JournalCorrupt(f"{folder} can't be written: {error.strerror}", hint="Mend the disk.")

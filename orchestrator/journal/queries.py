@@ -1,0 +1,268 @@
+"""The read side: short queries on connections that can only read, each in one turn of its thread."""
+
+from __future__ import annotations
+
+import sqlite3
+from bisect import bisect_left
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+import msgspec
+from anyio import to_thread
+
+from orchestrator.core.checkpoint import Checkpoint
+from orchestrator.core.errors import JournalCorrupt
+from orchestrator.core.events.base import Recorded, RecordedLike, Replayed
+from orchestrator.core.events.files import ChangeApplied
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.projections.history import VersionRow
+from orchestrator.journal.blobs import Blobs
+from orchestrator.journal.filter_sql import select
+from orchestrator.journal.history import version_of
+from orchestrator.journal.rebuild_tables import table_difference
+from orchestrator.journal.rows import recorded_of, replayed
+from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
+from orchestrator.journal.segments import ARCHIVE, Archive, Segment
+from orchestrator.journal.verify import verify
+from orchestrator.ports.journal import EVERYTHING, EventFilter, KnownVersion, VerifyReport
+
+INLINE_BYTES = 16 * 1024
+"""Contents up to this are packed and unpacked on the event loop (0.1 ms); larger ones in a worker thread."""
+
+INLINE_EVENTS = 200
+"""So many are decoded on the event loop (2 ms); more in a worker thread."""
+
+PIECE = 2000
+"""Events in one piece of a replay; an archived segment is a piece."""
+
+_END = 2**62
+
+
+class Reading:
+    """The half of `ports.Journal` that only reads.
+
+    One connection per purpose: events, single rows, contents. Nobody opens a transaction on
+    them, so tasks may share them. Events after `head` are committed but not folded yet, and
+    are not shown. Events up to the end of the last of `_segments` are read from their files.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self._path = state_dir / FILE_NAME
+        self._blobs = Blobs(state_dir)
+        self._reads = AsyncExitStack()
+        self._head = 0
+        self._id = ""
+        self._archive = Archive(state_dir / ARCHIVE)
+        self._segments: tuple[Segment, ...] = ()
+
+    async def _open_readers(self) -> None:
+        self._events = await self._reader()
+        self._points = await self._reader()
+        self._contents = await self._reader()
+
+    async def _reader(self) -> aiosqlite.Connection:
+        reader = await aiosqlite.Connection(partial(open_reader, self._path), iter_chunk_size=1000)
+        self._reads.push_async_callback(reader.close)
+        return reader
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    @property
+    def head(self) -> Seq:
+        return Seq(self._head)
+
+    async def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
+        after = wanted.after
+        while True:
+            segment = self._holding(after + 1)
+            if segment is not None:
+                if wanted.until is not None and wanted.until <= after:
+                    return
+                for recorded in await to_thread.run_sync(self._archive.fitting, segment, wanted, after):
+                    yield recorded
+                after = segment.last
+                continue
+            segments = self._segments
+            rows = await self._select(wanted, after=after, limit=batch, newest=False)
+            if self._segments is not segments and self._holding(after + 1) is not None:
+                continue  # archived under the query: it may have missed some
+            for recorded in await to_thread.run_sync(_decoded, rows) if len(rows) > INLINE_EVENTS else _decoded(rows):
+                yield recorded
+            if len(rows) < batch:
+                return
+            after = rows[-1][0]
+
+    async def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[Sequence[RecordedLike], None]:
+        until = self._head if until is None else min(until, self._head)
+        reader = await to_thread.run_sync(open_reader, self._path)
+        try:
+            while after < until:
+                segment = self._holding(after + 1)
+                found: Sequence[RecordedLike]
+                if segment is not None:
+                    wanted = EventFilter(until=min(segment.last, until))
+                    found = await to_thread.run_sync(self._archive.fitting, segment, wanted, after)
+                else:
+                    found = await to_thread.run_sync(self._piece, reader, after, until)
+                    if self._holding(after + 1) is not None:
+                        continue  # archived under the query
+                if not found:
+                    return
+                yield found
+                after = found[-1].seq
+        finally:
+            reader.close()
+
+    def _piece(self, reader: sqlite3.Connection, after: int, until: int) -> list[Replayed]:
+        with naming_trouble(self._path):
+            return replayed(reader.execute(sql("replay"), (after, until, PIECE)).fetchall())
+
+    async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int, archived: bool = True) -> list[Recorded]:
+        while True:
+            segments = self._segments
+            floor = max(wanted.after, segments[-1].last if segments else 0)
+            rows = await self._select(wanted, after=floor, limit=limit, newest=True)
+            if self._segments is segments:
+                break
+        found = [recorded_of(row) for row in rows]
+        for segment in reversed(segments if archived else ()):
+            if len(found) >= limit or segment.last <= wanted.after:
+                break
+            older = await to_thread.run_sync(self._archive.fitting, segment, wanted, wanted.after)
+            found += older[::-1][: limit - len(found)]
+        return found
+
+    async def event(self, seq: int) -> Recorded | None:
+        if not 0 < seq <= self._head:
+            return None
+        segment = self._holding(seq)
+        if segment is None:
+            row = await self._one(self._points, sql("event"), (seq,))
+            if row is not None:
+                return recorded_of(row)
+            segment = self._holding(seq)  # archived under the query
+        return None if segment is None else await to_thread.run_sync(self._archive.event, segment, seq)
+
+    async def blob(self, digest: Digest) -> bytes | None:
+        row = await self._one(self._contents, sql("blob"), (digest,))
+        if row is None:
+            return None
+        size, data = row
+        if size <= INLINE_BYTES:
+            return self._blobs.read(digest, size, data)
+        return await to_thread.run_sync(self._blobs.read, digest, size, data)
+
+    async def has_blob(self, digest: Digest) -> bool:
+        return await self._one(self._points, sql("has_blob"), (digest,)) is not None
+
+    async def versions(self, path: WorkspacePath, *, limit: int, before: int | None = None) -> list[VersionRow]:
+        values = (path, _END if before is None else before, limit)
+        return [version_of(row) for row in await self._all(self._points, sql("versions"), values)]
+
+    async def version_at(self, path: WorkspacePath, at: int) -> VersionRow | None:
+        row = await self._one(self._points, sql("version_at"), (path, at))
+        return version_of(row) if row else None
+
+    async def tree_at(self, at: int, *, after: str = "", limit: int) -> list[VersionRow]:
+        rows = await self._all(self._events, sql("tree_at"), (after, at, limit))
+        return [version_of(row) for row in rows]
+
+    async def lacking(self, digests: Collection[Digest]) -> set[Digest]:
+        asked = msgspec.json.encode(sorted(set(digests))).decode()
+        return {Digest(row[0]) for row in await self._all(self._points, sql("lacking"), (asked,))}
+
+    async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
+        row = await self._one(self._points, sql("version_with"), (path, digest))
+        return version_of(row) if row else None
+
+    async def moved_away(self, paths: Collection[WorkspacePath]) -> list[VersionRow]:
+        named = msgspec.json.encode(list(paths)).decode()
+        return [version_of(row) for row in await self._all(self._points, sql("moved_away"), (named,))]
+
+    async def histories(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
+        named = msgspec.json.encode(list(paths)).decode()
+        rows = await self._all(self._points, sql("histories"), (named,))
+        work = partial(_by_path, paths, rows)
+        return await to_thread.run_sync(work) if len(rows) > INLINE_EVENTS else work()
+
+    async def modes(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[tuple[Seq, int], ...]]:
+        named = msgspec.json.encode(list(paths)).decode()
+        found: dict[WorkspacePath, list[tuple[Seq, int]]] = {}
+        for path, at, mode in await self._all(self._points, sql("modes"), (named,)):
+            found.setdefault(path, []).append((Seq(at), mode))
+        return {path: tuple(known) for path, known in found.items()}
+
+    async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
+        undos = [await self.event(seq) for (seq,) in await self._all(self._points, sql("undos"), ())]
+        events = [undo.event for undo in undos if undo is not None]
+        return [(event.change, event.reverts) for event in events if isinstance(event, ChangeApplied)]
+
+    async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
+        values = (path, after, min(until, self._head))
+        rows = await self._all(self._points, sql("versions_between"), values)
+        events = await self._all(self._events, sql("events_of_versions"), values)
+        recorded = await to_thread.run_sync(_by_seq, events) if len(events) > INLINE_EVENTS else _by_seq(events)
+        found: list[KnownVersion] = []
+        for row in map(version_of, rows):
+            event = recorded.get(row.seq) or await self.event(row.seq)  # one that is not in the table any more
+            if event is None:
+                raise JournalCorrupt(f"version {row.seq} of {path} has no event")
+            found.append(KnownVersion(row, event))
+        return found
+
+    async def table_difference(self) -> str | None:
+        return await to_thread.run_sync(table_difference, self._path)
+
+    async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
+        return await to_thread.run_sync(verify, self._path, self._blobs, checkpoint)
+
+    async def holding(self, text: str, *, limit: int) -> tuple[Seq, ...]:
+        inside = msgspec.json.encode(text)[1:-1]  # as it stands in a payload
+        found: list[Seq] = []
+        for segment in self._segments:
+            if len(found) < limit:
+                found += await to_thread.run_sync(self._archive.holding, segment, inside)
+        found += [Seq(seq) for (seq,) in await self._all(self._events, sql("holding"), (inside, limit))]
+        return tuple(sorted(set(found))[:limit])
+
+    def _holding(self, seq: int) -> Segment | None:
+        """The archived segment that an event is in."""
+        at = bisect_left(self._segments, seq, key=lambda segment: segment.last)
+        return self._segments[at] if at < len(self._segments) else None
+
+    # --- queries ------------------------------------------------------------------------
+
+    async def _select(self, wanted: EventFilter, *, after: int, limit: int, newest: bool) -> list[Any]:
+        until = self._head if wanted.until is None else min(wanted.until, self._head)
+        statement, values = select(wanted, after=after, until=until, limit=limit, newest=newest)
+        return await self._all(self._events, statement, values)
+
+    async def _one(self, connection: aiosqlite.Connection, statement: str, values: tuple[Any, ...]) -> Any:
+        rows = await self._all(connection, statement, values)
+        return rows[0] if rows else None
+
+    async def _all(self, connection: aiosqlite.Connection, statement: str, values: tuple[Any, ...]) -> list[Any]:
+        with naming_trouble(self._path):
+            return list(await connection.execute_fetchall(statement, values))
+
+
+def _decoded(rows: list[Any]) -> list[Recorded]:
+    return [recorded_of(row) for row in rows]
+
+
+def _by_path(paths: Collection[WorkspacePath], rows: list[Any]) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
+    found: dict[WorkspacePath, list[VersionRow]] = {path: [] for path in paths}
+    for row in rows:
+        found[row[0]].append(version_of(row))
+    return {path: tuple(versions) for path, versions in found.items()}
+
+
+def _by_seq(rows: list[Any]) -> dict[int, Recorded]:
+    return {row[0]: recorded_of(row) for row in rows}

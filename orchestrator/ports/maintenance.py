@@ -1,0 +1,75 @@
+"""Backups, archives and collection of a journal."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from orchestrator.core.events.base import Origin
+from orchestrator.core.ids import Digest, Seq
+
+
+class ArchivedFile(msgspec.Struct, frozen=True):
+    """A file that holds events first to last, and nothing else does."""
+
+    first: Seq
+    last: Seq
+    file: str
+    size: int
+
+
+class BackupReport(msgspec.Struct, frozen=True):
+    """A backup that is whole, and what its own verification said."""
+
+    directory: str
+    journal: str
+    head: Seq
+    head_hash: str  # hex
+    files: int
+    size: int
+    contents: int
+    unchecked: tuple[str, ...]
+
+
+class Collected(msgspec.Struct, frozen=True):
+    """Contents that nothing needs: removed, or to be."""
+
+    digests: tuple[Digest, ...]
+    size: int  # of the plain contents
+    young: int = 0  # contents that nothing needs, but for too short a time
+
+
+class JournalMaintenance(Protocol):
+    """What people have done to the journal itself; one such act at a time, while appends go on."""
+
+    @property
+    def archived(self) -> tuple[ArchivedFile, ...]:
+        """In the journal's order; nothing between them is left out."""
+
+    async def newest_snapshot(self) -> Seq | None:
+        """From where the projections can start."""
+
+    async def archive(self, last: Seq, origin: Origin) -> tuple[ArchivedFile, ...]:
+        """Move every event up to `last` that is not archived yet into files.
+
+        Each file is whole and read back before its events leave the database, in the
+        transaction of its SegmentArchived. Raises DiskFull, JournalCorrupt, WritesStopped.
+        """
+
+    async def unarchive(self, file: str, origin: Origin) -> ArchivedFile:
+        """Put the newest file's events back. Raises VersionUnknown, ArchiveMissing, JournalCorrupt."""
+
+    async def collect(
+        self, *, needed: frozenset[Digest], as_of: Seq, before_ms: int, origin: Origin, dry_run: bool
+    ) -> Collected:
+        """Remove contents that nothing needs and that no event named since `before_ms`.
+
+        `needed` is what waited at position `as_of`.
+        """
+
+    async def backup(self, directory: str) -> BackupReport:
+        """Copy the journal into a new or empty folder, and check the copy.
+
+        Raises BackupRefused, DiskFull, JournalCorrupt; then nothing of it is left.
+        """

@@ -1,0 +1,158 @@
+"""Reviewers: a conflict goes out, an answer for its regions comes back."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, Protocol
+
+import msgspec
+
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.text.private_keys import Secret
+
+Lines = tuple[str, ...]
+
+
+class Party(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose side it is, and what for."""
+
+    agent: str
+    task: str = ""
+    reason: str = ""
+
+
+class KeyLines(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines of private keys in one region, 0-based in each part: found in the whole texts, of which it is cut."""
+
+    before: tuple[Secret, ...] = ()
+    base: tuple[Secret, ...] = ()
+    current: tuple[Secret, ...] = ()
+    proposed: tuple[Secret, ...] = ()
+    after: tuple[Secret, ...] = ()
+
+
+class ReviewRegion(msgspec.Struct, frozen=True, kw_only=True):
+    """One place that clashes, as each side has it, and the lines around it."""
+
+    number: int  # from 1
+    base: Lines
+    current: Lines
+    proposed: Lines
+    before: Lines = ()
+    after: Lines = ()
+    keys: KeyLines | None = None  # for hiding them; None in what a reviewer is sent
+
+
+class ReviewRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A conflict, as far as a reviewer is shown it."""
+
+    conflict: str  # "@N"
+    path: WorkspacePath
+    regions: tuple[ReviewRegion, ...]
+    proposer: Party
+    why: str = ""  # if not because both sides changed the same lines
+    language: str = ""
+    holders: tuple[Party, ...] = ()  # who made the current lines
+
+
+class RegionText(msgspec.Struct, frozen=True):
+    """What a reviewer wants in one region."""
+
+    region: int  # from 1
+    lines: Lines
+
+
+class ReviewUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """What an answer cost."""
+
+    model: str = ""
+    prompt_hash: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_microusd: int = 0
+    took_ms: int = 0
+
+
+class ReviewReply(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer: one side for all regions, lines for each, or nothing that it would vouch for."""
+
+    verdict: Literal["current", "proposed", "content", "reject"]
+    regions: tuple[RegionText, ...] = ()
+    reason: str = ""
+    usage: ReviewUsage = ReviewUsage()
+
+
+class ReviewFailure(OrchestratorError):
+    """A reviewer gave nothing that counts; `code` says in which way."""
+
+    code = "review_failed"
+    hint = "The daemon's log has the trace; `orchestrator status` says how its plugin is."
+
+
+class ReviewerUnusable(ReviewFailure):
+    """The operator's settings do not let it be asked: no key, or one open to others; no such program."""
+
+    code = "reviewer_unusable"
+    hint = "Mend its [[reviewer]] table in policy.toml, or what that points to."
+
+
+class ReviewerUnreachable(ReviewFailure):
+    """Nobody listens, or the connection broke."""
+
+    code = "reviewer_unreachable"
+    hint = "Look whether the service runs, and at its url in policy.toml."
+
+
+class ReviewerBusy(ReviewFailure):
+    """It asks us to come back later than this review can wait."""
+
+    code = "reviewer_busy"
+    hint = "It was not waited for: the next reviewer of the route is asked. Raise timeout_s, or ask less at once."
+
+
+class ReviewerRefused(ReviewFailure):
+    """It answers that it will not: a bad key, an unknown model, a request it cannot take, a program that failed."""
+
+    code = "reviewer_refused"
+    hint = "The message says why; mend its [[reviewer]] table in policy.toml."
+
+
+class ReviewerTimeout(ReviewFailure):
+    """It was given up on."""
+
+    code = "reviewer_timeout"
+    hint = "Raise its timeout_s, or take a faster one."
+
+
+class OverBudget(ReviewFailure):
+    """It would cost more than policy allows it."""
+
+    code = "over_budget"
+    hint = "The caps stand in its [[reviewer]] table in policy.toml."
+
+
+class ReviewReplyInvalid(ReviewFailure):
+    """What it said is no answer to this conflict."""
+
+    code = "review_reply_invalid"
+    hint = "Nothing of it was taken. The next reviewer of the route is asked; after the last, a person settles it."
+
+
+FAILURES: Final[tuple[type[ReviewFailure], ...]] = (
+    ReviewFailure,
+    ReviewerUnusable,
+    ReviewerUnreachable,
+    ReviewerBusy,
+    ReviewerRefused,
+    ReviewerTimeout,
+    OverBudget,
+    ReviewReplyInvalid,
+)
+"""All of them; what a plugin raises counts as the nearest."""
+
+
+class Reviewer(Protocol):
+    """One reviewer that the policy can name."""
+
+    async def review(self, request: ReviewRequest) -> ReviewReply:
+        """Ask. Raises ReviewFailure, whatever went wrong; may be cancelled."""

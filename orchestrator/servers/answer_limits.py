@@ -1,0 +1,138 @@
+"""Answers of no more than their client hands on to its model: what it would cut away must not be sent as seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from orchestrator.api import results as r
+from orchestrator.api.leases import LeaseAnswer
+from orchestrator.core.errors import PathReserved
+from orchestrator.core.text.room import UNBOUNDED, Room, size
+from orchestrator.engine.paths import quoted
+from orchestrator.engine.session_pages import LEASES
+
+UNKNOWN_BYTES = 12_000
+"""For clients that nobody has measured; Codex gives a model that it does not know 12,018 bytes."""
+
+LEAST_BYTES = 4_000
+"""The least that `--max-answer-bytes` may be: the frame of an answer takes some of it."""
+
+MOST_BYTES = 16 * 1024 * 1024
+"""The most that it may be."""
+
+CAPS: dict[str, Room] = {
+    "claude-code": Room(bytes=200_000),
+    "codex-mcp-client": Room(bytes=11_500),
+    "gemini-cli-mcp-client": Room(bytes=38_000),
+    "opencode": Room(bytes=48_000, lines=1_900),
+}
+"""By the name that a client gives itself. Measured: Claude Code 2.1.316 with `maxResultSizeChars` on its tools
+(without: 50,000 characters), Codex CLI 0.169.0, Gemini CLI 0.61.0 (40,000 characters), opencode 1.18.33
+(51,200 bytes or 2,000 lines)."""
+
+OLD_CLAUDE = Room(bytes=48_000)
+"""A Claude Code before the version that was measured."""
+
+CLAUDE_SINCE = (2, 1, 316)
+
+ALL_LEASES = f'session_status(all_leases=true, cursor="{LEASES}")'
+"""The call that shows every lease."""
+
+_ENCODER = msgspec.json.Encoder()
+_CUT_BYTES = 700
+"""What `cut` and `next` take at most, beside a path."""
+
+
+def room_for(name: str, version: str, asked: int | None, *, typed: bool = False) -> Room:
+    """The room of an answer to a client; `asked` is what the transport was told."""
+    room = CAPS.get(name, Room(bytes=UNKNOWN_BYTES))
+    if asked is not None:
+        room = Room(bytes=min(max(asked, LEAST_BYTES), MOST_BYTES))
+    elif name == "claude-code" and _numbers(version) < CLAUDE_SINCE:
+        room = OLD_CLAUDE
+    whole = f"{room.bytes} bytes" if room.lines == UNBOUNDED.lines else f"{room.bytes} bytes or {room.lines} lines"
+    return Room(room.bytes, room.lines, typed, whole)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    parts = version.split("-", maxsplit=1)[0].split(".")
+    return tuple(int(part) if part.isdecimal() and len(part) < 9 else 0 for part in parts)
+
+
+def json_within(result: r.Result | None, plain: dict[str, Any], room: Room) -> dict[str, Any]:
+    """The members of an answer, cut to the room; `cut` says what was left out, and `next` is the call that shows it."""
+    if _bytes(plain) <= room.bytes:
+        return plain
+    plain = msgspec.json.decode(_ENCODER.encode(plain))
+    most = room.bytes - _CUT_BYTES
+    cut: dict[str, str] = {}
+    while (over := _bytes(plain) - most) > 0 and _shorten(plain, over, cut):
+        pass
+    plain["cut"] = dict(list(cut.items())[:5])
+    follow = _next(result, plain)
+    if follow and size(follow) < _CUT_BYTES // 2:
+        plain["next"] = follow
+    if "diff" in cut:
+        plain["diff_truncated"] = True
+    return plain
+
+
+def _shorten(node: Any, over: int, cut: dict[str, str], name: str = "") -> bool:
+    """Take about so many bytes from the largest part of a document; False where nothing is left to take."""
+    items = list(node.items()) if isinstance(node, dict) else list(enumerate(node))
+    sized = sorted(((_bytes(value), key, value) for key, value in items), key=lambda item: item[0], reverse=True)
+    for taken, key, value in sized:
+        label = f"{name}.{key}" if name and isinstance(key, str) else str(key) if isinstance(key, str) else name
+        match value:
+            case str() if taken > 200:
+                keep = max(0, len(value) - max(over, len(value) // 20) - 1)
+                node[key] = value[:keep]
+                cut[label] = f"the first {keep} characters"
+                return True
+            case list() if len(value) > 1:
+                keep = len(value) - 1
+                gone = _bytes(value[-1])
+                while keep > 1 and gone < over:
+                    keep -= 1
+                    gone += _bytes(value[keep]) + 1
+                total = cut.get(label, f"of {len(value)}").rpartition("of ")[2]
+                node[key] = value[:keep]
+                cut[label] = f"the first {keep} of {total}"
+                return True
+            case dict() | list() if _shorten(value, over, cut, label):
+                return True
+            case _:
+                continue
+    return False
+
+
+def _next(result: r.Result | None, plain: dict[str, Any]) -> str:
+    """The call that shows what was left out; "" where none does."""
+    match result:
+        case r.JournalPage() if plain["entries"]:
+            plain["cursor"] = plain["entries"][-1]["seq"]
+        case r.Conflicts() if plain["conflicts"]:
+            last = plain["conflicts"][-1]["conflict"]
+            if len(plain["conflicts"]) == len(result.conflicts):
+                return f'list_conflicts(conflict="{last}", max_tokens=500)'
+            plain["cursor"] = last
+        case r.ChangeAnswer(status="applied", paths=(path,)) if path.before and path.after:
+            return f'get_diff(path={quoted(path.path)}, from="{path.before}", to="{path.after}")'
+        case r.ChangeAnswer(status="applied", version_id=str(version), change=str(change)):
+            return f'get_diff(from="{change}", to="{version}")'
+        case LeaseAnswer():
+            return ALL_LEASES
+        case None if plain.get("code") == PathReserved.code:
+            return ALL_LEASES
+        case r.ChangeAnswer(paths=(path, *_)):
+            return f"read_file(path={quoted(path.path)})"
+        case _:
+            return ""
+    return f"the same call with cursor={plain['cursor']!r}" if "cursor" in plain else ""
+
+
+def _bytes(value: Any) -> int:
+    """Of JSON within JSON: some clients hand a text block on so."""
+    return size(_ENCODER.encode(value).decode())

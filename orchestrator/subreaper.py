@@ -1,0 +1,128 @@
+"""Runs a command, and ends with it all that it started: `python -I -S subreaper.py PARENT COMMAND…`.
+
+A program that a policy names is somebody else's: what it starts may take a session of its own, and the
+daemon may be killed while it runs. So this process stands between: it inherits every orphan below it
+(a "child subreaper"), is told when its parent dies, and leaves nothing running when it ends. Standard
+library only, started by its path: nothing of the workspace or the environment is imported. On other
+systems than Linux it can't inherit orphans; there the command's process group is all that ends.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+GRACE_S = 2.0
+"""Between asking the command to end and ending it."""
+
+NOT_STARTED = 127
+LOOK_S = 0.02
+
+
+class Told(BaseException):
+    """Somebody wants the command to end."""
+
+
+def main(argv: list[str]) -> int:
+    """The command's exit code; 128 and the signal's number for one that a signal ended."""
+    parent, command = int(argv[0]), argv[1:]
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _told)
+    child = None
+    try:
+        _bind()
+        if os.getppid() != parent:
+            return NOT_STARTED  # it died before it could be watched
+        child = os.posix_spawnp(
+            command[0], command, os.environ, setsid=True, setsigmask=(), setsigdef=(signal.SIGTERM, signal.SIGINT)
+        )
+        code = _wait(child)
+    except OSError as error:
+        print(f"{command[0]} can't be started: {error.strerror}", file=sys.stderr)
+        return NOT_STARTED
+    except Told:
+        return 128 + signal.SIGTERM
+    else:
+        child = None
+        return code
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        if child is not None:
+            _ask(child)
+        _end_all()
+
+
+def _told(number: int, frame: object) -> None:
+    raise Told
+
+
+def _bind() -> None:
+    """Die with the parent, and inherit orphans."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _wait(child: int) -> int:
+    """Until the command itself ends; what it left behind is reaped meanwhile."""
+    while True:
+        ended, status = os.waitpid(-1, 0)
+        if ended == child:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def _ask(child: int) -> None:
+    """SIGTERM to its group, and some time to follow it."""
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGTERM)
+    until = time.monotonic() + GRACE_S
+    while time.monotonic() < until:
+        with suppress(ChildProcessError):
+            if os.waitpid(child, os.WNOHANG)[0] == 0:
+                time.sleep(LOOK_S)
+                continue
+        break
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+
+
+def _end_all() -> None:
+    """SIGKILL to every child, until there is none: the children of those come to us when they die."""
+    while True:
+        for pid in _children():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            ended, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if ended == 0:
+            time.sleep(LOOK_S / 10)
+
+
+def _children() -> list[int]:
+    """Of this process."""
+    me, found = os.getpid(), []
+    with suppress(OSError), os.scandir("/proc") as entries:
+        for entry in entries:
+            if not entry.name.isdigit():
+                continue
+            with suppress(OSError), open(f"/proc/{entry.name}/stat", "rb") as file:  # noqa: PTH123
+                fields = file.read().rpartition(b")")[2].split()
+                if int(fields[1]) == me:
+                    found.append(int(entry.name))
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,438 @@
+"""One durable change of one path: stage, land with proof, finish.
+
+Nothing is ever overwritten: content is exchanged, or renamed to where nothing stands, and what
+comes out must be what the change was made against, or it goes back.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from typing import Literal
+
+from orchestrator.core.content import digest_of
+from orchestrator.core.errors import DiskFull, FileBusy, FileNotFound, IoFailed, PathError, WritesStopped
+from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.ports.machine import Step
+from orchestrator.ports.workspace import DiskChange, Displaced, FileStat
+from orchestrator.workspace.confine import Confinement, kind_of, refusal, signature_of, stat_of, translated
+from orchestrator.workspace.exchange_verification import (
+    Expected,
+    UnexpectedContent,
+    content,
+    digest_from,
+    holds,
+    same_directory,
+    verify_content,
+)
+from orchestrator.workspace.temporary_file import create_temp, dress, sync, write_whole
+
+_NO_SUCH_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+
+
+class LocalAtomicWrite:
+    """See `ports.Landing`."""
+
+    def __init__(self, confinement: Confinement, change: DiskChange, step: Step) -> None:
+        self._at, self._disk, self._change, self._step = confinement, confinement.disk, change, step
+        self._held = ExitStack()  # the handles of the directories, and the lease on what was swapped out
+        self._parent, self._name, self._source, self._source_name = -1, "", -1, ""
+        self._ours: os.stat_result | None = None  # our own file, as it was when it was proven or written
+        self._in_temp: Literal["nothing", "ours", "theirs"] = "nothing"
+        self._made: list[WorkspacePath] = []
+        self._moved = False  # a name was changed: from here on a failure leaves the outcome unknown
+        self._kept: tuple[bytes, ...] = ()
+        self.warnings: tuple[str, ...] = ()
+
+    # --- stage ------------------------------------------------------------------------
+
+    def stage(self) -> None:
+        try:
+            for directory in self._change.parents:
+                self._make_parent(directory)
+            self._open()
+            if self._change.data is not None and self._change.temp is not None:
+                with translated(self._change.path):
+                    self._write_temp(self._change.temp, self._change.data)
+        except Exception:
+            self.abandon()
+            raise
+
+    def _open(self) -> None:
+        self._parent, self._name = self._at.open_parent(self._change.path)
+        self._held.callback(self._disk.close, self._parent)
+
+    def _make_parent(self, path: WorkspacePath) -> None:
+        with self._at.parent(path) as (above, name), translated(path):
+            try:
+                self._disk.make_directory(above, name)
+            except FileExistsError:
+                pass  # somebody else made it meanwhile; whether it is a directory shows when it is opened
+            else:
+                self._made.append(path)
+            self._sync(above)
+
+    def _write_temp(self, temp: str, data: bytes) -> None:
+        change = self._change
+        handle = create_temp(
+            self._disk, self._parent, temp, private=change.before is not None or change.mode is not None
+        )
+        self._in_temp = "ours"
+        try:
+            self._step("temp_created")
+            self._dress(handle)
+            write_whole(self._disk, handle, data, self._step)
+            sync(self._disk, handle, change.path)
+            self._ours = self._disk.stat(handle)
+            if digest_from(self._disk, handle) != change.after:
+                raise IoFailed(
+                    change.path,
+                    "the disk does not give back what was written to it, so nothing was changed",
+                    hint="The disk may be failing. Look at the system's log, then send the same call again.",
+                )
+        finally:
+            self._disk.close(handle)
+        self._step("temp_synced")
+
+    def _dress(self, handle: int) -> None:
+        change = self._change
+        if change.before is not None:
+            # A file that is gone since it was read: `land` finds that out.
+            with suppress(FileNotFound), self._at.regular(self._parent, self._name, change.path) as (old, found):
+                self.warnings += dress(self._disk, old, handle)
+                if found.st_nlink > 1:
+                    self.warnings += (f"the file had {found.st_nlink} names; this one is now a file of its own",)
+        if change.mode is not None:
+            if change.mode & 0o6000:
+                self.warnings += ("the setuid and setgid bits were dropped",)
+            self._disk.set_mode(handle, change.mode & 0o1777)
+
+    # --- land -------------------------------------------------------------------------
+
+    def commit(self) -> FileStat | None:
+        change = self._change
+        try:
+            self._change_names()
+            self._sync(self._parent)
+            if change.moved_from is not None:
+                # After the destination's: a crash between them may show the file twice, never not at all.
+                self._sync(self._source)
+            self._step("directory_synced")
+            stat = self._stat() if change.after is not None or change.directory else None
+        except Displaced as displaced:
+            self._kept = displaced.foreign
+            self._give_up()
+            raise
+        except (PathError, DiskFull) as error:
+            if self._moved and isinstance(error, IoFailed):
+                raise self._unknown(error) from error
+            self._give_up()
+            raise
+        except OSError as error:
+            if not self._moved:
+                self._give_up()
+                raise refusal(change.path, error) from error
+            raise self._unknown(error) from error
+        return stat
+
+    def _unknown(self, error: OSError | IoFailed) -> WritesStopped:
+        self._release()
+        why = error.message if isinstance(error, IoFailed) else error.strerror
+        return WritesStopped(
+            f"{self._change.path}: the disk failed in the middle of a change ({why})",
+            hint="The next start finds out which content stands there. Look at the system's log first.",
+        )
+
+    def _change_names(self) -> None:
+        change = self._change
+        if change.directory:
+            self._disk.make_directory(self._parent, self._name)
+            self._moved = True
+        elif change.moved_from is not None:
+            self._move(change.moved_from, change.after)
+        elif change.before is None:
+            self._create()
+        elif change.after is None:
+            self._remove(Expected(change.before, change.known))
+        else:
+            self._replace(Expected(change.before, change.known), change.after)
+
+    def _stat(self) -> FileStat | None:
+        """Of our own file; None if it is gone again. A change since then shows as another stat at the next look."""
+        try:
+            found = self._disk.stat_at(self._parent, self._name)
+        except FileNotFoundError:
+            return None
+        ours = self._ours
+        if ours is not None and _bytes_mark(ours) != _bytes_mark(found):
+            return stat_of(ours)
+        return stat_of(found)
+
+    # --- the four ways ----------------------------------------------------------------
+
+    def _create(self) -> None:
+        self._check_place(self._parent, self._change.path)
+        self._step("hash_rechecked")
+        try:
+            self._rename_new(self._parent, self._temp, self._parent, self._name)
+        except FileExistsError:
+            raise Displaced(self._change.path) from None
+        self._names_changed("nothing")
+        try:
+            self._check_place(self._parent, self._change.path)
+        except Displaced:
+            self._step("swapped_stale")
+            self._rename_new(self._parent, self._name, self._parent, self._temp)
+            self._in_temp = "ours"
+            self._sync(self._parent)
+            raise
+
+    def _replace(self, before: Expected, after: Digest) -> None:
+        self._recheck(self._parent, self._name, before)
+        try:
+            self._disk.rename(self._parent, self._temp, self._parent, self._name, "exchange")
+        except FileNotFoundError:
+            raise Displaced(self._change.path) from None
+        except OSError as error:
+            if error.errno not in _NO_SUCH_RENAME:
+                raise
+            self._check_content(self._parent, self._name, before)
+            self._disk.rename(self._parent, self._temp, self._parent, self._name, "replace")
+            self._names_changed("nothing")
+            return  # nothing came out, so nothing can be proven; `features` says so
+        self._names_changed("theirs")
+        self._prove(self._parent, self._temp, before, lambda: self._exchange_back(after))
+
+    def _exchange_back(self, after: Digest) -> None:
+        """What comes out now must be our own content; if not, somebody came between a second time."""
+        path = self._change.path
+        try:
+            self._disk.rename(self._parent, self._temp, self._parent, self._name, "exchange")
+        except FileNotFoundError:  # our content was deleted meanwhile; theirs must not be lost with it
+            self._rename_new(self._parent, self._temp, self._parent, self._name)
+            self._in_temp = "nothing"
+            self._sync(self._parent)
+            return
+        self._sync(self._parent)
+        out = content(self._at, self._parent, self._temp, path)
+        if out is None or digest_of(out) != after:
+            raise Displaced(path, diverged=True, foreign=self._both(out))
+        self._in_temp = "ours"
+
+    def _remove(self, before: Expected) -> None:
+        self._recheck(self._parent, self._name, before)
+        try:
+            self._rename_new(self._parent, self._name, self._parent, self._temp)
+        except FileNotFoundError:
+            raise Displaced(self._change.path) from None
+        self._names_changed("theirs")
+        self._prove(self._parent, self._temp, before, self._name_again)
+
+    def _name_again(self) -> None:
+        """Give a file that should not go its name back, unless something took the name meanwhile."""
+        path = self._change.path
+        try:
+            self._rename_new(self._parent, self._temp, self._parent, self._name)
+        except FileExistsError:
+            out = content(self._at, self._parent, self._temp, path)
+            raise Displaced(path, diverged=True, foreign=self._both(out)) from None
+        self._in_temp = "nothing"
+        self._sync(self._parent)
+
+    def _move(self, source: WorkspacePath, after: Digest | None) -> None:
+        if after is None:
+            raise ValueError("a move has content")
+        self._source, name = self._at.open_parent(source)
+        self._held.callback(self._disk.close, self._source)
+        self._check_place(self._source, source)
+        self._recheck(self._source, name, Expected(after))
+        try:
+            self._rename_new(self._source, name, self._parent, self._name)
+        except (FileExistsError, FileNotFoundError):
+            raise Displaced(self._change.path) from None
+        self._names_changed("nothing")
+
+        self._source_name = name
+        self._ours = self._prove(self._parent, self._name, Expected(after), self._move_back)
+
+    def _move_back(self) -> None:
+        try:
+            self._rename_new(self._parent, self._name, self._source, self._source_name)
+        except FileExistsError:
+            raise Displaced(self._change.path, diverged=True, foreign=self._both(None)) from None
+        self._sync(self._source)
+        self._sync(self._parent)
+
+    # --- proof ------------------------------------------------------------------------
+
+    def _recheck(self, directory: int, name: str, expected: Expected) -> None:
+        """A last look before the names change, which saves most changes that would have to go back.
+
+        An equal stat signature is enough for it, where the change itself is proven.
+        """
+        if self._change.signature is None or not self._unmoved():
+            self._check_content(directory, name, expected)
+        self._check_place(self._parent, self._change.path)
+        self._step("hash_rechecked")
+
+    def _check_content(self, directory: int, name: str, expected: Expected) -> None:
+        if not holds(self._at, directory, name, expected, self._change.path):
+            raise Displaced(self._change.path)
+
+    def _unmoved(self) -> bool:
+        """Whether the file is as it was when it was last hashed; of a move's source nobody says."""
+        try:
+            found = self._disk.stat_at(self._parent, self._name)
+        except OSError:
+            return False
+        return kind_of(found) == "file" and signature_of(found) == self._change.signature
+
+    def _check_place(self, directory: int, path: WorkspacePath) -> None:
+        """The directory still has its name, so what is changed in it is changed at `path`."""
+        if not same_directory(self._at, directory, path):
+            raise Displaced(self._change.path)
+
+    def _names_changed(self, in_temp: Literal["nothing", "theirs"]) -> None:
+        self._moved, self._in_temp = True, in_temp
+        self._step("swapped")
+
+    def _prove(self, directory: int, name: str, expected: Expected, back: Callable[[], None]) -> os.stat_result:
+        """What came out must be `expected`, with nobody still writing to it; else it goes `back`. Its stat."""
+        path = self._change.path
+        try:
+            self._check_place(self._parent, path)
+            handle = verify_content(self._at, directory, name, expected, path)
+        except (UnexpectedContent, FileBusy, Displaced) as trouble:
+            self._step("swapped_stale")
+            back()
+            raise (Displaced(path) if isinstance(trouble, UnexpectedContent) else trouble) from None
+        self._held.callback(self._disk.close, handle)  # the lease ends with it
+        return self._disk.stat(handle)
+
+    def _both(self, out: bytes | None) -> tuple[bytes, ...]:
+        """What stands at the path, then what is in the temporary file."""
+        standing = content(self._at, self._parent, self._name, self._change.path)
+        return tuple(data for data in (standing, out) if data is not None)
+
+    # --- take back --------------------------------------------------------------------
+
+    def roll_back(self) -> None:
+        try:
+            self._step("taking_back")
+            self._reverse()
+        except Displaced as displaced:
+            self._kept = displaced.foreign
+            self._release()
+            raise
+        except (OSError, IoFailed) as error:
+            raise self._unknown(error) from error
+        self._moved = False
+        self._give_up()
+
+    def _reverse(self) -> None:
+        change = self._change
+        if change.directory:
+            self._disk.remove_directory(self._parent, self._name)
+            self._sync(self._parent)
+            return
+        if change.after is None:
+            self._name_again()
+            return
+        if not self._stands(change.after):
+            out = content(self._at, self._parent, self._temp, change.path) if self._in_temp == "theirs" else None
+            raise Displaced(change.path, diverged=True, foreign=self._both(out))
+        if change.moved_from is not None:
+            self._move_back()
+        elif change.before is None:
+            self._rename_new(self._parent, self._name, self._parent, self._temp)
+            self._sync(self._parent)
+            self._in_temp = "ours"
+        else:
+            self._exchange_back(change.after)
+
+    def _stands(self, after: Digest) -> bool:
+        """Whether what landed is still what stands at the path. Raises IoFailed."""
+        try:
+            return same_directory(self._at, self._parent, self._change.path) and holds(
+                self._at, self._parent, self._name, Expected(after), self._change.path
+            )
+        except IoFailed:
+            raise
+        except PathError:
+            return False
+
+    # --- finish -----------------------------------------------------------------------
+
+    def finish(self) -> tuple[bytes, ...]:
+        change = self._change
+        if self._in_temp == "theirs":
+            if self._parent < 0:
+                self._open()  # a divergence gave the handles back
+            found = content(self._at, self._parent, self._temp, change.path)
+            if found is not None:
+                expected = change.before is not None and Expected(change.before, change.known).equals(found)
+                if not expected and found not in self._kept:
+                    self._kept += (found,)
+                    return (found,)
+                self._unlink()
+        self._in_temp = "nothing"
+        self._step("unlinked")
+        self._release()
+        return ()
+
+    def abandon(self) -> None:
+        if self._moved:
+            self._release()
+        else:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """Take away what we brought; what is theirs stays."""
+        if self._in_temp == "ours":
+            with suppress(OSError):  # a leftover is swept at the next start
+                self._unlink()
+            self._in_temp = "nothing"
+        self._release()
+        while self._made:
+            path = self._made.pop()
+            with suppress(OSError, PathError), self._at.parent(path) as (above, name):
+                self._disk.remove_directory(above, name)
+
+    def _release(self) -> None:
+        """Close every handle, and so end the lease."""
+        self._held.close()
+        self._parent = self._source = -1
+
+    def _unlink(self) -> None:
+        with suppress(FileNotFoundError):
+            self._disk.unlink_at(self._parent, self._temp)
+
+    # --- small things -----------------------------------------------------------------
+
+    @property
+    def _temp(self) -> str:
+        if self._change.temp is None:
+            raise ValueError("this change has no temporary file")
+        return self._change.temp
+
+    def _rename_new(self, from_dir: int, old: str, to_dir: int, new: str) -> None:
+        """Rename to a name that nothing has. Raises FileExistsError."""
+        try:
+            self._disk.rename(from_dir, old, to_dir, new, "noreplace")
+        except OSError as error:
+            if error.errno not in _NO_SUCH_RENAME:
+                raise
+            with suppress(FileNotFoundError):
+                self._disk.stat_at(to_dir, new)
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new) from error
+            self._disk.rename(from_dir, old, to_dir, new, "replace")
+
+    def _sync(self, directory: int) -> None:
+        sync(self._disk, directory, self._change.path)
+
+
+def _bytes_mark(found: os.stat_result) -> tuple[int, int, int]:
+    """What stays the same in a rename: the file, its size, and when its bytes were last written."""
+    return found.st_ino, found.st_size, found.st_mtime_ns

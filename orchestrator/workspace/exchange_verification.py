@@ -1,0 +1,124 @@
+"""What stands under a name, proven: nobody writes to it any more, and it is the content that it should be."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+from typing import NamedTuple
+
+from orchestrator.core.content import digest_of
+from orchestrator.core.errors import ChangedWhileRead, FileBusy, FileNotFound, IoFailed, PathError
+from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.ports.disk import Disk
+from orchestrator.workspace.confine import Confinement, identity_of
+
+BLOCK_BYTES = 1024 * 1024
+
+
+class UnexpectedContent(Exception):
+    """Another content, or another kind of thing, or another directory than it should be."""
+
+
+class Expected(NamedTuple):
+    """The content that must be met. To compare bytes takes a tenth of the time that hashing them does."""
+
+    digest: Digest
+    data: bytes | None = None  # of that digest, where they are at hand
+
+    def is_in(self, disk: Disk, handle: int) -> bool:
+        """Whether a file holds this and nothing else; in bounded memory."""
+        if self.data is None:
+            return digest_from(disk, handle) == self.digest
+        at = 0
+        while block := disk.read(handle, BLOCK_BYTES, at):
+            if block != self.data[at : at + len(block)]:
+                return False
+            at += len(block)
+        return at == len(self.data)
+
+    def equals(self, data: bytes) -> bool:
+        """Whether these are the bytes."""
+        return data == self.data if self.data is not None else digest_of(data) == self.digest
+
+
+def verify_content(at: Confinement, directory: int, name: str, expected: Expected, path: WorkspacePath) -> int:
+    """The handle of a regular file that is `expected`, under a read lease where those can be had.
+
+    The lease is refused while anyone has the file open for writing; it ends when the caller
+    closes the handle. Raises Foreign, FileBusy, IoFailed.
+    """
+    try:
+        handle, _ = at.open_regular(directory, name, path)
+    except IoFailed:
+        raise  # what came out is not known to be another's: it is not known at all
+    except PathError as error:
+        raise UnexpectedContent from error
+    try:
+        take_lease(at.disk, handle, path)
+        if not expected.is_in(at.disk, handle):
+            raise UnexpectedContent
+    except BaseException:
+        at.disk.close(handle)
+        raise
+    return handle
+
+
+def take_lease(disk: Disk, handle: int, path: WorkspacePath) -> None:
+    """A read lease, where it can be had, for as long as the handle is open. Raises FileBusy."""
+    try:
+        disk.take_lease(handle)
+    except OSError as error:
+        if error.errno != errno.EAGAIN:
+            raise
+        raise FileBusy(path, "another program holds it open for writing") from error
+
+
+def content(at: Confinement, directory: int, name: str, path: WorkspacePath) -> bytes | None:
+    """The bytes under a name; None for nothing, or nothing regular. Raises IoFailed."""
+    try:
+        with at.regular(directory, name, path) as (handle, _):
+            return bytes_from(at.disk, handle)
+    except IoFailed:
+        raise
+    except PathError:
+        return None
+
+
+def holds(at: Confinement, directory: int, name: str, expected: Expected, path: WorkspacePath) -> bool:
+    """Whether a regular file with this content has the name. Raises what stands in the way, save absence."""
+    try:
+        with at.regular(directory, name, path) as (handle, _):
+            return expected.is_in(at.disk, handle)
+    except (FileNotFound, ChangedWhileRead):
+        return False
+
+
+def same_directory(at: Confinement, handle: int, path: WorkspacePath) -> bool:
+    """Whether the directory of `path` is still the one that the handle stands for. Raises IoFailed."""
+    try:
+        with at.parent(path) as (present, _):
+            return identity_of(at.disk.stat(present)) == identity_of(at.disk.stat(handle))
+    except IoFailed:
+        raise
+    except PathError:
+        return False
+
+
+def bytes_from(disk: Disk, handle: int) -> bytes:
+    """The whole of a file."""
+    blocks: list[bytes] = []
+    at = 0
+    while block := disk.read(handle, BLOCK_BYTES, at):
+        blocks.append(block)
+        at += len(block)
+    return b"".join(blocks)
+
+
+def digest_from(disk: Disk, handle: int) -> Digest:
+    """The digest of a whole file, in bounded memory."""
+    hashed = hashlib.sha256()
+    at = 0
+    while block := disk.read(handle, BLOCK_BYTES, at):
+        hashed.update(block)
+        at += len(block)
+    return Digest("sha256:" + hashed.hexdigest())

@@ -1,0 +1,173 @@
+"""Starting the daemon: once, detached, and with its own words where it won't."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.api import locations
+from orchestrator.clients import daemon_launcher
+from orchestrator.core.errors import DaemonUnreachable
+
+LISTENER = """
+    import json, os, socket, sys
+    options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(options["--socket"])
+    listener.listen()
+    with open(options["--state-dir"] + "/seen", "w") as seen:
+        facts = {"env": dict(os.environ), "cwd": os.getcwd(), "leads": os.getsid(0) == os.getpid()}
+        facts["stdin"] = os.path.realpath("/proc/self/fd/0")
+        json.dump(facts, seen)
+    print("it runs", flush=True)
+    os.write(int(options["--ready-fd"]), json.dumps({
+        "ok": True, "pid": os.getpid(), "socket": options["--socket"],
+        "workspace": options["--workspace"], "state_dir": options["--state-dir"]}).encode() + b"\\n")
+    os.close(int(options["--ready-fd"]))
+    while listener.accept()[0].recv(1) != b"x":
+        pass
+"""
+
+
+def play(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Have `script` started in the daemon's place."""
+
+    def command(root: str, state_dir: str, path: str) -> list[str]:
+        options = ["--workspace", root, "--state-dir", state_dir, "--socket", path]
+        return [sys.executable, "-c", textwrap.dedent(script), *options]
+
+    monkeypatch.setattr(daemon_launcher, "command", command)
+
+
+@pytest.fixture
+def listener(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> Iterator[None]:
+    play(monkeypatch, LISTENER)
+    yield
+    with socket.socket(socket.AF_UNIX) as poke:
+        poke.connect(locations.socket_path(locations.workspace_id(str(workspace))))
+        poke.sendall(b"x")
+
+
+@pytest.mark.usefixtures("listener")
+def test_starts_it_detached_and_clean(workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
+    monkeypatch.setenv("PYTHONPATH", "/nowhere")
+    monkeypatch.setenv("ORCHESTRATOR_APPROVER", "secret")
+    location, started = daemon_launcher.ensure(str(workspace), str(home / "state"))
+    assert started
+    assert location.workspace == str(workspace)
+    assert locations.answers(location.socket)
+    seen = json.loads((home / "state" / "seen").read_text())
+    assert set(seen["env"]) - {"LC_CTYPE"} <= set(daemon_launcher.KEPT)
+    assert seen["env"]["HOME"] == str(home)
+    assert (seen["cwd"], seen["leads"], seen["stdin"]) == ("/", True, "/dev/null")
+    log = home / "state" / "daemon.log"
+    assert log.read_text() == "it runs\n"
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.usefixtures("listener")
+def test_hands_on_what_the_policy_names(workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = home / "state"
+    state.mkdir()
+    (state / daemon_launcher.POLICY_FILE).write_text(
+        '[[reviewer]]\napi_key_env = "REVIEW_KEY"\n[[reviewer]]\nenv = ["PROGRAMS", "PYTHONPATH", "UNSET"]\n'
+        '[plugins]\nenv = ["CHANGE_LOG_FILE", "LD_PRELOAD", "ORCHESTRATOR_APPROVER"]\n'
+    )
+    handed = {"REVIEW_KEY": "k", "PROGRAMS": "p", "CHANGE_LOG_FILE": "f"}
+    never = {"PYTHONPATH": "/x", "LD_PRELOAD": "", "ORCHESTRATOR_APPROVER": "a", "OTHER": "o"}
+    for name, value in (handed | never).items():
+        monkeypatch.setenv(name, value)
+    daemon_launcher.ensure(str(workspace), str(state))
+    seen = json.loads((state / "seen").read_text())["env"]
+    assert {name: seen[name] for name in seen if name not in daemon_launcher.KEPT and name != "LC_CTYPE"} == handed
+
+
+@pytest.mark.usefixtures("listener")
+@pytest.mark.parametrize("policy", ["= broken", "reviewer = 3\nplugins = 4\n", '[[reviewer]]\nenv = "A"\n'])
+def test_a_policy_that_is_wrong_names_nothing(workspace: Path, home: Path, policy: str) -> None:
+    state = home / "state"
+    state.mkdir()
+    (state / daemon_launcher.POLICY_FILE).write_text(policy)
+    daemon_launcher.ensure(str(workspace), str(state))
+    assert set(json.loads((state / "seen").read_text())["env"]) - {"LC_CTYPE"} <= set(daemon_launcher.KEPT)
+
+
+@pytest.mark.usefixtures("listener")
+def test_finds_the_one_that_runs(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    location, _ = daemon_launcher.ensure(str(workspace))
+    locations.write_location(location)
+    play(monkeypatch, "raise SystemExit('must not be started')")
+    assert daemon_launcher.ensure(str(workspace)) == (location, False)
+    with pytest.raises(daemon_launcher.StateDirectoryInUse):
+        daemon_launcher.ensure(str(workspace), "/elsewhere")
+
+
+def test_a_dead_pid_with_a_location_is_no_daemon(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = locations.socket_path(locations.workspace_id(str(workspace)))
+    locations.write_location(locations.Location(str(workspace), f"{workspace}-state", path, os.getpid(), "running"))
+    play(monkeypatch, "import sys; open(sys.argv[4] + '/started', 'w').close()")
+    with pytest.raises(DaemonUnreachable):
+        daemon_launcher.ensure(str(workspace))
+    assert Path(f"{workspace}-state/started").exists(), "the state directory that the location names is kept to"
+
+
+def test_its_refusal_is_told(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = {"ok": False, "code": "workspace_nested", "message": "/a is served", "hint": "Use that.", "details": {}}
+    play(monkeypatch, f"import os, sys; os.write(int(sys.argv[-2]), {json.dumps(refusal).encode()!r} + b'\\n')")
+    with pytest.raises(daemon_launcher.DaemonRefused, match="/a is served") as caught:
+        daemon_launcher.ensure(str(workspace))
+    assert (caught.value.code, caught.value.hint) == ("workspace_nested", "Use that.")
+
+
+def test_its_death_points_to_the_log(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play(monkeypatch, "raise SystemExit('no such journal')")
+    with pytest.raises(DaemonUnreachable, match="before it was ready") as caught:
+        daemon_launcher.ensure(str(workspace))
+    log = caught.value.hint.split()[-1].rstrip(".")
+    assert Path(log).read_text() == "no such journal\n"
+
+
+def test_its_silence_ends(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play(monkeypatch, "import signal; signal.alarm(10); signal.pause()")
+    with pytest.raises(DaemonUnreachable, match="not ready after 0 s"):
+        daemon_launcher.ensure(str(workspace), timeout_s=0.0)
+
+
+@pytest.mark.usefixtures("listener")
+def test_two_starters_start_one(workspace: Path) -> None:
+    """The second waits at the lock until the first has told where its daemon listens."""
+    with daemon_launcher._locked(locations.start_lock(locations.workspace_id(str(workspace)))):
+        second = subprocess.Popen(
+            [sys.executable, "-c", SECOND, str(workspace)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        assert second.stdout
+        assert second.stdout.readline() == "waiting\n"
+        state = locations.state_directory(locations.workspace_id(str(workspace)))
+        path = locations.socket_path(locations.workspace_id(str(workspace)))
+        waiting = daemon_launcher._Waiting(state, 10.0, lambda what: None)
+        location = daemon_launcher._start(daemon_launcher.command(str(workspace), state, path), state, waiting)
+        locations.write_location(location)
+    with second:
+        assert second.stdout.read() == f"{location.pid} False\n"
+
+
+SECOND = """
+import fcntl, sys
+from orchestrator.clients import daemon_launcher
+lock = fcntl.flock
+def told(*of):
+    print("waiting", flush=True)
+    lock(*of)
+fcntl.flock = told
+location, started = starting.ensure(sys.argv[1])
+print(location.pid, started)
+"""

@@ -1,0 +1,520 @@
+"""A durable change: what comes out is proven, what is foreign stays, and nothing is left behind."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.content import digest_of
+from orchestrator.core.errors import (
+    DiskFull,
+    FileBusy,
+    FileExists,
+    NotADirectory,
+    OrchestratorError,
+    WritesStopped,
+)
+from orchestrator.ports.workspace import DiskChange, Displaced
+from orchestrator.workspace.disk import KernelDisk
+from orchestrator.workspace.exchange_verification import BLOCK_BYTES, Expected
+from orchestrator.workspace.local import LocalWorkspace
+from tests.workspace.changes import (
+    TEMP,
+    Make,
+    as_path,
+    carry_out,
+    creating,
+    deleting,
+    moving,
+    replacing,
+    tree,
+)
+from tests.workspace.recording import RecordingDisk
+
+pytestmark = pytest.mark.usefixtures("leases", "no_leaks")
+
+OLD, NEW, FOREIGN = b"old content", b"new", b"somebody else's"
+STEPS = [
+    "temp_created",
+    "temp_half_written",
+    "temp_half_written",
+    "temp_synced",
+    "hash_rechecked",
+    "swapped",
+    "directory_synced",
+]
+
+
+class At:
+    """A step that does something when it comes to a name, and remembers all names."""
+
+    def __init__(self, name: str = "", act: Callable[[], object] = lambda: None) -> None:
+        self.name, self.act, self.met = name, act, list[str]()
+
+    def __call__(self, name: str) -> None:
+        self.met.append(name)
+        if name == self.name:
+            self.name = ""
+            self.act()
+
+
+@contextmanager
+def writer(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds a file open for writing; a line on its stdin is written to it."""
+    code = (
+        "import sys\nf = open(sys.argv[1], 'r+b', 0)\nprint('open', flush=True)\n"
+        "for line in sys.stdin:\n    f.write(line.encode()); print('written', flush=True)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def test_replace(make: Make, root: Path) -> None:
+    (root / "f").write_bytes(OLD)
+    step = At()
+    workspace = make(step=step)
+    landing = workspace.landing(replacing("f", OLD, NEW))
+    landing.stage()
+    stat = landing.commit()
+    assert tree(root) == {TEMP: OLD, "f": NEW}
+    assert stat == workspace.stat(as_path("f"))
+    assert landing.finish() == ()
+    assert tree(root) == {"f": NEW}
+    assert step.met == [*STEPS, "unlinked"]
+    assert landing.warnings == ()
+    landing.abandon()
+    assert tree(root) == {"f": NEW}
+
+
+def test_create_with_its_parents(make: Make, root: Path) -> None:
+    step = At()
+    workspace = make(step=step)
+    landing = workspace.landing(creating("a/b/f", NEW, parents=("a", "a/b")))
+    landing.stage()
+    assert landing.commit() == workspace.stat(as_path("a/b/f"))
+    assert landing.finish() == ()
+    assert tree(root) == {"a": None, "a/b": None, "a/b/f": NEW}
+    assert step.met == [*STEPS, "unlinked"]
+
+
+def test_delete(workspace: LocalWorkspace, root: Path) -> None:
+    (root / "f").write_bytes(OLD)
+    landing = workspace.landing(deleting("f", OLD))
+    landing.stage()
+    assert landing.commit() is None
+    assert tree(root) == {TEMP: OLD}
+    assert landing.finish() == ()
+    assert tree(root) == {}
+
+
+def test_move_keeps_the_file_itself(workspace: LocalWorkspace, root: Path) -> None:
+    (root / "f").write_bytes(OLD)
+    inode = (root / "f").stat().st_ino
+    landing = workspace.landing(moving("f", "d/g", OLD, parents=("d",)))
+    landing.stage()
+    assert landing.commit() == workspace.stat(as_path("d/g"))
+    assert landing.finish() == ()
+    assert tree(root) == {"d": None, "d/g": OLD}
+    assert (root / "d/g").stat().st_ino == inode
+    with open(root / "d/g", "ab"):  # no lease is left that would hold a writer up
+        pass
+
+
+def test_make_directory(workspace: LocalWorkspace, root: Path) -> None:
+    change = DiskChange(path=as_path("a/b"), before=None, after=None, directory=True, parents=(as_path("a"),))
+    landing = workspace.landing(change)
+    landing.stage()
+    stat = landing.commit()
+    assert stat is not None
+    assert stat.kind == "directory"
+    assert landing.finish() == ()
+    again = workspace.landing(change)
+    again.stage()
+    with pytest.raises(FileExists):
+        again.commit()
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3_000_001])
+def test_any_size(size: int, workspace: LocalWorkspace, root: Path) -> None:
+    data = os.urandom(size)
+    carry_out(workspace, creating("f", data))
+    assert (root / "f").read_bytes() == data
+    carry_out(workspace, replacing("f", data, data + b"\n"))
+    assert (root / "f").read_bytes() == data + b"\n"
+
+
+# --- somebody else's content --------------------------------------------------------------
+
+
+def _overwrite(path: Path) -> None:
+    path.write_bytes(FOREIGN)
+
+
+def _exchange(path: Path) -> None:
+    (path.parent / "swap").write_bytes(FOREIGN)
+    (path.parent / "swap").rename(path)
+
+
+def _link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/etc/passwd")
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+FOREIGN_WAYS = [_overwrite, _exchange, _link, _pipe, _directory, Path.unlink]
+CHANGES = [
+    pytest.param(lambda: replacing("f", OLD, NEW), id="replace"),
+    pytest.param(lambda: deleting("f", OLD), id="delete"),
+    pytest.param(lambda: moving("f", "g", OLD), id="move"),
+]
+
+
+@pytest.mark.parametrize("meddle", FOREIGN_WAYS)
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("when", ["temp_synced", "hash_rechecked"])
+def test_what_comes_between_hash_and_swap_stays(
+    when: str, change: Callable[[], DiskChange], meddle: Callable[[Path], object], make: Make, root: Path
+) -> None:
+    (root / "f").write_bytes(OLD)
+    found: list[dict[str, bytes | None]] = []
+
+    def act() -> None:
+        meddle(root / "f")
+        found.append({name: data for name, data in tree(root).items() if name != TEMP})
+
+    landing = make(step=At(when, act)).landing(change())
+    landing.stage()
+    if not found and when == "temp_synced":
+        act()  # no temporary file is needed, so there is no such step
+    with pytest.raises((Displaced, OrchestratorError)) as refused:
+        landing.commit()
+    if when == "hash_rechecked":
+        assert isinstance(refused.value, Displaced)
+        assert not refused.value.diverged
+    landing.abandon()
+    assert tree(root) == found[0]
+
+
+@pytest.mark.parametrize("change", [creating("f", NEW), moving("g", "f", OLD)], ids=["create", "move"])
+def test_what_takes_the_name_first_stays(change: DiskChange, make: Make, root: Path) -> None:
+    (root / "g").write_bytes(OLD)
+    landing = make(step=At("hash_rechecked", lambda: _overwrite(root / "f"))).landing(change)
+    landing.stage()
+    with pytest.raises(Displaced):
+        landing.commit()
+    assert tree(root) == {"f": FOREIGN, "g": OLD}
+
+
+def test_what_takes_the_name_of_a_deleted_file_that_goes_back_stays(make: Make, root: Path) -> None:
+    (root / "f").write_bytes(OLD)
+
+    class Twice(At):
+        def __call__(self, name: str) -> None:
+            if name == "hash_rechecked":
+                (root / "f").write_bytes(FOREIGN)
+            if name == "swapped_stale":
+                (root / "f").write_bytes(b"third")
+
+    landing = make(step=Twice()).landing(deleting("f", OLD))
+    landing.stage()
+    with pytest.raises(Displaced) as displaced:
+        landing.commit()
+    assert displaced.value.diverged
+    assert displaced.value.foreign == (b"third", FOREIGN)
+    assert tree(root) == {TEMP: FOREIGN, "f": b"third"}
+    assert landing.finish() == ()
+    assert tree(root) == {"f": b"third"}
+
+
+def test_a_second_writer_before_the_swap_back_diverges(make: Make, root: Path) -> None:
+    (root / "f").write_bytes(OLD)
+
+    class Twice(At):
+        def __call__(self, name: str) -> None:
+            if name == "hash_rechecked":
+                (root / "f").write_bytes(FOREIGN)
+            if name == "swapped_stale":
+                (root / "f").write_bytes(b"third")
+
+    landing = make(step=Twice()).landing(replacing("f", OLD, NEW))
+    landing.stage()
+    with pytest.raises(Displaced) as displaced:
+        landing.commit()
+    assert displaced.value.diverged
+    assert displaced.value.foreign == (FOREIGN, b"third")
+    assert tree(root) == {TEMP: b"third", "f": FOREIGN}
+    (root / TEMP).write_bytes(b"fourth")
+    assert landing.finish() == (b"fourth",)
+    assert landing.finish() == ()
+    assert tree(root) == {"f": FOREIGN}
+
+
+def test_our_content_deleted_before_the_swap_back(make: Make, root: Path) -> None:
+    (root / "f").write_bytes(OLD)
+
+    class Twice(At):
+        def __call__(self, name: str) -> None:
+            if name == "hash_rechecked":
+                (root / "f").write_bytes(FOREIGN)
+            if name == "swapped_stale":
+                (root / "f").unlink()
+
+    landing = make(step=Twice()).landing(replacing("f", OLD, NEW))
+    landing.stage()
+    with pytest.raises(Displaced) as displaced:
+        landing.commit()
+    assert not displaced.value.diverged
+    assert tree(root) == {"f": FOREIGN}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_writer_that_holds_the_file_open_makes_it_busy(
+    change: Callable[[], DiskChange], workspace: LocalWorkspace, root: Path
+) -> None:
+    (root / "f").write_bytes(OLD)
+    with writer(root / "f"):
+        landing = workspace.landing(change())
+        landing.stage()
+        with pytest.raises(FileBusy):
+            landing.commit()
+        assert tree(root) == {"f": OLD}
+    carry_out(workspace, change())
+
+
+def test_no_writer_gets_at_what_was_swapped_out(workspace: LocalWorkspace, root: Path) -> None:
+    (root / "f").write_bytes(OLD)
+    landing = workspace.landing(replacing("f", OLD, NEW))
+    landing.stage()
+    landing.commit()
+    with pytest.raises(BlockingIOError):  # the lease: a writer waits until it is given back
+        os.open(root / TEMP, os.O_WRONLY | os.O_NONBLOCK)
+    landing.finish()
+
+
+def test_without_leases_a_late_write_is_handed_over(make: Make, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.workspace.disk._Leases.allowed", False)
+    (root / "f").write_bytes(OLD)
+    workspace = make()
+    assert any("leases" in sentence for sentence in workspace.features)
+    with writer(root / "f") as process:
+        landing = workspace.landing(replacing("f", OLD, NEW))
+        landing.stage()
+        landing.commit()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("late\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "written\n"
+        late = b"late\n" + OLD[5:]
+        assert landing.finish() == (late,)
+        assert tree(root) == {TEMP: late, "f": NEW}
+        assert landing.finish() == ()
+        assert tree(root) == {"f": NEW}
+
+
+def test_a_change_right_after_the_landing_shows_as_another_stat(make: Make, root: Path) -> None:
+    (root / "f").write_bytes(OLD)
+    workspace = make(step=At("directory_synced", lambda: _exchange(root / "f")))
+    landing = workspace.landing(replacing("f", OLD, NEW))
+    landing.stage()
+    stat = landing.commit()
+    landing.finish()
+    now = workspace.stat(as_path("f"))
+    assert stat is not None
+    assert now is not None
+    assert stat.signature != now.signature
+
+
+def test_a_parent_that_is_moved_away_takes_nothing_with_it(make: Make, root: Path) -> None:
+    (root / "d").mkdir()
+    (root / "d/f").write_bytes(OLD)
+
+    def act() -> None:
+        (root / "d").rename(root / "gone")
+        (root / "d").symlink_to(root.parent)
+
+    for change in (replacing("d/f", OLD, NEW), deleting("d/f", OLD), creating("d/g", NEW)):
+        for when in ("hash_rechecked", "swapped"):
+            landing = make(step=At(when, act)).landing(change)
+            landing.stage()
+            with pytest.raises(Displaced):
+                landing.commit()
+            assert tree(root) == {"d": None, "gone": None, "gone/f": OLD}
+            (root / "d").unlink()
+            (root / "gone").rename(root / "d")
+
+
+# --- trouble with the disk ----------------------------------------------------------------
+
+
+def _failing(make: Make, root: Path, sentence: str, number: int) -> LocalWorkspace:
+    recording = RecordingDisk(KernelDisk(), str(root))
+    recording.fail = lambda told: OSError(number, os.strerror(number)) if told == sentence else None
+    return make(disk=recording.disk)
+
+
+@pytest.mark.parametrize("call", ["create", "write", "sync"])
+def test_a_full_disk_leaves_nothing_behind(call: str, make: Make, root: Path) -> None:
+    workspace = _failing(make, root, f"{call} a/b/{TEMP}", errno.ENOSPC)
+    landing = workspace.landing(creating("a/b/f", NEW, parents=("a", "a/b")))
+    with pytest.raises(DiskFull):
+        landing.stage()
+    landing.abandon()
+    landing.abandon()
+    assert tree(root) == {}
+
+
+def test_a_failed_sync_of_the_temp_stops_writes(make: Make, root: Path) -> None:
+    (root / "f").write_bytes(OLD)
+    landing = _failing(make, root, f"sync {TEMP}", errno.EIO).landing(replacing("f", OLD, NEW))
+    with pytest.raises(WritesStopped):
+        landing.stage()
+    assert tree(root) == {"f": OLD}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_failed_sync_of_the_directory_stops_writes(change: Callable[[], DiskChange], make: Make, root: Path) -> None:
+    (root / "f").write_bytes(OLD)
+    landing = _failing(make, root, "sync .", errno.EIO).landing(change())
+    landing.stage()
+    with pytest.raises(WritesStopped):
+        landing.commit()
+    landing.abandon()
+
+
+def test_trouble_after_the_swap_leaves_both_contents(make: Make, root: Path) -> None:
+    (root / "f").write_bytes(OLD)
+    disk = RecordingDisk(KernelDisk(), str(root))
+    landing = make(disk=disk.disk).landing(replacing("f", OLD, NEW))
+    landing.stage()
+    disk.fail = lambda sentence: OSError(errno.EIO, "broken") if sentence == f"read {TEMP}" else None
+    with pytest.raises(WritesStopped):
+        landing.commit()
+    landing.abandon()
+    assert tree(root) == {TEMP: OLD, "f": NEW}
+
+
+def test_short_writes_are_continued(make: Make, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = KernelDisk()
+    whole = disk.write
+    monkeypatch.setattr(disk, "write", lambda handle, data: whole(handle, data[:7]))
+    data = os.urandom(1000)
+    carry_out(make(disk=disk), creating("f", data))
+    assert (root / "f").read_bytes() == data
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOSYS])
+def test_where_exchange_cannot_be_had(number: int, make: Make, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = KernelDisk()
+
+    def refuse(*_: object) -> int:
+        import ctypes
+
+        ctypes.set_errno(number)
+        return -1
+
+    monkeypatch.setattr(disk, "_renameat2", refuse)
+    workspace = make(disk=disk)
+    carry_out(workspace, creating("f", OLD))
+    assert carry_out(workspace, replacing("f", OLD, NEW)) == ()
+    carry_out(workspace, moving("f", "g", NEW))
+    (root / "h").write_bytes(FOREIGN)
+    landing = workspace.landing(creating("h", NEW))
+    landing.stage()
+    with pytest.raises(Displaced):
+        landing.commit()
+    assert tree(root) == {"g": NEW, "h": FOREIGN}
+    assert len([s for s in workspace.features if "rename" in s]) == 2
+    carry_out(workspace, deleting("g", NEW))
+    assert tree(root) == {"h": FOREIGN}
+
+
+def test_parents_that_are_not_directories(workspace: LocalWorkspace, root: Path) -> None:
+    (root / "a").write_bytes(OLD)
+    landing = workspace.landing(creating("a/f", NEW, parents=("a",)))
+    with pytest.raises(NotADirectory):
+        landing.stage()
+    assert tree(root) == {"a": OLD}
+
+
+# --- recovery -----------------------------------------------------------------------------
+
+
+def test_leftovers(workspace: LocalWorkspace, root: Path) -> None:
+    (root / "d").mkdir()
+    (root / "d" / TEMP).write_bytes(FOREIGN)
+    (root / "d/f").write_bytes(NEW)
+    (root / ".orchestrator-2.tmp").symlink_to("d/f")
+    (root / ".orchestrator-3.tmp").mkdir()
+    (root / ".gitignore").write_bytes(b"d\n")
+    temps = workspace.temps()
+    assert [(temp.path, temp.name) for temp in temps] == [(f"d/{TEMP}", TEMP)]
+    read = workspace.read_temp(temps[0])
+    assert read is not None
+    assert read.digest == digest_of(FOREIGN)
+    workspace.exchange_back(temps[0], as_path("d/f"))
+    assert (root / "d/f").read_bytes() == FOREIGN
+    workspace.unlink_temp(temps[0])
+    workspace.unlink_temp(temps[0])
+    assert workspace.read_temp(temps[0]) is None
+    assert workspace.temps() == []
+    workspace.sync_directory(as_path("d/f"))
+
+
+def test_another_users_leftover_is_not_ours(make: Make, root: Path) -> None:
+    (root / TEMP).write_bytes(FOREIGN)
+    workspace = make(uid=os.getuid() + 1)
+    assert workspace.temps() == []
+    ours = make().temps()[0]
+    assert workspace.read_temp(ours) is None
+    workspace.unlink_temp(ours)
+    assert (root / TEMP).exists()
+
+
+WHOLE = bytes(range(256)) * (BLOCK_BYTES // 256) + b"and a little more"
+"""Of more than one block."""
+
+
+@pytest.mark.parametrize(
+    ("stands", "same"),
+    [
+        pytest.param(WHOLE, True, id="the content"),
+        pytest.param(WHOLE[:-1], False, id="its beginning"),
+        pytest.param(WHOLE + b"!", False, id="it and more"),
+        pytest.param(WHOLE[:BLOCK_BYTES], False, id="its first block"),
+        pytest.param(b"x" + WHOLE[1:], False, id="another first byte"),
+        pytest.param(WHOLE[:-1] + b"!", False, id="another last byte"),
+        pytest.param(b"", False, id="nothing"),
+    ],
+)
+@pytest.mark.parametrize("known", [None, WHOLE], ids=["by the hash", "by the bytes"])
+def test_what_is_met_is_held_against_the_whole_content(
+    root: Path, stands: bytes, same: bool, known: bytes | None
+) -> None:
+    (root / "a").write_bytes(stands)
+    expected = Expected(digest_of(WHOLE), known)
+    with (root / "a").open("rb") as file:
+        assert expected.is_in(KernelDisk(), file.fileno()) == same
+    assert expected.equals(stands) == same
