@@ -24,7 +24,6 @@ from orchestrator.core.events.journal import ContentRedacted, PayloadRedacted
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
-from orchestrator.journal.memory import MemoryJournal
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.ports.journal import (
     ANY_VERSION,
@@ -36,6 +35,7 @@ from orchestrator.ports.journal import (
     StreamMoved,
     Unit,
 )
+from tests.in_memory.journal import MemoryJournal
 from tests.journal.fixtures import (
     PATH,
     STREAM,

@@ -26,7 +26,7 @@ from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import DiskChange, Displaced, Workspace
 from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
 from orchestrator.workspace.local import LocalWorkspace
-from orchestrator.workspace.memory import MemoryWorkspace
+from tests.in_memory.workspace import MemoryWorkspace
 
 TEMP = ".orchestrator-1.tmp"
 OLD, NEW, FOREIGN = b"old content", b"new", b"somebody else's"

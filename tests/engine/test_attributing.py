@@ -14,11 +14,11 @@ from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
 from orchestrator.engine.reads.attribution import Attributions
 from orchestrator.engine.services import Services
-from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
+from tests.in_memory.journal import MemoryJournal
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ from orchestrator.core.ids import Digest
 from orchestrator.core.projections.encodings import Encodings
 from orchestrator.core.text.encoding import decode
 from orchestrator.engine.contents import Contents
-from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemClock, SystemEntropy
+from tests.in_memory.journal import MemoryJournal
 
 MOST = 100_000
 

@@ -12,9 +12,9 @@ from orchestrator.core.events.files import ChangeApplied, ContentSearched, Metad
 from orchestrator.core.events.outcomes import MEANINGS, outcome_of, tags_with
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.engine.record.event_search import EventQuery, Task, about, newest, oldest, streams_of, within
-from orchestrator.journal.memory import MemoryJournal
 from orchestrator.ports.journal import EventFilter, Mention, NewEvent, Unit
 from tests.golden.samples import SAMPLES
+from tests.in_memory.journal import MemoryJournal
 from tests.journal.fixtures import SeededEntropy, SteppingClock
 
 A, B = WorkspacePath("a"), WorkspacePath("b")

@@ -19,9 +19,9 @@ from orchestrator.engine.leases import Leaser
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import Services
-from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemEntropy
-from orchestrator.workspace.memory import MemoryWorkspace
+from tests.in_memory.journal import MemoryJournal
+from tests.in_memory.workspace import MemoryWorkspace
 
 pytestmark = pytest.mark.anyio
 

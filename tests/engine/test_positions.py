@@ -14,9 +14,9 @@ from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
 from orchestrator.engine.positions import position, settled, tree
 from orchestrator.engine.services import Services
-from orchestrator.journal.memory import MemoryJournal
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
+from tests.in_memory.journal import MemoryJournal
 from tests.journal.fixtures import PATH, STREAM, SeededEntropy, SteppingClock, applied, digest, found, intended, unit
 
 pytestmark = pytest.mark.anyio

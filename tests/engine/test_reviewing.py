@@ -22,11 +22,11 @@ from orchestrator.engine.conflicts.review_context import ReviewContext
 from orchestrator.engine.conflicts.reviews import Reviewing
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import Services
-from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemEntropy
 from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.ports.reviewers import RegionText, ReviewReply, ReviewRequest
-from orchestrator.workspace.memory import MemoryWorkspace
+from tests.in_memory.journal import MemoryJournal
+from tests.in_memory.workspace import MemoryWorkspace
 
 pytestmark = pytest.mark.anyio
 

@@ -15,9 +15,9 @@ from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.journal import CheckpointSigned
 from orchestrator.engine.record.checkpoints import Sealer
 from orchestrator.engine.services import Services
-from orchestrator.journal.memory import MemoryJournal
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.ports.journal import Journal
+from tests.in_memory.journal import MemoryJournal
 from tests.journal.fixtures import SeededEntropy, SteppingClock, looked, unit
 
 pytestmark = pytest.mark.anyio

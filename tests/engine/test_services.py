@@ -12,10 +12,10 @@ from orchestrator.core.policy.rules import Allow, Deny
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.services import Services
-from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
+from tests.in_memory.journal import MemoryJournal
 
 CALLER = Caller(agent="alice", agent_class="cloud", session="s-1", door="rpc")  # type: ignore[arg-type]
 

@@ -32,11 +32,11 @@ from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.undo_selection import SLICE, UndoFilter, UndoSelector
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
-from orchestrator.journal.memory import MemoryJournal
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
+from tests.in_memory.journal import MemoryJournal
 
 pytestmark = pytest.mark.anyio
 

@@ -11,9 +11,9 @@ from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import EventNotSerializable, readable
 from orchestrator.core.ids import Seq
-from orchestrator.journal.memory import MemoryJournal
 from orchestrator.ports.journal import NewEvent, Unit
 from tests.golden.samples import SAMPLES
+from tests.in_memory.journal import MemoryJournal
 from tests.journal.conftest import Open
 from tests.journal.fixtures import SeededEntropy, SteppingClock
 
