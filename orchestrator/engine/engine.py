@@ -133,7 +133,7 @@ class Engine:
         self.noticer = StaleReadNotifier(services, observer, paths)
         self._stacks = SessionService(services, answers, self.noticer)
         self._sealer = Sealer(services, signer)
-        self._checking = Checking(services, effects)
+        self._checking = Checking(services, effects.stop)
         self.snapshots = Snapshotter(services)
         reader = Reader(services, observer, paths)
         self._follower = Follower(

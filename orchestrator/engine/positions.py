@@ -6,7 +6,6 @@ from orchestrator.api.parameters import Version
 from orchestrator.core.errors import VersionUnknown
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
-from orchestrator.engine.reads.changes_since import not_beyond
 from orchestrator.engine.services import Services
 
 PAGE = 5000
@@ -23,6 +22,17 @@ def position(services: Services, raw: Version, *, parameter: str, least: int = 0
     if at < least:
         raise VersionUnknown(
             f"{show(at)} is before the journal's first event, @1; its end is {show(head)}", details={"head": show(head)}
+        )
+    return at
+
+
+def not_beyond(at: Seq, head: Seq) -> Seq:
+    """A position that the journal has reached. Raises VersionUnknown, naming the head."""
+    if at > head:
+        raise VersionUnknown(
+            f"{show(at)} is ahead of the journal, which ends at {show(head)}",
+            hint=f"Go on from {show(head)}.",
+            details={"head": show(head)},
         )
     return at
 

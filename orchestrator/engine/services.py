@@ -14,13 +14,12 @@ from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.policy.evaluate import evaluate, hidden_from_all
 from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
+from orchestrator.core.projections.recent_versions import RecentVersions
 from orchestrator.core.projections.state import State
 from orchestrator.core.text.symbols import Outline
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.contents import Contents
+from orchestrator.engine.contents import Comparisons, Contents
 from orchestrator.engine.locks import PathLocks
-from orchestrator.engine.reads.line_diffs import Comparisons
-from orchestrator.engine.reads.recent_versions import RecentVersions
 from orchestrator.logs import logger
 from orchestrator.ports.journal import ANY_VERSION, Journal, NewEvent, Unit
 from orchestrator.ports.machine import Clock, Entropy, Step

@@ -11,8 +11,9 @@ from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, FileRead, SeenLines
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.projections import recent_versions
 from orchestrator.core.projections.state import State
-from orchestrator.engine.reads import recent_versions, tracked_reads
+from orchestrator.engine.reads import tracked_reads
 from orchestrator.engine.reads.read_sets import ReadSets, Stale
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy

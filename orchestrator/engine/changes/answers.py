@@ -28,7 +28,7 @@ from orchestrator.core.merge_rules import AutomaticRule
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.changes.diffs import Diffs
-from orchestrator.engine.changes.merges import MOST_TOLD, rules, told
+from orchestrator.engine.merges import MOST_TOLD, rules, told
 from orchestrator.engine.reads.read_sets import unseen_in_words, unseen_texts
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter

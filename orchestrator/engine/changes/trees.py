@@ -6,8 +6,8 @@ from anyio import to_thread
 
 from orchestrator.core.errors import NothingToChange, ParameterInvalid
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.engine.reads.walker import Walker
 from orchestrator.engine.services import Services
+from orchestrator.engine.walker import Walker
 
 MOST_FILES = 5000
 """In one change; each is opened, proven and synced by itself."""

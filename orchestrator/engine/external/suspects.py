@@ -9,8 +9,8 @@ import msgspec
 from orchestrator.core.errors import NotADirectory, PathError, SymlinkRefused
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ancestors
-from orchestrator.engine.reads.walker import Walker
 from orchestrator.engine.services import Services
+from orchestrator.engine.walker import Walker
 from orchestrator.ports.watcher import Hints
 from orchestrator.ports.workspace import FileStat, ScanResult, Workspace
 

@@ -25,8 +25,8 @@ from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer, required, warnings
 from orchestrator.engine.paths import Paths, quoted
+from orchestrator.engine.positions import not_beyond
 from orchestrator.engine.reads.attribution import Attributions, Author
-from orchestrator.engine.reads.changes_since import not_beyond
 from orchestrator.engine.services import Services
 
 FRAME_BYTES, FRAME_LINES = 500, 6

@@ -13,7 +13,6 @@ from anyio import to_thread
 from orchestrator.api import blame as t
 from orchestrator.core.content import LineHunk, PathChange
 from orchestrator.core.decisions.rebase import EMPTY, line_hunks
-from orchestrator.core.errors import VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.files import (
@@ -24,11 +23,12 @@ from orchestrator.core.events.files import (
     ExternalFileRemoved,
 )
 from orchestrator.core.globs import Globs
-from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import AgentName, Digest, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Deny
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.room import size
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.positions import not_beyond
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import EventFilter
 
@@ -198,14 +198,3 @@ def path_events(recorded: Recorded) -> Iterator[PathEvent]:
 def _by(recorded: Recorded) -> AgentName | None:
     event = recorded.event
     return event.by if isinstance(event, ExternalFileChanged | ExternalFileCreated | ExternalFileRemoved) else None
-
-
-def not_beyond(at: Seq, head: Seq) -> Seq:
-    """A position that the journal has reached. Raises VersionUnknown, naming the head."""
-    if at > head:
-        raise VersionUnknown(
-            f"{show(at)} is ahead of the journal, which ends at {show(head)}",
-            hint=f"Go on from {show(head)}.",
-            details={"head": show(head)},
-        )
-    return at

@@ -26,8 +26,8 @@ from orchestrator.core.text.room import size
 from orchestrator.core.text.shown_diff import ShownDiff
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changes.merges import told
 from orchestrator.engine.external.observer import UNNOTED, CurrentFile, Observer, required, warnings
+from orchestrator.engine.merges import told
 from orchestrator.engine.paths import Paths, quoted
 from orchestrator.engine.positions import position
 from orchestrator.engine.reads.ancestry import Ancestry

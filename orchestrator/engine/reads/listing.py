@@ -16,8 +16,8 @@ from orchestrator.core.text.room import size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.reads.file_reads import TYPES, Reader
-from orchestrator.engine.reads.walker import Walked, Walker
 from orchestrator.engine.services import Services
+from orchestrator.engine.walker import Walked, Walker
 
 FRAME_BYTES = 300
 """Around the entries: the head, and the cursor beside its path."""

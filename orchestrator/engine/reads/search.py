@@ -26,8 +26,8 @@ from orchestrator.core.text.search import Found, Match, Pattern, search
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import UNNOTED, Observer, required, warnings
 from orchestrator.engine.paths import Paths
-from orchestrator.engine.reads.walker import Walker
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
+from orchestrator.engine.walker import Walker
 
 LARGE_BYTES = 512 * 1024
 """Larger texts are searched in a worker."""

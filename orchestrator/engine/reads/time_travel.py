@@ -14,7 +14,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.baseline import Baseline
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.positions import position, settled
-from orchestrator.engine.record.replay import Replay
+from orchestrator.engine.reads.replay import Replay
 from orchestrator.engine.services import Services
 
 _ROOT = WorkspacePath(".")

@@ -21,7 +21,8 @@ from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Deny
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.reads.changes_since import CHANGE_TAGS, not_beyond
+from orchestrator.engine.positions import not_beyond
+from orchestrator.engine.reads.changes_since import CHANGE_TAGS
 from orchestrator.engine.reads.read_sets import ReadSets
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import aclosing
 
 import anyio
 
 from orchestrator.core.errors import JournalCorrupt, OrchestratorError
 from orchestrator.core.ids import Seq, show
-from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
 
@@ -19,8 +19,8 @@ PAUSE_S = 0.002
 class Checking:
     """What a start leaves out because it grows with the journal: all pages, and the chain from the first event."""
 
-    def __init__(self, services: Services, effects: Effects) -> None:
-        self._s, self._effects = services, effects
+    def __init__(self, services: Services, stop_writes: Callable[[str], None]) -> None:
+        self._s, self._stop_writes = services, stop_writes
         self._log = logger("engine")
         self.checked = "running"
         """For `status`: `running`, `@N` when the chain up to there and the pages held, or `failed: …`."""
@@ -37,7 +37,7 @@ class Checking:
                     await anyio.sleep(PAUSE_S)
         except JournalCorrupt as error:
             self.checked = f"failed: {error.message}"
-            self._effects.stop(f"the journal is damaged: {error.message}")
+            self._stop_writes(f"the journal is damaged: {error.message}")
             self._log.error("the journal does not hold; writes are stopped", error=error.message, hint=error.hint)
         except (OrchestratorError, OSError) as error:
             self.checked = f"failed: {error}"

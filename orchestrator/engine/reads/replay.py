@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
+import msgspec
 from anyio import to_thread
 
 from orchestrator.api import time_travel as t
 from orchestrator.core.errors import FileTooLarge, JournalCorrupt, PathError
 from orchestrator.core.ids import Seq, WorkspacePath, show
-from orchestrator.core.projections.history import VersionRow, history
-from orchestrator.core.projections.trees import Trees
+from orchestrator.core.projections.history import DigestLearned, VersionRow, history
 from orchestrator.engine.positions import settled, tree
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.ports.journal import EventFilter
@@ -21,7 +21,7 @@ class Replay:
 
     def __init__(self, services: Services) -> None:
         self._s = services
-        self._files = Trees()
+        self._files = _Files()
         self._at = Seq(0)
         self._found: list[t.ReplayDifference] = []
         self._unchecked: list[str] = []
@@ -129,3 +129,34 @@ class Replay:
 
     def _differs(self, path: WorkspacePath, kind: t.DifferenceKind, journal: str | None, disk: str | None) -> None:
         self._found.append(t.ReplayDifference(path=path, kind=kind, journal=journal, disk=disk))
+
+
+class _Files:
+    """The present tree, folded from history's rows: for each path the version that took effect last."""
+
+    def __init__(self) -> None:
+        self._rows: dict[WorkspacePath, VersionRow] = {}
+
+    def add(self, item: VersionRow | DigestLearned) -> None:
+        """One more of the rows that `history` gives, in the journal's order."""
+        known = self._rows.get(item.path)
+        if isinstance(item, VersionRow):
+            if known is None or (item.effective, item.seq) >= (known.effective, known.seq):
+                self._rows[item.path] = item
+        elif known is not None and known.seq == item.version and known.present:
+            if known.digest is None:
+                known = msgspec.structs.replace(known, digest=item.digest, size=item.size)
+            self._rows[item.path] = msgspec.structs.replace(known, mode=item.mode)
+
+    def get(self, path: WorkspacePath) -> VersionRow | None:
+        """The version of a file that is there."""
+        row = self._rows.get(path)
+        return row if row is not None and row.present else None
+
+    def paths(self) -> list[WorkspacePath]:
+        """Of the files that are there, in order."""
+        return sorted(path for path, row in self._rows.items() if row.present)
+
+    def removed(self) -> list[WorkspacePath]:
+        """Of the files that were there once and are not, in order."""
+        return sorted(path for path, row in self._rows.items() if not row.present)
