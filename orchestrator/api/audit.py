@@ -14,7 +14,7 @@ from orchestrator.core import errors as e
 Format = Literal["jsonl", "csv", "ocsf"]
 
 
-class JournalExport(p.JournalFilter, frozen=True, kw_only=True):
+class JournalExport(p.JournalFilter, frozen=True):
     format: Annotated[
         Format,
         Meta(description="jsonl: entries as journal_query gives them; csv; ocsf: File System Activity as JSON Lines."),
@@ -34,13 +34,11 @@ class ExportPage(r.Result, frozen=True, kw_only=True):
     more: bool
 
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        name="journal_export",
-        params=JournalExport,
-        result=ExportPage,
-        summary="Events of the journal as JSON Lines, CSV or OCSF, oldest first, page by page.",
-        operator_only=True,
-        raises=(e.VersionUnknown, *PATHS),
-    ),
+JOURNAL_EXPORT = Operation(
+    "journal_export",
+    JournalExport,
+    ExportPage,
+    "Events of the journal as JSON Lines, CSV or OCSF, oldest first, page by page.",
+    operator_only=True,
+    raises=(e.VersionUnknown, *PATHS),
 )

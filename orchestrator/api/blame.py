@@ -12,7 +12,7 @@ from orchestrator.api.results import Result
 from orchestrator.core import errors as e
 
 
-class Blame(Params, frozen=True, kw_only=True):
+class Blame(Params, frozen=True):
     path: PathText
     start: Start = 1
     end: Annotated[Count | None, Meta(description="Last line, included; default: the file's end.")] = None
@@ -22,7 +22,7 @@ class Blame(Params, frozen=True, kw_only=True):
 CHANGES_LIMIT = 100
 
 
-class ChangesSince(Params, frozen=True, kw_only=True):
+class ChangesSince(Params, frozen=True):
     version: Annotated[Version, Meta(description="'@N': what came after it.")]
     globs: Globs = ()
     limit: Annotated[int, Meta(description="Most paths in one answer.", ge=1, le=1000)] = CHANGES_LIMIT
@@ -89,21 +89,21 @@ class Changes(Result, frozen=True, kw_only=True):
     left_out: int = 0  # paths that the caller may not list
 
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        name="blame",
-        params=Blame,
-        result=BlameAnswer,
-        shape="text",
-        summary="Who brought each line of a file in: agent, session, task, approver and change, by ranges of lines.",
-        raises=(*READS, e.BinaryFile, e.VersionNotKept, e.VersionUnknown),
-    ),
-    Operation(
-        name="changes_since",
-        params=ChangesSince,
-        result=Changes,
-        summary="What changed after a version, oldest first: path, kind, who, how many lines. "
-        "Go on with `head` of the answer, or with the call in `next`; nothing is left out or comes twice.",
-        raises=(e.VersionUnknown, e.ParameterInvalid),
-    ),
+BLAME = Operation(
+    "blame",
+    Blame,
+    BlameAnswer,
+    "Who brought each line of a file in: agent, session, task, approver and change, by ranges of lines.",
+    shape="text",
+    raises=(*READS, e.BinaryFile, e.VersionNotKept, e.VersionUnknown),
+)
+
+CHANGES_SINCE = Operation(
+    "changes_since",
+    ChangesSince,
+    Changes,
+    "What changed after a version, oldest first: path, kind, who, how many lines. "
+    "Go on with `head` of the answer, or with the call in `next`; nothing is left out or comes twice.",
+    weight="tree",
+    raises=(e.VersionUnknown, e.ParameterInvalid),
 )

@@ -12,11 +12,11 @@ from orchestrator.api.operation import Operation
 from orchestrator.core import errors as e
 
 
-class JournalCheckpoint(p.Params, frozen=True, kw_only=True):
+class JournalCheckpoint(p.Params, frozen=True):
     """Sign where the journal ends now."""
 
 
-class JournalRedact(p.Approving, frozen=True, kw_only=True):
+class JournalRedact(p.Approving, frozen=True):
     event: Annotated[p.Version | None, Meta(description="'@N' of the event whose texts are taken out.")] = None
     fields: Annotated[
         tuple[p.Name, ...],
@@ -57,24 +57,23 @@ class Redacted(r.Result, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        name="journal_checkpoint",
-        params=JournalCheckpoint,
-        result=SignedCheckpoint,
-        summary="Sign where the journal ends now, to keep elsewhere.",
-        raises=(e.SigningKeyUnusable, e.WritesStopped),
-        operator_only=True,
-        writes=True,
-    ),
-    Operation(
-        name="journal_redact",
-        params=JournalRedact,
-        result=Redacted,
-        summary="Take the texts of one event, or one content, out of the journal for good.",
-        raises=(e.ApproverCodeNeeded, e.VersionUnknown, e.VersionNotKept, e.NotRedactable, e.WritesStopped),
-        operator_only=True,
-        writes=True,
-        destructive=True,
-    ),
+JOURNAL_CHECKPOINT = Operation(
+    "journal_checkpoint",
+    JournalCheckpoint,
+    SignedCheckpoint,
+    "Sign where the journal ends now, to keep elsewhere.",
+    raises=(e.SigningKeyUnusable, e.WritesStopped),
+    operator_only=True,
+    writes=True,
+)
+
+JOURNAL_REDACT = Operation(
+    "journal_redact",
+    JournalRedact,
+    Redacted,
+    "Take the texts of one event, or one content, out of the journal for good.",
+    raises=(e.ApproverCodeNeeded, e.VersionUnknown, e.VersionNotKept, e.NotRedactable, e.WritesStopped),
+    operator_only=True,
+    writes=True,
+    destructive=True,
 )

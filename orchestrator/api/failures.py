@@ -11,7 +11,8 @@ from rapidfuzz import fuzz, process
 
 from orchestrator.api.framing import UNREADABLE, Refusal
 from orchestrator.api.odd_text import refused_text
-from orchestrator.api.operations import BY_NAME, PLANNED, Operation
+from orchestrator.api.operation import AnyOperation
+from orchestrator.api.operations import BY_NAME, PLANNED
 from orchestrator.api.parameters import CHANGE_FORMS, MOST_GLOB_CHARACTERS, EditFile, Params
 from orchestrator.core.errors import (
     CallerError,
@@ -65,7 +66,7 @@ def refusal(error: OrchestratorError) -> Refusal:
     )
 
 
-def operation_named(name: str) -> Operation:
+def operation_named(name: str) -> AnyOperation:
     """Look an operation up. Raises NotAvailable if it is planned, UnknownOperation with the nearest name."""
     operation = BY_NAME.get(name)
     if operation is not None:
@@ -85,7 +86,7 @@ def operation_named(name: str) -> Operation:
     )
 
 
-def parse_params(operation: Operation, raw: bytes | msgspec.Raw) -> Params:
+def parse_params(operation: AnyOperation, raw: bytes | msgspec.Raw) -> Params:
     """Read an operation's parameters from JSON.
 
     Raises ParameterUnknown (with the nearest right name and a corrected call),
@@ -114,23 +115,23 @@ def _unreadable(error: Exception, raw: bytes | msgspec.Raw) -> CallerError:
     return odd or ParameterInvalid("params", f"not JSON: {error}", hint="Send a JSON object, encoded in UTF-8.")
 
 
-def params_from(operation: Operation, given: Any) -> Params:
+def params_from(operation: AnyOperation, given: Any) -> Params:
     """Read an operation's parameters from plain data; as `parse_params`."""
     if given is None:
         given = {}
     if not isinstance(given, dict):
         raise ParameterInvalid("params", "must be an object with the operation's parameters")
     given = {name: value for name, value in given.items() if value is not None}
-    if operation.params is EditFile:
+    if operation.struct is EditFile:
         given = _unflattened(given)
     try:
-        return _bounded(msgspec.convert(given, operation.params, strict=True))
+        return _bounded(msgspec.convert(given, operation.struct, strict=True))
     except msgspec.ValidationError as error:
         raise _explained(operation, given, str(error)) from error
 
 
-def _convert_json(operation: Operation, raw: bytes | msgspec.Raw) -> Params:
-    return msgspec.json.decode(raw, type=operation.params)
+def _convert_json(operation: AnyOperation, raw: bytes | msgspec.Raw) -> Params:
+    return msgspec.json.decode(raw, type=operation.struct)
 
 
 def _bounded(params: Params) -> Params:
@@ -178,9 +179,9 @@ def _renamed(change: Any) -> Any:
     return change
 
 
-def _explained(operation: Operation, given: dict[str, Any], message: str) -> OrchestratorError:
+def _explained(operation: AnyOperation, given: dict[str, Any], message: str) -> OrchestratorError:
     """Turn msgspec's message into an error with the next step."""
-    known = _names(operation.params)
+    known = [field.encode_name for field in msgspec.structs.fields(operation.struct)]
     for name in given:
         if name in known:
             continue
@@ -217,13 +218,13 @@ def _explained(operation: Operation, given: dict[str, Any], message: str) -> Orc
     return ParameterInvalid(where or "params", what, hint=_shape(operation, where.partition("[")[0]))
 
 
-def _shape(operation: Operation, name: str) -> str:
+def _shape(operation: AnyOperation, name: str) -> str:
     """What to send for a parameter, as a hint."""
-    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(operation.params)}
+    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(operation.struct)}
     words = _words(kinds.get(name))
     if words:
         return f"Send one of: {', '.join(words)}."
-    if operation.params is EditFile and name == "changes":
+    if operation.struct is EditFile and name == "changes":
         return f"changes is a list: [{{search, replace}}, …]. {CHANGE_FORMS}"
     return f"{operation.name} takes: {', '.join(kinds)}. Send them with the types of its schema."
 
@@ -235,7 +236,7 @@ def _words(kind: Any) -> tuple[str, ...]:
     return tuple(word for part in get_args(kind) for word in _words(part))
 
 
-def _unknown(operation: Operation, name: str, known: list[str], given: dict[str, Any]) -> ParameterUnknown:
+def _unknown(operation: AnyOperation, name: str, known: list[str], given: dict[str, Any]) -> ParameterUnknown:
     shown_name = escaped(name[:_SHOWN])
     nearest = _nearest(name[:_SHOWN], known)
     hint = f"{operation.name} takes: {', '.join(known)}."
@@ -248,10 +249,6 @@ def _unknown(operation: Operation, name: str, known: list[str], given: dict[str,
         hint=hint,
         details={"parameter": shown_name, "nearest": nearest, "known": known},
     )
-
-
-def _names(params: type[Params]) -> list[str]:
-    return [field.encode_name for field in msgspec.structs.fields(params)]
 
 
 def _nearest(name: str, known: Any) -> str | None:

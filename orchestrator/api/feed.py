@@ -18,7 +18,7 @@ from orchestrator.api.results import Result
 from orchestrator.core import errors as e
 
 
-class Subscribe(Params, frozen=True, kw_only=True):
+class Subscribe(Params, frozen=True):
     after: Annotated[Version | None, Meta(description="Events after '@N'; without it, from now on.")] = None
     kinds: Annotated[
         tuple[Name, ...],
@@ -30,7 +30,7 @@ class Subscribe(Params, frozen=True, kw_only=True):
     ] = None
 
 
-class Unsubscribe(Params, frozen=True, kw_only=True):
+class Unsubscribe(Params, frozen=True):
     subscription: Annotated[int, Meta(le=2**63 - 1)]
 
 
@@ -75,16 +75,16 @@ class FeedLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SUBSCRIBE = Operation(
-    name="subscribe",
-    params=Subscribe,
-    result=Subscribed,
-    summary="Be sent events as they happen, from a position on.",
+    "subscribe",
+    Subscribe,
+    Subscribed,
+    "Be sent events as they happen, from a position on.",
     raises=(e.VersionUnknown, e.ParameterInvalid, e.NotPermitted),
 )
 UNSUBSCRIBE = Operation(
-    name="unsubscribe",
-    params=Unsubscribe,
-    result=Unsubscribed,
-    summary="End a subscription; no event of it follows the answer.",
+    "unsubscribe",
+    Unsubscribe,
+    Unsubscribed,
+    "End a subscription; no event of it follows the answer.",
 )
 METHODS = {operation.name: operation for operation in (SUBSCRIBE, UNSUBSCRIBE)}

@@ -15,7 +15,7 @@ from orchestrator.core.events.leases import LeaseMode
 LeaseStatus = Literal["granted", "renewed", "clash", "released", "ended"]
 
 
-class ReservePaths(Params, frozen=True, kw_only=True):
+class ReservePaths(Params, frozen=True):
     globs: Annotated[
         tuple[GlobText, ...],
         Meta(
@@ -37,7 +37,7 @@ class ReservePaths(Params, frozen=True, kw_only=True):
     request_id: RequestId = None
 
 
-class ReleasePaths(Params, frozen=True, kw_only=True):
+class ReleasePaths(Params, frozen=True):
     lease: Annotated[Version, Meta(description="'@N' of the lease.")]
     request_id: RequestId = None
 
@@ -55,22 +55,22 @@ class LeaseAnswer(Result, frozen=True, kw_only=True):
     clashes: tuple[LeaseInfo, ...] = ()
 
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        name="reserve_paths",
-        params=ReservePaths,
-        result=LeaseAnswer,
-        writes=True,
-        summary="Say where you work for a while, so that others keep away: a lease on paths. Others' changes there are "
-        "warned, refused, queued or merged, as policy says. Where others were first: status clash, lease null.",
-        raises=(e.PathReserved, e.ParameterInvalid, e.RequestIdReused),
-    ),
-    Operation(
-        name="release_paths",
-        params=ReleasePaths,
-        result=LeaseAnswer,
-        writes=True,
-        summary="Give a lease back before its time is over.",
-        raises=(e.VersionUnknown, e.NotPermitted, e.RequestIdReused),
-    ),
+RESERVE_PATHS = Operation(
+    "reserve_paths",
+    ReservePaths,
+    LeaseAnswer,
+    "Say where you work for a while, so that others keep away: a lease on paths. Others' changes there are "
+    "warned, refused, queued or merged, as policy says. Where others were first: status clash, lease null.",
+    writes=True,
+    weight="tree",
+    raises=(e.PathReserved, e.ParameterInvalid, e.RequestIdReused),
+)
+
+RELEASE_PATHS = Operation(
+    "release_paths",
+    ReleasePaths,
+    LeaseAnswer,
+    "Give a lease back before its time is over.",
+    writes=True,
+    raises=(e.VersionUnknown, e.NotPermitted, e.RequestIdReused),
 )

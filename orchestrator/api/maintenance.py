@@ -13,21 +13,21 @@ from orchestrator.core import errors as e
 from orchestrator.core import maintenance_errors as k
 
 
-class JournalBackup(Params, frozen=True, kw_only=True):
+class JournalBackup(Params, frozen=True):
     directory: Annotated[
         AnyPath, Meta(description="A new or empty folder outside the workspace, by its absolute path.")
     ]
 
 
-class JournalArchive(Approving, frozen=True, kw_only=True):
+class JournalArchive(Approving, frozen=True):
     before: Annotated[Version, Meta(description="'@N': every event before it leaves the database for a file.")]
 
 
-class JournalUnarchive(Approving, frozen=True, kw_only=True):
+class JournalUnarchive(Approving, frozen=True):
     file: Annotated[AnyPath, Meta(description="The name of the newest archived file.", min_length=1)]
 
 
-class JournalCollect(Approving, frozen=True, kw_only=True):
+class JournalCollect(Approving, frozen=True):
     grace_days: Annotated[int, Meta(description="Contents that an event named since then stay.", ge=0, le=36500)] = 30
     dry_run: Annotated[bool, Meta(description="Only say what would go.")] = False
 
@@ -92,40 +92,41 @@ class AdoptAnswer(Result, frozen=True, kw_only=True):
     set_aside: str | None = None  # contents that only the journal that went further knew
 
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        name="journal_backup",
-        params=JournalBackup,
-        result=BackupAnswer,
-        operator_only=True,
-        summary="Copy the whole journal into a folder while it is in use, and verify the copy.",
-        raises=(k.BackupRefused, e.DiskFull, e.JournalCorrupt, e.ParameterInvalid),
-    ),
-    Operation(
-        name="journal_archive",
-        params=JournalArchive,
-        result=ArchiveAnswer,
-        operator_only=True,
-        writes=True,
-        summary="Move old events from the database into compressed, sealed files; they stay readable.",
-        raises=(e.ApproverCodeNeeded, e.ParameterInvalid, k.StillNeeded, k.JournalChanged, e.DiskFull),
-    ),
-    Operation(
-        name="journal_unarchive",
-        params=JournalUnarchive,
-        result=ArchiveAnswer,
-        operator_only=True,
-        writes=True,
-        summary="Put the newest archived file's events back into the database.",
-        raises=(e.ApproverCodeNeeded, e.VersionUnknown, k.NotLatestSegment, k.ArchiveMissing, e.JournalCorrupt),
-    ),
-    Operation(
-        name="journal_collect",
-        params=JournalCollect,
-        result=CollectAnswer,
-        operator_only=True,
-        writes=True,
-        summary="Remove kept contents that no event outside the archive needs and none named for a while.",
-        raises=(e.ApproverCodeNeeded, k.JournalChanged, k.ArchiveMissing),
-    ),
+JOURNAL_BACKUP = Operation(
+    "journal_backup",
+    JournalBackup,
+    BackupAnswer,
+    "Copy the whole journal into a folder while it is in use, and verify the copy.",
+    operator_only=True,
+    raises=(k.BackupRefused, e.DiskFull, e.JournalCorrupt, e.ParameterInvalid),
+)
+
+JOURNAL_ARCHIVE = Operation(
+    "journal_archive",
+    JournalArchive,
+    ArchiveAnswer,
+    "Move old events from the database into compressed, sealed files; they stay readable.",
+    operator_only=True,
+    writes=True,
+    raises=(e.ApproverCodeNeeded, e.ParameterInvalid, k.StillNeeded, k.JournalChanged, e.DiskFull),
+)
+
+JOURNAL_UNARCHIVE = Operation(
+    "journal_unarchive",
+    JournalUnarchive,
+    ArchiveAnswer,
+    "Put the newest archived file's events back into the database.",
+    operator_only=True,
+    writes=True,
+    raises=(e.ApproverCodeNeeded, e.VersionUnknown, k.NotLatestSegment, k.ArchiveMissing, e.JournalCorrupt),
+)
+
+JOURNAL_COLLECT = Operation(
+    "journal_collect",
+    JournalCollect,
+    CollectAnswer,
+    "Remove kept contents that no event outside the archive needs and none named for a while.",
+    operator_only=True,
+    writes=True,
+    raises=(e.ApproverCodeNeeded, k.JournalChanged, k.ArchiveMissing),
 )

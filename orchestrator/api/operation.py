@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Generic, Literal, ParamSpec, TypeVar, cast
 
 import msgspec
 
@@ -37,12 +38,24 @@ CHANGES = (
 )
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of the catalogue."""
+Weight = Literal["file", "search", "tree", "patch", "always"]
+"""When a call is heavy. `file`: the file that it names is large; `search`: also where it names none; `tree`: the
+workspace has many files, and `recursive` is not false; `patch`: as `file`, or its parameters are long; `always`."""
+
+Given = ParamSpec("Given")
+P_co = TypeVar("P_co", bound=p.Params, covariant=True)
+R_co = TypeVar("R_co", bound=r.Result, covariant=True)
+
+
+class Operation(msgspec.Struct, Generic[Given, P_co, R_co], frozen=True):
+    """One entry of the catalogue, and all that is declared of an operation.
+
+    `Given` is the signature of its parameters, so that a method made of an entry has their types.
+    """
 
     name: str
-    params: type[p.Params]
-    result: type[r.Result]
+    params: Callable[Given, P_co]  # the Params struct itself
+    result: type[R_co]
     summary: str
     raises: tuple[type[e.OrchestratorError], ...] = ()
     shape: Shape = "json"
@@ -50,4 +63,19 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     destructive: bool = False  # may remove content (which the journal still holds)
     core: bool = False  # in the default toolset
     operator_only: bool = False  # socket and CLI only, never a tool
+    inline: bool = False  # short: answered before the next line of its connection is read
+    waits: bool = False  # does nothing but wait for others, so it takes no turn
+    weight: Weight = "file"
     planned: tuple[str, ...] = ()  # parameters, or values of them, that the contract names and this version lacks
+
+    @property
+    def struct(self) -> type[P_co]:
+        """`params` as the type that it is."""
+        return cast("type[P_co]", self.params)
+
+    def takes(self, name: str) -> bool:
+        """Whether it has a parameter of this name."""
+        return name in self.struct.__struct_fields__
+
+
+AnyOperation = Operation[..., p.Params, r.Result]

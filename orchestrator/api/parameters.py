@@ -74,7 +74,7 @@ class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The base of all parameter sets."""
 
 
-class ListFiles(Params, frozen=True, kw_only=True):
+class ListFiles(Params, frozen=True):
     path: DirectoryText = "."
     globs: Globs = ()
     recursive: Annotated[bool, Meta(description="Also below.")] = False
@@ -84,7 +84,7 @@ class ListFiles(Params, frozen=True, kw_only=True):
     cursor: Cursor = None
 
 
-class FindFiles(Params, frozen=True, kw_only=True):
+class FindFiles(Params, frozen=True):
     glob: Annotated[GlobText, Meta(description="gitignore-style, e.g. '*.py', 'src/**/test_*.py'.", min_length=1)]
     path: DirectoryText = "."
     recursive: Annotated[bool, Meta(description="Also below.")] = True
@@ -92,11 +92,11 @@ class FindFiles(Params, frozen=True, kw_only=True):
     cursor: Cursor = None
 
 
-class FileInfo(Params, frozen=True, kw_only=True):
+class FileInfo(Params, frozen=True):
     path: PathText
 
 
-class SearchContent(Params, frozen=True, kw_only=True):
+class SearchContent(Params, frozen=True):
     pattern: Annotated[
         str,
         Meta(
@@ -117,7 +117,7 @@ class SearchContent(Params, frozen=True, kw_only=True):
     cursor: Cursor = None
 
 
-class ReadFile(Params, frozen=True, kw_only=True):
+class ReadFile(Params, frozen=True):
     path: PathText
     start: Start = 1
     end: Annotated[Count | None, Meta(description="Last line, included; default: as far as max_tokens allows.")] = None
@@ -126,7 +126,7 @@ class ReadFile(Params, frozen=True, kw_only=True):
     at: Annotated[Version | None, Meta(description="An earlier version, '@N'.")] = None
 
 
-class ReadLines(Params, frozen=True, kw_only=True):
+class ReadLines(Params, frozen=True):
     path: PathText
     start: Start = 1
     end: Annotated[Count | None, Meta(description="Last line, included; default start + 199.")] = None
@@ -135,7 +135,7 @@ class ReadLines(Params, frozen=True, kw_only=True):
     at: Annotated[Version | None, Meta(description="An earlier version, '@N'.")] = None
 
 
-class Replacement(Params, frozen=True, kw_only=True, omit_defaults=True):
+class Replacement(Params, frozen=True, omit_defaults=True):
     """A change, in one of three forms: {search, replace}, lines by number {start, end, expect, replace}, or a
     symbol's new content {symbol, content}."""
 
@@ -169,7 +169,7 @@ class ChangeParams(Params, frozen=True, kw_only=True):
     request_id: RequestId = None
 
 
-class EditFile(ChangeParams, frozen=True, kw_only=True):
+class EditFile(ChangeParams, frozen=True):
     path: PathText
     changes: Annotated[
         tuple[Replacement, ...],
@@ -184,7 +184,7 @@ class EditFile(ChangeParams, frozen=True, kw_only=True):
     supersedes: Supersedes = None
 
 
-class ApplyPatch(ChangeParams, frozen=True, kw_only=True):
+class ApplyPatch(ChangeParams, frozen=True):
     patch: Annotated[
         Content,
         Meta(
@@ -199,7 +199,7 @@ class ApplyPatch(ChangeParams, frozen=True, kw_only=True):
     supersedes: Supersedes = None
 
 
-class WriteFile(ChangeParams, frozen=True, kw_only=True):
+class WriteFile(ChangeParams, frozen=True):
     path: PathText
     content: Annotated[Content, Meta(description="The whole new text, or what to append.")]
     mode: Annotated[
@@ -210,28 +210,28 @@ class WriteFile(ChangeParams, frozen=True, kw_only=True):
     supersedes: Supersedes = None
 
 
-class MoveFile(ChangeParams, frozen=True, kw_only=True):
+class MoveFile(ChangeParams, frozen=True):
     source: PathText
     destination: Annotated[AnyPath, Meta(description="New path; must not exist.")]
     base: BaseText = None
 
 
-class DeleteFile(ChangeParams, frozen=True, kw_only=True):
+class DeleteFile(ChangeParams, frozen=True):
     path: PathText
     base: BaseText = None
 
 
-class CreateDirectory(ChangeParams, frozen=True, kw_only=True):
+class CreateDirectory(ChangeParams, frozen=True):
     path: PathText
 
 
-class FileHistory(Params, frozen=True, kw_only=True):
+class FileHistory(Params, frozen=True):
     path: PathText
     limit: Annotated[int, Meta(description="Most versions.", ge=1, le=500)] = 20
     cursor: Cursor = None
 
 
-class GetDiff(Params, frozen=True, kw_only=True):
+class GetDiff(Params, frozen=True):
     path: Annotated[AnyPath | None, Meta(description="Default: all files that differ.")] = None
     from_: Annotated[
         Version,
@@ -246,37 +246,37 @@ class GetDiff(Params, frozen=True, kw_only=True):
     cursor: Annotated[AnyPath | None, Meta(description="Without path: `cursor` of the last answer.")] = None
 
 
-class Revert(Params, frozen=True, kw_only=True):
+class Revert(Params, frozen=True):
     change: Annotated[Version, Meta(description="'@N' of a change or of an external change.")]
     preview: Preview = False
     reason: Reason = ""
     request_id: RequestId = None
 
 
-class SessionStatus(Params, frozen=True, kw_only=True):
+class SessionStatus(Params, frozen=True):
     all_leases: Annotated[bool, Meta(description="Also leases on files you have not seen.")] = False
     cursor: Annotated[Name | None, Meta(description="As `next` of the last answer says.")] = None
 
 
-class BeginTask(Params, frozen=True, kw_only=True):
+class BeginTask(Params, frozen=True):
     title: Annotated[str, Meta(description="What you set out to do.", min_length=1, max_length=500)]
     request_id: RequestId = None
 
 
-class EndTask(Params, frozen=True, kw_only=True):
+class EndTask(Params, frozen=True):
     task: Annotated[Version, Meta(description="'@N' of the task.")]
     outcome: Annotated[str, Meta(description="What came of it.", max_length=2000)] = ""
     request_id: RequestId = None
 
 
-class ListConflicts(Params, frozen=True, kw_only=True):
+class ListConflicts(Params, frozen=True):
     conflict: Annotated[Version | None, Meta(description="Only this one, '@N'.")] = None
     limit: Annotated[int, Meta(description="Most conflicts in one answer.", ge=1, le=100)] = 20
     cursor: Cursor = None
     max_tokens: Annotated[int, Meta(description="Token budget.", ge=500, le=10_000_000)] = 20_000
 
 
-class ResolveConflict(Params, frozen=True, kw_only=True):
+class ResolveConflict(Params, frozen=True):
     conflict: Annotated[Version, Meta(description="'@N' of the conflict.")]
     choice: Annotated[
         Literal["current", "proposed", "content", "regions", "review"],
@@ -307,12 +307,12 @@ class ResolveConflict(Params, frozen=True, kw_only=True):
     approver: ApproverCode = None
 
 
-class AwaitChange(Params, frozen=True, kw_only=True):
+class AwaitChange(Params, frozen=True):
     id: Annotated[Version, Meta(description="'@N' of an approval, a conflict or a change.")]
     timeout_s: Annotated[float, Meta(description="Seconds to wait.", ge=0, le=50)] = 25.0
 
 
-class JournalFilter(Params, frozen=True, kw_only=True):
+class JournalFilter(Params, frozen=True):
     """Which events; those that are left out let all through."""
 
     path: Annotated[
@@ -331,7 +331,7 @@ class JournalFilter(Params, frozen=True, kw_only=True):
     outcome: Annotated[Outcome | None, Meta(description="Only events with this outcome.")] = None
 
 
-class JournalQuery(JournalFilter, frozen=True, kw_only=True):
+class JournalQuery(JournalFilter, frozen=True):
     limit: Annotated[int, Meta(description="Most events in one answer.", ge=1, le=500)] = 50
     cursor: Cursor = None
 
@@ -339,7 +339,7 @@ class JournalQuery(JournalFilter, frozen=True, kw_only=True):
 # --- people's -----------------------------------------------------------------------------
 
 
-class Status(Params, frozen=True, kw_only=True):
+class Status(Params, frozen=True):
     pass
 
 
@@ -349,65 +349,65 @@ class Approving(Params, frozen=True, kw_only=True):
     approver: ApproverCode = None
 
 
-class ApprovalsList(Params, frozen=True, kw_only=True):
+class ApprovalsList(Params, frozen=True):
     limit: Annotated[int, Meta(description="Most approvals in one answer.", ge=1, le=200)] = 50
     cursor: Cursor = None
 
 
-class ApprovalsShow(Params, frozen=True, kw_only=True):
+class ApprovalsShow(Params, frozen=True):
     approval: Version
 
 
-class Approve(Approving, frozen=True, kw_only=True):
+class Approve(Approving, frozen=True):
     approval: Version
 
 
-class Deny(Approving, frozen=True, kw_only=True):
+class Deny(Approving, frozen=True):
     approval: Version
     reason: Reason = ""
 
 
-class AgentAdd(Approving, frozen=True, kw_only=True):
+class AgentAdd(Approving, frozen=True):
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$")]
     agent_class: Literal["cloud", "local", "review"] = msgspec.field(default="cloud", name="class")
 
 
-class AgentRevoke(Approving, frozen=True, kw_only=True):
+class AgentRevoke(Approving, frozen=True):
     name: Name
 
 
-class AgentList(Params, frozen=True, kw_only=True):
+class AgentList(Params, frozen=True):
     pass
 
 
-class ApproverCreate(Params, frozen=True, kw_only=True):
+class ApproverCreate(Params, frozen=True):
     """Make the code, once; refused when there is one."""
 
 
-class ApproverReset(Approving, frozen=True, kw_only=True):
+class ApproverReset(Approving, frozen=True):
     pass
 
 
-class PolicyCheck(Params, frozen=True, kw_only=True):
+class PolicyCheck(Params, frozen=True):
     text: Content
     source: AnyPath = "policy.toml"
 
 
-class PolicyReload(Approving, frozen=True, kw_only=True):
+class PolicyReload(Approving, frozen=True):
     pass
 
 
-class JournalVerify(Params, frozen=True, kw_only=True):
+class JournalVerify(Params, frozen=True):
     checkpoint: Annotated[Content | None, Meta(description="The text of a checkpoint file, to compare with.")] = None
 
 
-class JournalRebuild(Params, frozen=True, kw_only=True):
+class JournalRebuild(Params, frozen=True):
     check: Literal[True] = True
 
 
-class WorkspaceCheck(Params, frozen=True, kw_only=True):
+class WorkspaceCheck(Params, frozen=True):
     """Compare every tracked file on disk with the journal, after the background scan."""
 
 
-class Stop(Params, frozen=True, kw_only=True):
+class Stop(Params, frozen=True):
     pass

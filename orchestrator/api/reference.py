@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from orchestrator.api.operations import OPERATIONS, Operation, toolset
+from orchestrator.api.operation import AnyOperation
+from orchestrator.api.operations import OPERATIONS, toolset
 from orchestrator.core.errors import ApproverError, CallerError, OperatorError, OrchestratorError
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.outcomes import MEANINGS
@@ -53,13 +54,13 @@ def toolsets_list() -> str:
     )
 
 
-def operations_table(operations: Iterable[Operation], *, people: bool = False) -> str:
+def operations_table(operations: Iterable[AnyOperation], *, people: bool = False) -> str:
     """Name, parameters, answer, toolset and summary of each; people's operations only when asked for."""
     rows = []
     for operation in operations:
         if operation.operator_only != people:
             continue
-        parameters = ", ".join(f"`{_signature(field)}`" for field in _fields(operation.params)) or "–"
+        parameters = ", ".join(f"`{_signature(field)}`" for field in _fields(operation.struct)) or "–"
         row = [f"`{operation.name}`", operation.summary, parameters, f"`{operation.result.__name__}`"]
         if not people:
             row.append("core, full" if operation.core else "full")
@@ -68,14 +69,14 @@ def operations_table(operations: Iterable[Operation], *, people: bool = False) -
     return table(head if people else [*head, "toolset"], rows)
 
 
-def parameter_tables(operations: Iterable[Operation]) -> str:
+def parameter_tables(operations: Iterable[AnyOperation]) -> str:
     """For each operation a heading, its parameters one by one, and the codes of its refusals."""
     parts = []
     for operation in operations:
         parts.append(f"#### {operation.name}\n")
         rows = [
             [f"`{field.name}`", kind, default, _sentence(meaning).replace("*", "\\*")]
-            for field, kind, default, meaning in _described(operation.params)
+            for field, kind, default, meaning in _described(operation.struct)
         ]
         parts.append(table(["parameter", "type", "default", "meaning"], rows) if rows else "No parameters.\n")
         codes = ", ".join(f"`{code}`" for code in dict.fromkeys(error.code for error in operation.raises))

@@ -12,7 +12,7 @@ from orchestrator.api.parameters import MOMENT, MOST_ENTRIES, ChangeParams, Glob
 from orchestrator.core import errors as e
 
 
-class Rollback(ChangeParams, frozen=True, kw_only=True):
+class Rollback(ChangeParams, frozen=True):
     agent: Annotated[Name | None, Meta(description="Only changes of this agent; 'outside': only external changes.")] = (
         None
     )
@@ -58,15 +58,14 @@ class RollbackAnswer(r.ChangeAnswer, frozen=True, kw_only=True):
     conflicts: tuple[str, ...] = ()
 
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        name="rollback",
-        params=Rollback,
-        result=RollbackAnswer,
-        writes=True,
-        destructive=True,
-        summary="Undo all changes of an agent, session, task, of some files or of a span of time, as one change. "
-        "Later work of others is kept; where it overlaps, the file becomes a conflict.",
-        raises=(*CHANGES, e.VersionUnknown, e.RevertImpossible, e.NothingToChange, e.ParameterInvalid),
-    ),
+ROLLBACK = Operation(
+    "rollback",
+    Rollback,
+    RollbackAnswer,
+    "Undo all changes of an agent, session, task, of some files or of a span of time, as one change. "
+    "Later work of others is kept; where it overlaps, the file becomes a conflict.",
+    writes=True,
+    destructive=True,
+    weight="always",
+    raises=(*CHANGES, e.VersionUnknown, e.RevertImpossible, e.NothingToChange, e.ParameterInvalid),
 )

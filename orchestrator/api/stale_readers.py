@@ -13,7 +13,7 @@ from orchestrator.core import errors as e
 from orchestrator.core.errors import escaped
 
 
-class StaleReaders(Params, frozen=True, kw_only=True):
+class StaleReaders(Params, frozen=True):
     path: PathText
     limit: Annotated[int, Meta(ge=1, le=200, description="Most sessions in one answer.")] = 20
 
@@ -86,13 +86,11 @@ def _lines(start: int, end: int) -> str:
     return str(start) if start == end else f"{start}-{end}"
 
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        name="stale_readers",
-        params=StaleReaders,
-        result=StaleReadersAnswer,
-        summary="Who holds a stale view of a file: sessions that read lines of it which others changed since, with "
-        "the version and the lines that each one saw.",
-        raises=(*PATHS, e.Denied),
-    ),
+STALE_READERS = Operation(
+    "stale_readers",
+    StaleReaders,
+    StaleReadersAnswer,
+    "Who holds a stale view of a file: sessions that read lines of it which others changed since, with "
+    "the version and the lines that each one saw.",
+    raises=(*PATHS, e.Denied),
 )

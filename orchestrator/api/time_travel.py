@@ -23,21 +23,21 @@ LeftOut = Literal["policy", "not_kept"]
 DifferenceKind = Literal["content", "mode", "missing", "extra", "kind", "unreadable", "lost", "history"]
 
 
-class TreeAt(Params, frozen=True, kw_only=True):
+class TreeAt(Params, frozen=True):
     at: Annotated[Version, Meta(description="'@N', or 'current'.")] = "current"
     contents: Annotated[bool, Meta(description="Also the bytes of small files; a page is shorter then.")] = False
     limit: Limit = 5000
     cursor: Cursor = None
 
 
-class ContentAt(Params, frozen=True, kw_only=True):
+class ContentAt(Params, frozen=True):
     path: PathText
     at: Annotated[Version, Meta(description="'@N': the content that the file had then.")]
     offset: Annotated[int, Meta(description="First byte, 0-based.", ge=0, le=2**63 - 1)] = 0
     limit: Annotated[int, Meta(description="Most bytes in one answer.", ge=1, le=CHUNK_BYTES)] = CHUNK_BYTES
 
 
-class ReplayCheck(Params, frozen=True, kw_only=True):
+class ReplayCheck(Params, frozen=True):
     """Rebuild every tracked file from events and contents, and compare with the disk."""
 
 
@@ -113,28 +113,30 @@ class Replayed(Result, frozen=True, kw_only=True):
     unlisted: int = 0
 
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        name="tree_at",
-        params=TreeAt,
-        result=Tree,
-        operator_only=True,
-        summary="The tracked files at any point: path, version, hash, mode, size.",
-        raises=(e.VersionUnknown,),
-    ),
-    Operation(
-        name="content_at",
-        params=ContentAt,
-        result=Content,
-        operator_only=True,
-        summary="The bytes that a file had at any point, in pieces.",
-        raises=(*PATHS, e.FileNotFound, e.Denied, e.ApprovalRequired, e.VersionUnknown, e.VersionNotKept),
-    ),
-    Operation(
-        name="replay_check",
-        params=ReplayCheck,
-        result=ReplayReport,
-        operator_only=True,
-        summary="Rebuild every file from events and contents, and compare with the disk.",
-    ),
+TREE_AT = Operation(
+    "tree_at",
+    TreeAt,
+    Tree,
+    "The tracked files at any point: path, version, hash, mode, size.",
+    operator_only=True,
+    weight="tree",
+    raises=(e.VersionUnknown,),
+)
+
+CONTENT_AT = Operation(
+    "content_at",
+    ContentAt,
+    Content,
+    "The bytes that a file had at any point, in pieces.",
+    operator_only=True,
+    raises=(*PATHS, e.FileNotFound, e.Denied, e.ApprovalRequired, e.VersionUnknown, e.VersionNotKept),
+)
+
+REPLAY_CHECK = Operation(
+    "replay_check",
+    ReplayCheck,
+    ReplayReport,
+    "Rebuild every file from events and contents, and compare with the disk.",
+    operator_only=True,
+    weight="always",
 )

@@ -15,7 +15,8 @@ from orchestrator.api import locations, processes
 from orchestrator.api.feed import METHODS, SUBSCRIBE, FeedEnded, FeedEvent, Subscribe, Subscribed
 from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome
 from orchestrator.api.odd_text import refused_text
-from orchestrator.api.operations import BY_NAME, Operation
+from orchestrator.api.operation import AnyOperation
+from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import ChangeAnswer, FileText, Notice, Result
 from orchestrator.clients.daemon_launcher import check_state_directory, kill_hint
@@ -66,7 +67,7 @@ class Asked(NamedTuple):
     """A call on its way."""
 
     id: int
-    operation: Operation
+    operation: AnyOperation
     request_id: str | None
     line: bytes
 
@@ -95,7 +96,7 @@ def asked(id: int, operation: str, params: Params | Mapping[str, Any]) -> Asked:
     known = METHODS.get(operation) or BY_NAME[operation]
     values = _given(params) if isinstance(params, Params) else dict(params)
     request_id = values.get("request_id")
-    if request_id is None and known.writes and "request_id" in known.params.__struct_fields__:
+    if request_id is None and known.writes and known.takes("request_id"):
         request_id = values["request_id"] = uuid.uuid4().hex
     try:
         written = msgspec.json.encode(values)

@@ -6,7 +6,7 @@ import hashlib
 
 import msgspec
 
-from orchestrator.api.operations import Operation
+from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import Params
 from orchestrator.core.events.base import CallDetails, Origin
 from orchestrator.core.events.sessions import AgentClass, Door
@@ -50,7 +50,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One operation with its parameters, as it came in."""
 
-    operation: Operation
+    operation: AnyOperation
     params: Params
     client_call_id: str | None = None
     started_us: int | None = None  # by the clock's ticks, as it came in

@@ -23,9 +23,6 @@ from orchestrator.servers.call_scheduler import HEAVY, CallScheduler, Turn
 from orchestrator.servers.open_calls import UNREAD_BYTES
 from orchestrator.servers.weight import Weigher
 
-WAITING = frozenset(("await_change",))
-"""Calls that do nothing but wait for others; they take no turn."""
-
 _REQUEST = msgspec.json.Decoder(Request)
 _ENCODER = msgspec.json.Encoder()
 
@@ -67,7 +64,8 @@ class Dispatcher:
 
     def heavy(self, name: str, params: bytes | msgspec.Raw) -> bool:
         """Whether a call may wait long for its turn."""
-        return self._weigher.heavy(name, params)
+        operation = BY_NAME.get(name)
+        return operation is not None and self._weigher.heavy(operation, params)
 
     def begin(self) -> None:
         """One more call has come in: `idle` is held back until its reply is sent, and not only made."""
@@ -116,7 +114,8 @@ class Dispatcher:
     ) -> Answered:
         """As `run`, when it is the agent's turn, with what the session is to be told besides."""
         OWNER.set(caller.agent)
-        if name in WAITING:
+        operation = BY_NAME.get(name)
+        if operation is not None and operation.waits:
             return await self._respond(caller, name, params, call_id, room)
         scheduler = self._heavy if self.heavy(name, params) else self._scheduler
         turn = await self._turn(scheduler, caller, name, lines)
@@ -133,7 +132,7 @@ class Dispatcher:
         known = BY_NAME.get(name)
         owner: str = caller.agent
         if known is not None and known.operator_only and caller.is_person:
-            checked = "approver" in known.params.__struct_fields__  # wrong codes wait, other connections do not
+            checked = known.takes("approver")  # wrong codes wait, other connections do not
             owner = f"{caller.agent} people {caller.session if checked else ''}"
         while True:
             if lines is not None:

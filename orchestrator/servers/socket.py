@@ -17,6 +17,7 @@ from orchestrator.api.failures import refusal
 from orchestrator.api.feed import METHODS
 from orchestrator.api.framing import MAX_FRAME_BYTES, MAX_PREAMBLE_BYTES, UNREADABLE, Preamble, Request, Welcome
 from orchestrator.api.lines import LineStream
+from orchestrator.api.operations import BY_NAME
 from orchestrator.core.errors import FrameInvalid, FrameTooLarge, OrchestratorError
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
@@ -34,11 +35,6 @@ SILENT_PART = 4
 
 BREATH_S = 0.2
 """How long nobody is let in where the system has no descriptor for one more, and who came has to say who it is."""
-
-INLINE = frozenset(
-    ("read_lines", "read_file", "file_info", "session_status", "begin_task", "end_task", "status", "get_diff")
-)
-"""Short calls: answered before the next line is read, unless that line is here already."""
 
 _PREAMBLE = msgspec.json.Decoder(Preamble)
 _ENCODER = msgspec.json.Encoder()
@@ -193,7 +189,9 @@ class SocketServer:
                     calls.start_soon(partial(self._answer, lines, caller, request, open_calls, len(line)))
 
     def _inline(self, request: Request, lines: LineStream) -> bool:
-        short = request.method in INLINE and not lines.more_waiting
+        """Whether a call is answered before the next line is read: it is short, and that line is not here yet."""
+        known = BY_NAME.get(request.method)
+        short = known is not None and known.inline and not lines.more_waiting
         return short and not self._dispatcher.heavy(request.method, request.params)
 
     async def _answer(

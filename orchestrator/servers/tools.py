@@ -12,7 +12,8 @@ from typing import Any, Literal
 import mcp_types as types
 import msgspec
 
-from orchestrator.api.operations import Operation, toolset
+from orchestrator.api.operation import AnyOperation
+from orchestrator.api.operations import toolset
 from orchestrator.api.parameters import OPERATOR_ONLY
 from orchestrator.api.reference import FAR
 
@@ -45,18 +46,18 @@ def tools(name: Literal["core", "full"], *, structured: bool) -> tuple[types.Too
     return tuple(_tool(operation, structured=structured) for operation in toolset(name))
 
 
-def _tool(operation: Operation, *, structured: bool) -> types.Tool:
+def _tool(operation: AnyOperation, *, structured: bool) -> types.Tool:
     return types.Tool(
         name=operation.name,
         description=operation.summary,
-        input_schema=input_schema(operation.params),
+        input_schema=input_schema(operation.struct),
         output_schema=_output_schema(operation.result) if structured else None,
         annotations=_annotations(operation),
         _meta={"anthropic/maxResultSizeChars": CLAUDE_CHARS},
     )
 
 
-def _annotations(operation: Operation) -> types.ToolAnnotations:
+def _annotations(operation: AnyOperation) -> types.ToolAnnotations:
     """A read is safe; of a change MCP's defaults, which are destructive and open to the world, would say too much."""
     if operation.writes:
         return types.ToolAnnotations(destructive_hint=operation.destructive, open_world_hint=False)

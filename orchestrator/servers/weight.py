@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from orchestrator.api.operation import AnyOperation
+
 HEAVY_BYTES = 1024 * 1024
 """Of a file that a call names, or of the call itself."""
 
@@ -13,10 +15,6 @@ LARGE_PATCH_BYTES = 64 * 1024
 
 TREE_FILES = 2000
 """A call that goes through a workspace of so many files is heavy."""
-
-TREES = frozenset(("list_files", "find_files", "changes_since", "reserve_paths", "tree_at"))
-
-ALWAYS = frozenset(("rollback", "replay_check"))
 
 
 class _Named(msgspec.Struct):
@@ -36,19 +34,19 @@ class Weigher:
     def __init__(self, size_at: Callable[[str], int | None], files: Callable[[], int]) -> None:
         self._size_at, self._files = size_at, files
 
-    def heavy(self, name: str, params: bytes | msgspec.Raw) -> bool:
+    def heavy(self, operation: AnyOperation, params: bytes | msgspec.Raw) -> bool:
         """Whether the call runs one at a time with other heavy calls. Cost: microseconds."""
-        size = len(memoryview(params))
-        if name in ALWAYS or size > HEAVY_BYTES or (name == "apply_patch" and size > LARGE_PATCH_BYTES):
+        size, weight = len(memoryview(params)), operation.weight
+        if weight == "always" or size > HEAVY_BYTES or (weight == "patch" and size > LARGE_PATCH_BYTES):
             return True
         try:
             named = _NAMED.decode(params)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return False  # it will be refused
-        if name in TREES:
+        if weight == "tree":
             return named.recursive is not False and self._files() > TREE_FILES
         path = named.path or named.source
         size_at = self._size_at(path) if path is not None else None
         if size_at is None:
-            return name in ("search_content", "get_diff")
+            return weight == "search"
         return size_at > HEAVY_BYTES

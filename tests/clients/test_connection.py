@@ -15,7 +15,8 @@ import pytest
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.framing import PROTOCOL, Preamble, Refusal
-from orchestrator.api.operations import OPERATIONS, Operation
+from orchestrator.api.operation import AnyOperation
+from orchestrator.api.operations import OPERATIONS
 from orchestrator.clients.connection import Caller, Connection, RemoteError, asked
 from orchestrator.clients.python import FileAccess, Replacement
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable
@@ -112,10 +113,10 @@ def test_a_request_id_only_where_there_is_a_place_for_it() -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda op: op.name)
-def test_each_operation_is_a_method(operation: Operation) -> None:
+def test_each_operation_is_a_method(operation: AnyOperation) -> None:
     signature = inspect.signature(getattr(FileAccess, operation.name))
     given = {name: parameter.default for name, parameter in signature.parameters.items() if name != "self"}
-    fields = msgspec.structs.fields(operation.params)
+    fields = msgspec.structs.fields(operation.struct)
     assert given == {
         field.name: inspect.Parameter.empty if field.default is msgspec.NODEFAULT else field.default for field in fields
     }

@@ -65,7 +65,7 @@ def test_every_tool_says_what_to_send() -> None:
     assert list(tools) == [operation.name for operation in toolset("full")]
     for operation in toolset("full"):
         schema = tools[operation.name]
-        fields = {field.encode_name: field.required for field in msgspec.structs.fields(operation.params)}
+        fields = {field.encode_name: field.required for field in msgspec.structs.fields(operation.struct)}
         assert set(schema["properties"]) == fields.keys() - NOT_OFFERED.get(operation.name, set()), operation.name
         required = [name for name, needed in fields.items() if needed]
         assert set(schema.get("required", ())) == set(required), operation.name

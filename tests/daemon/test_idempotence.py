@@ -84,7 +84,7 @@ WRITES: dict[str, tuple[Given, dict[str, Any], dict[str, Any]]] = {
 def test_every_write_that_is_not_a_persons_alone_takes_a_request_id() -> None:
     writes = {operation.name for operation in OPERATIONS if operation.writes and not operation.operator_only}
     assert writes == WRITES.keys()
-    taking = {op.name for op in OPERATIONS if "request_id" in op.params.__struct_fields__}
+    taking = {op.name for op in OPERATIONS if "request_id" in op.struct.__struct_fields__}
     assert writes <= taking
 
 

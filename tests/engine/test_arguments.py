@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from orchestrator.api.operations import BY_NAME, OPERATIONS, Operation
+from orchestrator.api.operation import AnyOperation
+from orchestrator.api.operations import BY_NAME, OPERATIONS
 from orchestrator.engine.arguments import MOST, arguments_of
 
 MARK = "hunter2-marker"
@@ -45,11 +46,11 @@ MARK = "hunter2-marker"
     ],
 )
 def test_what_is_kept(operation: str, params: dict[str, Any], kept: dict[str, Any]) -> None:
-    assert arguments_of(msgspec.convert(params, BY_NAME[operation].params)) == kept
+    assert arguments_of(msgspec.convert(params, BY_NAME[operation].struct)) == kept
 
 
 def test_a_long_list_is_cut() -> None:
-    params = msgspec.convert({"globs": [f"*.{n}" for n in range(MOST + 3)]}, BY_NAME["list_files"].params)
+    params = msgspec.convert({"globs": [f"*.{n}" for n in range(MOST + 3)]}, BY_NAME["list_files"].struct)
     kept = arguments_of(params)["globs"]
     assert (len(kept), kept[-1]) == (MOST + 1, {"more": 3})
 
@@ -63,10 +64,10 @@ SILENT = ("content", "patch", "pattern", "approver", "text", "base", "id", "curs
         pytest.param(operation, name, id=f"{operation.name} {name}")
         for operation in OPERATIONS
         for name in SILENT
-        if name in operation.params.__struct_fields__
+        if name in operation.struct.__struct_fields__
     ],
 )
-def test_no_operation_keeps_a_text_that_could_be_content(operation: Operation, name: str) -> None:
-    fields = msgspec.structs.fields(operation.params)
-    params = operation.params(**{field.name: MARK if field.name == name else None for field in fields})
+def test_no_operation_keeps_a_text_that_could_be_content(operation: AnyOperation, name: str) -> None:
+    fields = msgspec.structs.fields(operation.struct)
+    params = operation.struct(**{field.name: MARK if field.name == name else None for field in fields})
     assert arguments_of(params) == {name: {"bytes": len(MARK)}}

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from orchestrator.api.operations import BY_NAME
+from orchestrator.api.operations import RESOLVE_CONFLICT
 from orchestrator.api.parameters import ResolveConflict
 from orchestrator.api.results import ChangeAnswer
 from orchestrator.core.conflicts.rebase import GapConflict, Side, within
@@ -201,7 +201,7 @@ class Proposals:
         if conflict.gone or (sides is None and found.proposed is not None):
             return None
         call = Call(
-            operation=BY_NAME["resolve_conflict"],
+            operation=RESOLVE_CONFLICT,
             params=ResolveConflict(conflict=show(conflict.seq), choice="proposed"),
         )
         reason = "nothing clashes with it any more"
@@ -278,7 +278,7 @@ def _choice(review: Review) -> Literal["current", "proposed", "content"]:
 def settling(conflict: Conflict, review: Review) -> Call:
     """The call by which a reviewer would have settled a conflict itself."""
     params = ResolveConflict(conflict=show(conflict.seq), choice=_choice(review), reason=f"review {show(review.seq)}")
-    return Call(operation=BY_NAME["resolve_conflict"], params=params)
+    return Call(operation=RESOLVE_CONFLICT, params=params)
 
 
 def proposal_of(data: bytes | None) -> tuple[Digest | None, tuple[tuple[Digest, bytes], ...]]:
