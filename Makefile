@@ -54,7 +54,7 @@ soak: $(STAMP) ## kills at random moments, and heavy loads beside a second clien
 e2e: $(STAMP) ## real agents against a scripted model; needs npm
 	$(BIN)/python -m tests.end_to_end.agents
 
-docs: $(STAMP) ## write the generated parts of LLM_FILE_ACCESS.md and docs/reference
+docs: $(STAMP) ## write what is generated: tables of the documents, the Python client's stub, constant answers
 	$(BIN)/python -m tests.docs.write
 
 clean: ## take the environment and the caches away

@@ -3,62 +3,46 @@
 async with FileAccess.connect(agent="reviewer") as files:
     text = await files.read_file("a.py", start=1)
     await files.edit_file("a.py", [Replacement(search="old", replace="new")])
+    async with files.subscribe(after="@120", globs=["*.py"]) as events:
+        async for event in events:
+            ...
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Self, TypeVar, cast
+from typing import Self
 
 import anyio
 import msgspec
 from anyio.abc import SocketStream
 
 from orchestrator.api import locations
+from orchestrator.api.feed import SUBSCRIBE, UNSUBSCRIBE, Subscribe, Subscribed, Unsubscribe
 from orchestrator.api.framing import MAX_REPLY_BYTES, AnyReply, Welcome
 from orchestrator.api.lines import LineStream
-from orchestrator.api.operations import OPERATIONS
+from orchestrator.api.operations import Operation
 from orchestrator.api.parameters import Params, Replacement
 from orchestrator.api.results import Notice, Result
-from orchestrator.clients.administration import AdministrationCalls
-from orchestrator.clients.audit import AuditCalls
-from orchestrator.clients.blame import TracingCalls
-from orchestrator.clients.calls import AgentCalls
-from orchestrator.clients.checkpoints import SealingCalls
 from orchestrator.clients.connection import Asked, Caller, RemoteError, asked, socket_of, welcomed
-from orchestrator.clients.leases import LeaseCalls
-from orchestrator.clients.maintenance import MaintenanceCalls
-from orchestrator.clients.stale_readers import NoticingCalls
-from orchestrator.clients.subscription import Answered, FollowingCalls
-from orchestrator.clients.time_travel import TravelCalls
+from orchestrator.clients.operation_methods import OperationMethods
+from orchestrator.clients.subscription import LEAVING_S, Events
 from orchestrator.core.errors import DaemonUnreachable, FrameTooLarge
 
 __all__ = ["FileAccess", "RemoteError", "Replacement"]
-
-R = TypeVar("R", bound=Result)
 
 CONNECT_TIMEOUT_S = 10.0
 SEND_TIMEOUT_S = 30.0
 MOST_NOTICES = 100
 """That wait to be taken; the oldest fall out."""
 
-_NAMES = {operation.params: operation.name for operation in OPERATIONS}
+Answered = Callable[[Result], None]
+"""Called with a result before the next line is read."""
 
 
-class FileAccess(
-    AgentCalls,
-    LeaseCalls,
-    NoticingCalls,
-    TracingCalls,
-    TravelCalls,
-    FollowingCalls,
-    AuditCalls,
-    SealingCalls,
-    MaintenanceCalls,
-    AdministrationCalls,
-):
+class FileAccess(OperationMethods):
     """A session with the daemon of a workspace. Calls may run side by side; each gets its own answer.
 
     Calls raise RemoteError with the daemon's refusal, DaemonRestarted where the daemon ends
@@ -69,7 +53,7 @@ class FileAccess(
         self._stream, self._lines = stream, lines
         self._welcome = welcome
         self._open: dict[int, _Waiting] = {}
-        self._feeds = {}
+        self._feeds: dict[int, Events] = {}
         self._last = 0
         self._ended = False
         self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
@@ -132,8 +116,46 @@ class FileAccess(
         if failure is not None:
             raise failure
 
-    async def _call(self, result: type[R], params: Params) -> R:
-        return cast("R", await self._ask(_NAMES[type(params)], params))
+    @asynccontextmanager
+    async def subscribe(
+        self,
+        *,
+        after: str | int | None = None,
+        kinds: Sequence[str] = (),
+        globs: Sequence[str] = (),
+        stale_for: str | None = None,
+    ) -> AsyncIterator[Events]:
+        """Every event after `after` (without it: from now on) that the caller may see, as it happens.
+
+        `stale_for`: only others' changes that leave what this session has read out of date.
+
+        Raises RemoteError (`version_unknown` where `after` is beyond the journal's end).
+        """
+        wanted = Subscribe(after=after, kinds=tuple(kinds), globs=tuple(globs), stale_for=stale_for)
+
+        def answered(answer: Result) -> None:
+            if isinstance(answer, Subscribed):
+                events.started(answer)
+                self._feeds[answer.subscription] = events
+
+        async def begin(position: str | int | None) -> None:
+            await self._ask(SUBSCRIBE.name, msgspec.structs.replace(wanted, after=position), answered)
+
+        async def end(subscription: int) -> None:
+            self._feeds.pop(subscription, None)
+            await self._ask(UNSUBSCRIBE.name, Unsubscribe(subscription=subscription))
+
+        events = Events(begin, end)
+        await begin(after)
+        try:
+            yield events
+        finally:
+            with anyio.move_on_after(LEAVING_S, shield=True):
+                await events.close()
+            self._feeds.pop(events.subscription, None)
+
+    async def _call(self, operation: Operation, params: Params) -> Result:
+        return await self._ask(operation.name, params)
 
     async def _ask(self, name: str, params: Params, answered: Answered | None = None) -> Result:
         self._last += 1

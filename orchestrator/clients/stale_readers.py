@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
 from typing import TypeVar
 
 from orchestrator.api import results as r
 from orchestrator.api import stale_readers as n
-from orchestrator.api.parameters import Params
 
 R = TypeVar("R", bound=r.Result)
-
-
-class NoticingCalls:
-    """Who has read what."""
-
-    @abstractmethod
-    async def _call(self, result: type[R], params: Params) -> R: ...
-
-    async def stale_readers(self, path: str, *, limit: int = 20) -> n.StaleReadersAnswer:
-        """Who holds a stale view of a file: sessions that read lines of it which others changed since."""
-        return await self._call(n.StaleReadersAnswer, n.StaleReaders(path=path, limit=limit))
 
 
 def rendered(notice: r.Notice) -> Iterator[str]:

@@ -1,24 +1,16 @@
-"""A subscription from outside: events in order, and the position to go on from.
-
-async with files.subscribe(after="@120", globs=["*.py"]) as events:
-    async for event in events:
-        ...
-"""
+"""The events of a subscription, in order, and the position to go on from."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Self
 
 import anyio
 import msgspec
 
-from orchestrator.api.feed import SUBSCRIBE, UNSUBSCRIBE, FeedEnded, FeedEvent, Subscribe, Subscribed, Unsubscribe
-from orchestrator.api.parameters import Params
-from orchestrator.api.results import Result
+from orchestrator.api.feed import FeedEnded, FeedEvent, Subscribed
 from orchestrator.clients.connection import RemoteError
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable
 
@@ -27,9 +19,6 @@ MOST_WAITING = 1000
 
 LEAVING_S = 5.0
 """How long the end of a subscription may wait for the daemon's answer."""
-
-Answered = Callable[[Result], None]
-"""Called with a result before the next line is read."""
 
 
 class Events:
@@ -86,69 +75,16 @@ class Events:
         self._come.set()
 
     async def close(self) -> None:
-        """Want no more."""
+        """Want no more. Where the connection has ended, so has the subscription."""
         if not self._cut_off and self._ended is None:
-            await self._end(self.subscription)
+            with suppress(DaemonRestarted, DaemonUnreachable):
+                await self._end(self.subscription)
 
     async def _again(self) -> None:
         """The reader has caught up with what there was room for."""
+        await self.close()
+        self._overflowed = False
         try:
-            await self.close()
-            self._overflowed = False
             await self._begin(self.position)
         except (DaemonRestarted, DaemonUnreachable):
             self.cut_off()
-
-
-class FollowingCalls:
-    """Subscriptions of a connection."""
-
-    _feeds: dict[int, Events]
-
-    @abstractmethod
-    async def _ask(self, name: str, params: Params, answered: Answered | None = None) -> Result: ...
-
-    @asynccontextmanager
-    async def subscribe(
-        self,
-        *,
-        after: str | int | None = None,
-        kinds: Sequence[str] = (),
-        globs: Sequence[str] = (),
-        stale_for: str | None = None,
-    ) -> AsyncIterator[Events]:
-        """Every event after `after` (without it: from now on) that the caller may see, as it happens.
-
-        `stale_for`: only others' changes that leave what this session has read out of date.
-
-        Raises RemoteError (`version_unknown` where `after` is beyond the journal's end).
-        """
-        wanted = Subscribe(after=after, kinds=tuple(kinds), globs=tuple(globs), stale_for=stale_for)
-
-        async def begin(position: str | int | None) -> None:
-            def answered(answer: Result) -> None:
-                if isinstance(answer, Subscribed):
-                    events.started(answer)
-                    self._feeds[answer.subscription] = events
-
-            await self._ask(SUBSCRIBE.name, msgspec.structs.replace(wanted, after=position), answered)
-
-        async def end(subscription: int) -> None:
-            self._feeds.pop(subscription, None)
-            await self._ask(UNSUBSCRIBE.name, Unsubscribe(subscription=subscription))
-
-        events = Events(begin, end)
-        await begin(after)
-        try:
-            yield events
-        finally:
-            with anyio.move_on_after(LEAVING_S, shield=True):
-                await _left(events)
-            self._feeds.pop(events.subscription, None)
-
-
-async def _left(events: Events) -> None:
-    try:
-        await events.close()
-    except (DaemonRestarted, DaemonUnreachable):
-        return  # it ended with the connection

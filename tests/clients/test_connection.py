@@ -21,6 +21,7 @@ from orchestrator.clients.connection import Caller, Connection, RemoteError, ask
 from orchestrator.clients.python import FileAccess, Replacement
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable
 from tests.clients.fakes import FakeDaemon, RpcDaemon
+from tests.docs.client_stub import STUB, stub
 
 TEXT = r.FileText(
     path="a.py",
@@ -120,7 +121,24 @@ def test_each_operation_is_a_method(operation: AnyOperation) -> None:
     assert given == {
         field.name: inspect.Parameter.empty if field.default is msgspec.NODEFAULT else field.default for field in fields
     }
-    assert signature.return_annotation.rpartition(".")[2] == operation.result.__name__
+    assert signature.return_annotation is operation.result
+
+
+def test_the_stub_for_type_checkers_is_that_of_the_catalogue() -> None:
+    assert STUB.read_text(encoding="utf-8") == stub(), "run `make docs`"
+
+
+def test_wrong_arguments_are_told_before_anything_is_sent(rpc: RpcDaemon) -> None:
+    async def main() -> None:
+        async with FileAccess.connect() as files:
+            untyped: Any = files
+            with pytest.raises(TypeError, match="missing a required argument: 'path'"):
+                await untyped.read_file()
+            with pytest.raises(TypeError, match="unexpected keyword argument 'line'"):
+                await untyped.read_file("a.py", line=3)
+
+    anyio.run(main)
+    assert rpc.calls == []
 
 
 def test_no_method_lacks_its_operation() -> None:

@@ -20,8 +20,7 @@ from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import JournalEntry, Result
 from orchestrator.clients.connection import asked
-from orchestrator.clients.python import FileAccess
-from orchestrator.clients.subscription import Answered
+from orchestrator.clients.python import Answered, FileAccess
 from orchestrator.core.ids import AgentName, SessionId
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.engine.administration import DaemonFacts

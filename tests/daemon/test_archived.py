@@ -136,12 +136,12 @@ async def test_an_archived_event_is_redacted_after_it_is_back(daemon: RunningDae
         assert entry.event["reason"] == "a secret word"
         (moved,) = (await person.journal_archive(end, approver=code)).moved
         with pytest.raises(RemoteError) as refused:
-            await person.journal_redact(entry.seq, approver=code)
+            await person.journal_redact(event=entry.seq, approver=code)
         assert refused.value.code == "event_archived"
         assert f"`orchestrator journal unarchive {moved.file}`" in refused.value.hint
         await person.journal_unarchive(moved.file, approver=code)
         (daemon.state_dir / "archive" / moved.file).unlink()
-        await person.journal_redact(entry.seq, approver=code)
+        await person.journal_redact(event=entry.seq, approver=code)
         again = await person.journal_archive(end, approver=code)
         assert again.moved
         (blank,) = [

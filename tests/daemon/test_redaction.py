@@ -56,8 +56,8 @@ async def test_a_reason_and_a_pattern_are_gone_and_the_rest_stays(daemon: Runnin
     async with daemon.client() as person:
         (search,) = (await person.journal_query(kind="content_searched")).entries
         assert MARKER.encode() in (daemon.state_dir / "journal.db-wal").read_bytes()
-        first = await person.journal_redact(made.change, approver=code, reason="a password")
-        second = await person.journal_redact(search.seq, approver=code, fields=("pattern",))
+        first = await person.journal_redact(event=made.change, approver=code, reason="a password")
+        second = await person.journal_redact(event=search.seq, approver=code, fields=("pattern",))
         assert (first.fields, second.fields) == (("reason",), ("pattern",))
         assert first.scrubbed, "the log was cut"
         assert second.scrubbed, "the log was cut"
@@ -67,7 +67,7 @@ async def test_a_reason_and_a_pattern_are_gone_and_the_rest_stays(daemon: Runnin
         (redacted,) = (await person.journal_query(kind="content_searched")).entries
         assert redacted.event["pattern"] == "(redacted)"
         with pytest.raises(RemoteError) as nothing_left:
-            await person.journal_redact(made.change, approver=code)
+            await person.journal_redact(event=made.change, approver=code)
         assert nothing_left.value.code == "not_redactable"
     unchecked = await sound(daemon)
     assert any("2 events with a redacted payload" in line for line in unchecked), unchecked
@@ -84,7 +84,7 @@ async def test_the_same_text_elsewhere_is_named(daemon: RunningDaemon) -> None:
         await alice.search_content(f"{MARKER} once more")
     async with daemon.client() as person:
         later, earlier = (await person.journal_query(kind="content_searched")).entries
-        done = await person.journal_redact(earlier.seq, approver=code)
+        done = await person.journal_redact(event=earlier.seq, approver=code)
     assert f"the same text still stands in {later.seq}: redact those too" in done.warnings
 
 
@@ -93,10 +93,10 @@ async def test_what_cannot_be_redacted_is_said(daemon: RunningDaemon, event: str
     approver = await daemon.make_approver()
     async with daemon.client() as person:
         with pytest.raises(RemoteError) as refused:
-            await person.journal_redact(event, approver=approver)
+            await person.journal_redact(event=event, approver=approver)
         assert refused.value.code == code
         with pytest.raises(RemoteError) as unapproved:
-            await person.journal_redact(event, approver="wrong")
+            await person.journal_redact(event=event, approver="wrong")
         assert unapproved.value.code == "approver_code_needed"
 
 
@@ -153,7 +153,7 @@ async def test_an_altered_rest_of_a_redacted_event_is_found(daemon: RunningDaemo
         await alice.search_content(MARKER)
     async with daemon.client() as person:
         (search,) = (await person.journal_query(kind="content_searched")).entries
-        await person.journal_redact(search.seq, approver=code)
+        await person.journal_redact(event=search.seq, approver=code)
         connection = sqlite3.connect(daemon.state_dir / "journal.db")
         connection.execute(
             "UPDATE events SET payload = CAST(replace(CAST(payload AS TEXT), 'redacted', 'altered') AS BLOB) "
@@ -187,7 +187,7 @@ async def test_a_redaction_cut_off_is_whole_or_not_there(base: Path, kind: str, 
     async with ground.client() as person:
         event, blob = (made.change, None) if kind == "event" else (None, made.version_id)
         with pytest.raises((DaemonRestarted, DaemonUnreachable)):
-            await person.journal_redact(event, blob=blob, approver=code)
+            await person.journal_redact(event=event, blob=blob, approver=code)
     assert ground.wait() == -9
     sought = f"for {MARKER} only".encode() if kind == "event" else zstd.compress(LARGE.encode(), LEVEL)[20:2000]
     with ground.serving():

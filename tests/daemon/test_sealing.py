@@ -73,7 +73,7 @@ async def test_a_checkpoint_on_demand_and_its_proof(daemon: RunningDaemon) -> No
 
 async def test_an_agent_signs_and_redacts_nothing(daemon: RunningDaemon) -> None:
     async with daemon.client("alice") as agent:
-        for call in (agent.journal_checkpoint(), agent.journal_redact("@1")):
+        for call in (agent.journal_checkpoint(), agent.journal_redact(event="@1")):
             with pytest.raises(RemoteError) as refused:
                 await call
             assert refused.value.code == "not_permitted"

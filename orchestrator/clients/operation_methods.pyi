@@ -1,0 +1,748 @@
+"""The operations as methods of the Python client. Written by `make docs` from the catalogue."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import orchestrator.api.audit
+import orchestrator.api.blame
+import orchestrator.api.checkpoints
+import orchestrator.api.leases
+import orchestrator.api.maintenance
+import orchestrator.api.parameters
+import orchestrator.api.results
+import orchestrator.api.rollback
+import orchestrator.api.stale_readers
+import orchestrator.api.time_travel
+
+class OperationMethods:
+    """One method for each operation: its parameters as arguments, its result typed."""
+
+    async def list_files(
+        self,
+        path: str = ".",
+        *,
+        globs: Sequence[str] = (),
+        recursive: bool = False,
+        max_depth: int | None = None,
+        include_hidden: bool = False,
+        limit: int = 200,
+        cursor: str | None = None,
+    ) -> orchestrator.api.results.Listing:
+        """List a directory: kind, size and version of each entry, without ignored files.
+
+        path: Directory; '.' is the workspace.
+        globs: gitignore-style; '*.py' at any depth, '!x' excepts.
+        recursive: Also below.
+        max_depth: With recursive: levels down.
+        include_hidden: Also dot files.
+        limit: Most entries.
+        cursor: `cursor` of the last answer.
+        """
+
+    async def find_files(
+        self,
+        glob: str,
+        *,
+        path: str = ".",
+        recursive: bool = True,
+        limit: int = 200,
+        cursor: str | None = None,
+    ) -> orchestrator.api.results.Listing:
+        """Find files by a glob on their path.
+
+        glob: gitignore-style, e.g. '*.py', 'src/**/test_*.py'.
+        path: Directory; '.' is the workspace.
+        recursive: Also below.
+        limit: Most entries.
+        cursor: `cursor` of the last answer.
+        """
+
+    async def file_info(self, path: str) -> orchestrator.api.results.FileFacts:
+        """Facts about one path: size, kind, encoding, line ends, version, hash. A missing file is no error.
+
+        path: Relative path, e.g. 'src/app.py'.
+        """
+
+    async def search_content(
+        self,
+        pattern: str,
+        *,
+        path: str = ".",
+        globs: Sequence[str] = (),
+        mode: Literal["exact"] = "exact",
+        case_sensitive: bool = True,
+        word: bool = False,
+        invert: bool = False,
+        count_only: bool = False,
+        context_lines: int = 2,
+        max_results: int = 20,
+        cursor: str | None = None,
+    ) -> orchestrator.api.results.SearchResult:
+        """Find an exact text in one file or below a directory; shows lines with context.
+
+        pattern: Exact text, within one line.
+        path: File or directory; '.' is everything.
+        globs: gitignore-style; '*.py' at any depth, '!x' excepts.
+        mode: How to match.
+        case_sensitive: false: 'a' finds 'A'.
+        word: Only whole words.
+        invert: Lines without it.
+        count_only: Only how many lines match.
+        context_lines: Lines around each hit.
+        max_results: Most hits.
+        cursor: `cursor` of the last answer.
+        """
+
+    async def read_file(
+        self,
+        path: str,
+        *,
+        start: int = 1,
+        end: int | None = None,
+        max_tokens: int = 8000,
+        line_numbers: bool = True,
+        at: str | int | None = None,
+    ) -> orchestrator.api.results.FileText:
+        """Read a text file, or lines of it, within a token budget. Ends with the call that reads on.
+
+        path: Relative path, e.g. 'src/app.py'.
+        start: First line, 1-based.
+        end: Last line, included; default: as far as max_tokens allows.
+        max_tokens: Token budget.
+        line_numbers: Number the lines.
+        at: An earlier version, '@N'.
+        """
+
+    async def read_lines(
+        self,
+        path: str,
+        *,
+        start: int = 1,
+        end: int | None = None,
+        context: int = 0,
+        line_numbers: bool = True,
+        at: str | int | None = None,
+    ) -> orchestrator.api.results.FileText:
+        """Read exactly these lines of a text file.
+
+        path: Relative path, e.g. 'src/app.py'.
+        start: First line, 1-based.
+        end: Last line, included; default start + 199.
+        context: Further lines before and after.
+        line_numbers: Number the lines.
+        at: An earlier version, '@N'.
+        """
+
+    async def edit_file(
+        self,
+        path: str,
+        changes: Sequence[orchestrator.api.parameters.Replacement],
+        *,
+        preview: bool = False,
+        reason: str = "",
+        request_id: str | None = None,
+        base: str | int | None = None,
+        supersedes: str | int | None = None,
+    ) -> orchestrator.api.results.ChangeAnswer:
+        """Change passages of one file by search and replace, by line numbers or by symbol. A stale edit is rebased where
+        that is safe, else it becomes a conflict.
+
+        preview: Only show the outcome.
+        reason: Why, in a few words.
+        request_id: Your own id; a repeated call is applied once.
+        path: Relative path, e.g. 'src/app.py'.
+        changes: All or none. Each is {search, replace}, {start, end, expect, replace} for lines by number, or
+            {symbol, content}.
+        base: '@N' or 'sha256:…' of the version to change; default: the newest you saw. Subagents on one connection
+            must send it.
+        supersedes: '@N' of your conflict that this replaces.
+        """
+
+    async def apply_patch(
+        self,
+        patch: str,
+        *,
+        preview: bool = False,
+        reason: str = "",
+        request_id: str | None = None,
+        path: str | None = None,
+        base: str | int | None = None,
+        supersedes: str | int | None = None,
+    ) -> orchestrator.api.results.ChangeAnswer:
+        """Apply a patch of one or several files, all or none; it can create, delete and rename.
+
+        preview: Only show the outcome.
+        reason: Why, in a few words.
+        request_id: Your own id; a repeated call is applied once.
+        patch: A unified diff ('--- a/x', '+++ b/x', '@@ …'), a '*** Begin Patch', blocks of '<<<<<<< SEARCH',
+            '=======', '>>>>>>> REPLACE' below the file's name, or a whole file in a ``` fence below its path. Copy
+            context exactly, leave nothing out.
+        path: The file, if the patch names none.
+        base: '@N' or 'sha256:…' of the version to change; default: the newest you saw. Subagents on one connection
+            must send it.
+        supersedes: '@N' of your conflict that this replaces.
+        """
+
+    async def write_file(
+        self,
+        path: str,
+        content: str,
+        mode: Literal["truncate", "append", "create"],
+        *,
+        preview: bool = False,
+        reason: str = "",
+        request_id: str | None = None,
+        base: str | int | None = None,
+        supersedes: str | int | None = None,
+    ) -> orchestrator.api.results.ChangeAnswer:
+        """Create a file, append to one, or replace one that this session has read whole.
+
+        preview: Only show the outcome.
+        reason: Why, in a few words.
+        request_id: Your own id; a repeated call is applied once.
+        path: Relative path, e.g. 'src/app.py'.
+        content: The whole new text, or what to append.
+        mode: truncate: replace all (read it whole first); create: only if absent.
+        base: '@N' or 'sha256:…' of the version to change; default: the newest you saw. Subagents on one connection
+            must send it.
+        supersedes: '@N' of your conflict that this replaces.
+        """
+
+    async def move_file(
+        self,
+        source: str,
+        destination: str,
+        *,
+        preview: bool = False,
+        reason: str = "",
+        request_id: str | None = None,
+        base: str | int | None = None,
+    ) -> orchestrator.api.results.ChangeAnswer:
+        """Move or rename a file or a folder; never overwrites.
+
+        preview: Only show the outcome.
+        reason: Why, in a few words.
+        request_id: Your own id; a repeated call is applied once.
+        source: Relative path, e.g. 'src/app.py'.
+        destination: New path; must not exist.
+        base: '@N' or 'sha256:…' of the version to change; default: the newest you saw. Subagents on one connection
+            must send it.
+        """
+
+    async def delete_file(
+        self,
+        path: str,
+        *,
+        preview: bool = False,
+        reason: str = "",
+        request_id: str | None = None,
+        base: str | int | None = None,
+    ) -> orchestrator.api.results.ChangeAnswer:
+        """Delete a file, or a folder with all in it; revert brings it back.
+
+        preview: Only show the outcome.
+        reason: Why, in a few words.
+        request_id: Your own id; a repeated call is applied once.
+        path: Relative path, e.g. 'src/app.py'.
+        base: '@N' or 'sha256:…' of the version to change; default: the newest you saw. Subagents on one connection
+            must send it.
+        """
+
+    async def create_directory(
+        self,
+        path: str,
+        *,
+        preview: bool = False,
+        reason: str = "",
+        request_id: str | None = None,
+    ) -> orchestrator.api.results.ChangeAnswer:
+        """Make a directory, and those above it.
+
+        preview: Only show the outcome.
+        reason: Why, in a few words.
+        request_id: Your own id; a repeated call is applied once.
+        path: Relative path, e.g. 'src/app.py'.
+        """
+
+    async def file_history(
+        self,
+        path: str,
+        *,
+        limit: int = 20,
+        cursor: str | None = None,
+    ) -> orchestrator.api.results.History:
+        """The versions of a file, newest first: who, when, by which operation, why.
+
+        path: Relative path, e.g. 'src/app.py'.
+        limit: Most versions.
+        cursor: `cursor` of the last answer.
+        """
+
+    async def get_diff(
+        self,
+        path: str | None = None,
+        *,
+        from_: str | int = "@previous",
+        to: str | int = "current",
+        context_lines: int = 3,
+        max_tokens: int | None = None,
+        cursor: str | None = None,
+    ) -> orchestrator.api.results.Diff:
+        """The difference between two versions of a file, whole; without path, of all files, paged.
+
+        path: Default: all files that differ.
+        from_: '@N', '@previous' or 'working'. Without path, '@previous' is when this session began.
+        to: '@N', 'current' or 'working' (the disk).
+        context_lines: Lines around each change.
+        max_tokens: Without path: token budget; default 20000.
+        cursor: Without path: `cursor` of the last answer.
+        """
+
+    async def revert(
+        self,
+        change: str | int,
+        *,
+        preview: bool = False,
+        reason: str = "",
+        request_id: str | None = None,
+    ) -> orchestrator.api.results.ChangeAnswer:
+        """Undo one change, whenever it was made; later changes of others are kept.
+
+        change: '@N' of a change or of an external change.
+        preview: Only show the outcome.
+        reason: Why, in a few words.
+        request_id: Your own id; a repeated call is applied once.
+        """
+
+    async def rollback(
+        self,
+        *,
+        preview: bool = False,
+        reason: str = "",
+        request_id: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        task: str | int | None = None,
+        globs: Sequence[str] = (),
+        since: str | int | None = None,
+        until: str | int | None = None,
+    ) -> orchestrator.api.rollback.RollbackAnswer:
+        """Undo all changes of an agent, session, task, of some files or of a span of time, as one change. Later work of
+        others is kept; where it overlaps, the file becomes a conflict.
+
+        preview: Only show the outcome.
+        reason: Why, in a few words.
+        request_id: Your own id; a repeated call is applied once.
+        agent: Only changes of this agent; 'outside': only external changes.
+        session: Only changes of this session.
+        task: Only changes of this task ('@N').
+        globs: Only these files, gitignore-style; accepts a part of a preview.
+        since: Only what came after: '@N' or ISO 8601 (no zone: UTC).
+        until: Only what came until then: '@N' or ISO 8601 (no zone: UTC).
+        """
+
+    async def session_status(
+        self,
+        *,
+        all_leases: bool = False,
+        cursor: str | None = None,
+    ) -> orchestrator.api.results.SessionInfo:
+        """What this session has read (stale reads marked), what waits, what it changed, its tasks.
+
+        all_leases: Also leases on files you have not seen.
+        cursor: As `next` of the last answer says.
+        """
+
+    async def begin_task(self, title: str, *, request_id: str | None = None) -> orchestrator.api.results.TaskAnswer:
+        """Say what you work on; your changes carry the task until it ends.
+
+        title: What you set out to do.
+        request_id: Your own id; a repeated call is applied once.
+        """
+
+    async def end_task(
+        self,
+        task: str | int,
+        *,
+        outcome: str = "",
+        request_id: str | None = None,
+    ) -> orchestrator.api.results.TaskAnswer:
+        """Say that a task is over, and what came of it.
+
+        task: '@N' of the task.
+        outcome: What came of it.
+        request_id: Your own id; a repeated call is applied once.
+        """
+
+    async def list_conflicts(
+        self,
+        *,
+        conflict: str | int | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+        max_tokens: int = 20000,
+    ) -> orchestrator.api.results.Conflicts:
+        """The changes that fitted nowhere and wait: base, current and proposed content of each.
+
+        conflict: Only this one, '@N'.
+        limit: Most conflicts in one answer.
+        cursor: `cursor` of the last answer.
+        max_tokens: Token budget.
+        """
+
+    async def resolve_conflict(
+        self,
+        conflict: str | int,
+        choice: Literal["current", "proposed", "content", "regions", "review"],
+        *,
+        content: str | None = None,
+        regions: Sequence[Literal["current", "proposed"]] | None = None,
+        on: str | int | None = None,
+        review: str | int | None = None,
+        reason: str = "",
+        request_id: str | None = None,
+        approver: str | None = None,
+    ) -> orchestrator.api.results.ChangeAnswer:
+        """Settle a conflict: the current content, the proposed one, or another. For reviewers and approvers.
+
+        conflict: '@N' of the conflict.
+        choice: One side; or `content`; or a side for each region; or the reviewer's proposal.
+        content: With choice 'content': the whole file, made from version `on`.
+        regions: With choice 'regions': a side for each region, in order.
+        on: The version you looked at: `current_version` of list_conflicts, '@0' where it is null. Required with
+            'content' and 'regions', and with 'proposed' if other lines clash now or the whole file would be replaced.
+        review: With choice 'review': '@N' of the review.
+        reason: Why, in a few words.
+        request_id: Your own id; a repeated call is applied once.
+        approver: The approver code.
+        """
+
+    async def await_change(self, id: str | int, *, timeout_s: float = 25.0) -> orchestrator.api.results.ChangeAnswer:
+        """Wait for the final answer of a change that waits for an approval or lies in conflict.
+
+        id: '@N' of an approval, a conflict or a change.
+        timeout_s: Seconds to wait.
+        """
+
+    async def journal_query(
+        self,
+        path: str | None = None,
+        *,
+        agent: str | None = None,
+        session: str | None = None,
+        task: str | int | None = None,
+        kind: str | None = None,
+        since: str | int | None = None,
+        until: str | int | None = None,
+        outcome: Literal["answered", "applied", "aborted", "diverged", "refused", "denied", "waiting", "granted", "lapsed", "conflict", "settled", "superseded", "outside"] | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> orchestrator.api.results.JournalPage:
+        """Events of the journal, newest first: your own session's, or all of them for a person.
+
+        path: Only events about this path.
+        agent: Only this agent's.
+        session: Only this session's.
+        task: Only this task's, '@N'.
+        kind: Only this kind, e.g. 'change_applied'.
+        since: From here on: '@N' or ISO 8601 (no zone: UTC).
+        until: Up to here, included: '@N' or ISO 8601 (no zone: UTC).
+        outcome: Only events with this outcome.
+        limit: Most events in one answer.
+        cursor: `cursor` of the last answer.
+        """
+
+    async def blame(
+        self,
+        path: str,
+        *,
+        start: int = 1,
+        end: int | None = None,
+        at: str | int | None = None,
+    ) -> orchestrator.api.blame.BlameAnswer:
+        """Who brought each line of a file in: agent, session, task, approver and change, by ranges of lines.
+
+        path: Relative path, e.g. 'src/app.py'.
+        start: First line, 1-based.
+        end: Last line, included; default: the file's end.
+        at: An earlier version, '@N'.
+        """
+
+    async def changes_since(
+        self,
+        version: str | int,
+        *,
+        globs: Sequence[str] = (),
+        limit: int = 100,
+        skip: int = 0,
+    ) -> orchestrator.api.blame.Changes:
+        """What changed after a version, oldest first: path, kind, who, how many lines. Go on with `head` of the answer,
+        or with the call in `next`; nothing is left out or comes twice.
+
+        version: '@N': what came after it.
+        globs: gitignore-style; '*.py' at any depth, '!x' excepts.
+        limit: Most paths in one answer.
+        skip: As `next` of the last answer says.
+        """
+
+    async def tree_at(
+        self,
+        *,
+        at: str | int = "current",
+        contents: bool = False,
+        limit: int = 5000,
+        cursor: str | None = None,
+    ) -> orchestrator.api.time_travel.Tree:
+        """The tracked files at any point: path, version, hash, mode, size.
+
+        at: '@N', or 'current'.
+        contents: Also the bytes of small files; a page is shorter then.
+        limit: Most entries.
+        cursor: `cursor` of the last answer.
+        """
+
+    async def content_at(
+        self,
+        path: str,
+        at: str | int,
+        *,
+        offset: int = 0,
+        limit: int = 4194304,
+    ) -> orchestrator.api.time_travel.Content:
+        """The bytes that a file had at any point, in pieces.
+
+        path: Relative path, e.g. 'src/app.py'.
+        at: '@N': the content that the file had then.
+        offset: First byte, 0-based.
+        limit: Most bytes in one answer.
+        """
+
+    async def replay_check(self) -> orchestrator.api.time_travel.ReplayReport:
+        """Rebuild every file from events and contents, and compare with the disk."""
+
+    async def status(self) -> orchestrator.api.results.StatusInfo:
+        """What the daemon is doing."""
+
+    async def approvals_list(self, *, limit: int = 50, cursor: str | None = None) -> orchestrator.api.results.Approvals:
+        """Changes that wait for a yes, without diffs.
+
+        limit: Most approvals in one answer.
+        cursor: `cursor` of the last answer.
+        """
+
+    async def approvals_show(self, approval: str | int) -> orchestrator.api.results.ApprovalInfo:
+        """One of them, with its diff."""
+
+    async def approve(
+        self,
+        approval: str | int,
+        *,
+        approver: str | None = None,
+    ) -> orchestrator.api.results.ChangeAnswer:
+        """Say yes: the daemon applies the change.
+
+        approver: The approver code.
+        """
+
+    async def deny(
+        self,
+        approval: str | int,
+        *,
+        approver: str | None = None,
+        reason: str = "",
+    ) -> orchestrator.api.results.Done:
+        """Say no.
+
+        approver: The approver code.
+        reason: Why, in a few words.
+        """
+
+    async def agent_add(
+        self,
+        name: str,
+        *,
+        approver: str | None = None,
+        agent_class: Literal["cloud", "local", "review"] = "cloud",
+    ) -> orchestrator.api.results.AgentToken:
+        """Make an agent and show its token once.
+
+        approver: The approver code.
+        """
+
+    async def agent_revoke(self, name: str, *, approver: str | None = None) -> orchestrator.api.results.Done:
+        """Take an agent's token away.
+
+        approver: The approver code.
+        """
+
+    async def agent_list(self) -> orchestrator.api.results.Agents:
+        """Who may call."""
+
+    async def approver_create(self) -> orchestrator.api.results.ApproverCode:
+        """Make the approver code, once."""
+
+    async def approver_reset(self, *, approver: str | None = None) -> orchestrator.api.results.ApproverCode:
+        """Replace the approver code.
+
+        approver: The approver code.
+        """
+
+    async def policy_check(self, text: str, *, source: str = "policy.toml") -> orchestrator.api.results.PolicyReport:
+        """Check the text of a policy file."""
+
+    async def policy_reload(self, *, approver: str | None = None) -> orchestrator.api.results.PolicyReport:
+        """Read the policy file again.
+
+        approver: The approver code.
+        """
+
+    async def journal_verify(self, *, checkpoint: str | None = None) -> orchestrator.api.results.VerifyAnswer:
+        """Check the chain, the payloads and the blobs.
+
+        checkpoint: The text of a checkpoint file, to compare with.
+        """
+
+    async def journal_rebuild(self, *, check: Literal[True] = True) -> orchestrator.api.results.RebuildAnswer:
+        """Replay everything and compare."""
+
+    async def workspace_check(self) -> orchestrator.api.results.WorkspaceReport:
+        """Compare the disk with the journal."""
+
+    async def stop(self) -> orchestrator.api.results.Done:
+        """End the daemon."""
+
+    async def reserve_paths(
+        self,
+        globs: Sequence[str],
+        *,
+        ttl_s: int = 600,
+        mode: Literal["exclusive", "shared"] = "exclusive",
+        reason: str = "",
+        request_id: str | None = None,
+    ) -> orchestrator.api.leases.LeaseAnswer:
+        """Say where you work for a while, so that others keep away: a lease on paths. Others' changes there are warned,
+        refused, queued or merged, as policy says. Where others were first: status clash, lease null.
+
+        globs: gitignore-style: 'src/api' and all in it, '/a.py' in the root only, '*.sql' at any depth, '!x' excepts.
+        ttl_s: Seconds; the same call again renews it.
+        mode: exclusive: you alone change them; shared: nobody may have them exclusively.
+        reason: Why, in a few words.
+        request_id: Your own id; a repeated call is applied once.
+        """
+
+    async def release_paths(
+        self,
+        lease: str | int,
+        *,
+        request_id: str | None = None,
+    ) -> orchestrator.api.leases.LeaseAnswer:
+        """Give a lease back before its time is over.
+
+        lease: '@N' of the lease.
+        request_id: Your own id; a repeated call is applied once.
+        """
+
+    async def journal_export(
+        self,
+        path: str | None = None,
+        *,
+        agent: str | None = None,
+        session: str | None = None,
+        task: str | int | None = None,
+        kind: str | None = None,
+        since: str | int | None = None,
+        until: str | int | None = None,
+        outcome: Literal["answered", "applied", "aborted", "diverged", "refused", "denied", "waiting", "granted", "lapsed", "conflict", "settled", "superseded", "outside"] | None = None,
+        format: Literal["jsonl", "csv", "ocsf"] = "jsonl",
+        after: str | int = "@0",
+        limit: int = 500,
+    ) -> orchestrator.api.audit.ExportPage:
+        """Events of the journal as JSON Lines, CSV or OCSF, oldest first, page by page.
+
+        path: Only events about this path.
+        agent: Only this agent's.
+        session: Only this session's.
+        task: Only this task's, '@N'.
+        kind: Only this kind, e.g. 'change_applied'.
+        since: From here on: '@N' or ISO 8601 (no zone: UTC).
+        until: Up to here, included: '@N' or ISO 8601 (no zone: UTC).
+        outcome: Only events with this outcome.
+        format: jsonl: entries as journal_query gives them; csv; ocsf: File System Activity as JSON Lines.
+        after: '@N': only what came later; `after` of the last page.
+        limit: Most events in one page.
+        """
+
+    async def journal_checkpoint(self) -> orchestrator.api.checkpoints.SignedCheckpoint:
+        """Sign where the journal ends now, to keep elsewhere."""
+
+    async def journal_redact(
+        self,
+        *,
+        approver: str | None = None,
+        event: str | int | None = None,
+        fields: Sequence[str] = (),
+        blob: str | int | None = None,
+        path: str | None = None,
+        reason: str = "",
+    ) -> orchestrator.api.checkpoints.Redacted:
+        """Take the texts of one event, or one content, out of the journal for good.
+
+        approver: The approver code.
+        event: '@N' of the event whose texts are taken out.
+        fields: Which of its fields, e.g. 'reason'; all that can be, without it.
+        blob: Instead of an event: the content to remove, 'sha256:…' or '@N' of the version that has it.
+        path: With blob '@N': of which file, where that version brought several, or is hidden.
+        reason: Why, in a few words.
+        """
+
+    async def journal_backup(self, directory: str) -> orchestrator.api.maintenance.BackupAnswer:
+        """Copy the whole journal into a folder while it is in use, and verify the copy.
+
+        directory: A new or empty folder outside the workspace, by its absolute path.
+        """
+
+    async def journal_archive(
+        self,
+        before: str | int,
+        *,
+        approver: str | None = None,
+    ) -> orchestrator.api.maintenance.ArchiveAnswer:
+        """Move old events from the database into compressed, sealed files; they stay readable.
+
+        approver: The approver code.
+        before: '@N': every event before it leaves the database for a file.
+        """
+
+    async def journal_unarchive(
+        self,
+        file: str,
+        *,
+        approver: str | None = None,
+    ) -> orchestrator.api.maintenance.ArchiveAnswer:
+        """Put the newest archived file's events back into the database.
+
+        approver: The approver code.
+        file: The name of the newest archived file.
+        """
+
+    async def journal_collect(
+        self,
+        *,
+        approver: str | None = None,
+        grace_days: int = 30,
+        dry_run: bool = False,
+    ) -> orchestrator.api.maintenance.CollectAnswer:
+        """Remove kept contents that no event outside the archive needs and none named for a while.
+
+        approver: The approver code.
+        grace_days: Contents that an event named since then stay.
+        dry_run: Only say what would go.
+        """
+
+    async def stale_readers(self, path: str, *, limit: int = 20) -> orchestrator.api.stale_readers.StaleReadersAnswer:
+        """Who holds a stale view of a file: sessions that read lines of it which others changed since, with the version
+        and the lines that each one saw.
+
+        path: Relative path, e.g. 'src/app.py'.
+        limit: Most sessions in one answer.
+        """
