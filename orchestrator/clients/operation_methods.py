@@ -9,9 +9,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
-from orchestrator.api.operations import OPERATIONS, Operation
+from orchestrator.api.operation import AnyOperation
+from orchestrator.api.operations import OPERATIONS
 
 
 class OperationMethods:
@@ -21,30 +20,18 @@ class OperationMethods:
     """
 
 
-def _method(operation: Operation) -> Callable[..., Any]:
-    signature = _signature(operation)
-
+def _method(operation: AnyOperation) -> Callable[..., Any]:
     async def method(self: Any, *given: Any, **named: Any) -> Any:
-        values = signature.bind(self, *given, **named).arguments
-        del values["self"]
-        return await self._call(operation, operation.params(**values))
+        return await self._call(operation, operation.params(*given, **named))
 
+    signature = inspect.signature(operation.params)
+    caller = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=(caller, *signature.parameters.values()), return_annotation=operation.result
+    )
     method.__name__, method.__qualname__ = operation.name, f"OperationMethods.{operation.name}"
     method.__doc__ = operation.summary
-    method.__signature__ = signature  # type: ignore[attr-defined]
     return method
-
-
-def _signature(operation: Operation) -> inspect.Signature:
-    """Required parameters are positional, and so is a path where there are none; all others go by name."""
-    fields = msgspec.structs.fields(operation.params)
-    first = [field for field in fields if field.required] or [field for field in fields[:1] if field.name == "path"]
-    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
-    for field in (*first, *(field for field in fields if field not in first)):
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if field in first else inspect.Parameter.KEYWORD_ONLY
-        default = inspect.Parameter.empty if field.required else field.default
-        parameters.append(inspect.Parameter(field.name, kind, default=default))
-    return inspect.Signature(parameters, return_annotation=operation.result)
 
 
 for _operation in OPERATIONS:

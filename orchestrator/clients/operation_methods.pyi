@@ -20,7 +20,6 @@ class OperationMethods:
     async def list_files(
         self,
         path: str = ".",
-        *,
         globs: Sequence[str] = (),
         recursive: bool = False,
         max_depth: int | None = None,
@@ -42,7 +41,6 @@ class OperationMethods:
     async def find_files(
         self,
         glob: str,
-        *,
         path: str = ".",
         recursive: bool = True,
         limit: int = 200,
@@ -66,7 +64,6 @@ class OperationMethods:
     async def search_content(
         self,
         pattern: str,
-        *,
         path: str = ".",
         globs: Sequence[str] = (),
         mode: Literal["exact"] = "exact",
@@ -96,7 +93,6 @@ class OperationMethods:
     async def read_file(
         self,
         path: str,
-        *,
         start: int = 1,
         end: int | None = None,
         max_tokens: int = 8000,
@@ -116,7 +112,6 @@ class OperationMethods:
     async def read_lines(
         self,
         path: str,
-        *,
         start: int = 1,
         end: int | None = None,
         context: int = 0,
@@ -137,12 +132,12 @@ class OperationMethods:
         self,
         path: str,
         changes: Sequence[orchestrator.api.parameters.Replacement],
+        base: str | int | None = None,
+        supersedes: str | int | None = None,
         *,
         preview: bool = False,
         reason: str = "",
         request_id: str | None = None,
-        base: str | int | None = None,
-        supersedes: str | int | None = None,
     ) -> orchestrator.api.results.ChangeAnswer:
         """Change passages of one file by search and replace, by line numbers or by symbol. A stale edit is rebased where
         that is safe, else it becomes a conflict.
@@ -161,13 +156,13 @@ class OperationMethods:
     async def apply_patch(
         self,
         patch: str,
+        path: str | None = None,
+        base: str | int | None = None,
+        supersedes: str | int | None = None,
         *,
         preview: bool = False,
         reason: str = "",
         request_id: str | None = None,
-        path: str | None = None,
-        base: str | int | None = None,
-        supersedes: str | int | None = None,
     ) -> orchestrator.api.results.ChangeAnswer:
         """Apply a patch of one or several files, all or none; it can create, delete and rename.
 
@@ -188,12 +183,12 @@ class OperationMethods:
         path: str,
         content: str,
         mode: Literal["truncate", "append", "create"],
+        base: str | int | None = None,
+        supersedes: str | int | None = None,
         *,
         preview: bool = False,
         reason: str = "",
         request_id: str | None = None,
-        base: str | int | None = None,
-        supersedes: str | int | None = None,
     ) -> orchestrator.api.results.ChangeAnswer:
         """Create a file, append to one, or replace one that this session has read whole.
 
@@ -212,11 +207,11 @@ class OperationMethods:
         self,
         source: str,
         destination: str,
+        base: str | int | None = None,
         *,
         preview: bool = False,
         reason: str = "",
         request_id: str | None = None,
-        base: str | int | None = None,
     ) -> orchestrator.api.results.ChangeAnswer:
         """Move or rename a file or a folder; never overwrites.
 
@@ -232,11 +227,11 @@ class OperationMethods:
     async def delete_file(
         self,
         path: str,
+        base: str | int | None = None,
         *,
         preview: bool = False,
         reason: str = "",
         request_id: str | None = None,
-        base: str | int | None = None,
     ) -> orchestrator.api.results.ChangeAnswer:
         """Delete a file, or a folder with all in it; revert brings it back.
 
@@ -267,7 +262,6 @@ class OperationMethods:
     async def file_history(
         self,
         path: str,
-        *,
         limit: int = 20,
         cursor: str | None = None,
     ) -> orchestrator.api.results.History:
@@ -281,7 +275,6 @@ class OperationMethods:
     async def get_diff(
         self,
         path: str | None = None,
-        *,
         from_: str | int = "@previous",
         to: str | int = "current",
         context_lines: int = 3,
@@ -301,7 +294,6 @@ class OperationMethods:
     async def revert(
         self,
         change: str | int,
-        *,
         preview: bool = False,
         reason: str = "",
         request_id: str | None = None,
@@ -316,16 +308,16 @@ class OperationMethods:
 
     async def rollback(
         self,
-        *,
-        preview: bool = False,
-        reason: str = "",
-        request_id: str | None = None,
         agent: str | None = None,
         session: str | None = None,
         task: str | int | None = None,
         globs: Sequence[str] = (),
         since: str | int | None = None,
         until: str | int | None = None,
+        *,
+        preview: bool = False,
+        reason: str = "",
+        request_id: str | None = None,
     ) -> orchestrator.api.rollback.RollbackAnswer:
         """Undo all changes of an agent, session, task, of some files or of a span of time, as one change. Later work of
         others is kept; where it overlaps, the file becomes a conflict.
@@ -343,7 +335,6 @@ class OperationMethods:
 
     async def session_status(
         self,
-        *,
         all_leases: bool = False,
         cursor: str | None = None,
     ) -> orchestrator.api.results.SessionInfo:
@@ -353,7 +344,7 @@ class OperationMethods:
         cursor: As `next` of the last answer says.
         """
 
-    async def begin_task(self, title: str, *, request_id: str | None = None) -> orchestrator.api.results.TaskAnswer:
+    async def begin_task(self, title: str, request_id: str | None = None) -> orchestrator.api.results.TaskAnswer:
         """Say what you work on; your changes carry the task until it ends.
 
         title: What you set out to do.
@@ -363,7 +354,6 @@ class OperationMethods:
     async def end_task(
         self,
         task: str | int,
-        *,
         outcome: str = "",
         request_id: str | None = None,
     ) -> orchestrator.api.results.TaskAnswer:
@@ -376,7 +366,6 @@ class OperationMethods:
 
     async def list_conflicts(
         self,
-        *,
         conflict: str | int | None = None,
         limit: int = 20,
         cursor: str | None = None,
@@ -394,7 +383,6 @@ class OperationMethods:
         self,
         conflict: str | int,
         choice: Literal["current", "proposed", "content", "regions", "review"],
-        *,
         content: str | None = None,
         regions: Sequence[Literal["current", "proposed"]] | None = None,
         on: str | int | None = None,
@@ -417,7 +405,7 @@ class OperationMethods:
         approver: The approver code.
         """
 
-    async def await_change(self, id: str | int, *, timeout_s: float = 25.0) -> orchestrator.api.results.ChangeAnswer:
+    async def await_change(self, id: str | int, timeout_s: float = 25.0) -> orchestrator.api.results.ChangeAnswer:
         """Wait for the final answer of a change that waits for an approval or lies in conflict.
 
         id: '@N' of an approval, a conflict or a change.
@@ -427,7 +415,6 @@ class OperationMethods:
     async def journal_query(
         self,
         path: str | None = None,
-        *,
         agent: str | None = None,
         session: str | None = None,
         task: str | int | None = None,
@@ -455,7 +442,6 @@ class OperationMethods:
     async def blame(
         self,
         path: str,
-        *,
         start: int = 1,
         end: int | None = None,
         at: str | int | None = None,
@@ -471,7 +457,6 @@ class OperationMethods:
     async def changes_since(
         self,
         version: str | int,
-        *,
         globs: Sequence[str] = (),
         limit: int = 100,
         skip: int = 0,
@@ -487,7 +472,6 @@ class OperationMethods:
 
     async def tree_at(
         self,
-        *,
         at: str | int = "current",
         contents: bool = False,
         limit: int = 5000,
@@ -505,7 +489,6 @@ class OperationMethods:
         self,
         path: str,
         at: str | int,
-        *,
         offset: int = 0,
         limit: int = 4194304,
     ) -> orchestrator.api.time_travel.Content:
@@ -523,7 +506,7 @@ class OperationMethods:
     async def status(self) -> orchestrator.api.results.StatusInfo:
         """What the daemon is doing."""
 
-    async def approvals_list(self, *, limit: int = 50, cursor: str | None = None) -> orchestrator.api.results.Approvals:
+    async def approvals_list(self, limit: int = 50, cursor: str | None = None) -> orchestrator.api.results.Approvals:
         """Changes that wait for a yes, without diffs.
 
         limit: Most approvals in one answer.
@@ -547,9 +530,9 @@ class OperationMethods:
     async def deny(
         self,
         approval: str | int,
+        reason: str = "",
         *,
         approver: str | None = None,
-        reason: str = "",
     ) -> orchestrator.api.results.Done:
         """Say no.
 
@@ -560,9 +543,9 @@ class OperationMethods:
     async def agent_add(
         self,
         name: str,
+        agent_class: Literal["cloud", "local", "review"] = "cloud",
         *,
         approver: str | None = None,
-        agent_class: Literal["cloud", "local", "review"] = "cloud",
     ) -> orchestrator.api.results.AgentToken:
         """Make an agent and show its token once.
 
@@ -587,7 +570,7 @@ class OperationMethods:
         approver: The approver code.
         """
 
-    async def policy_check(self, text: str, *, source: str = "policy.toml") -> orchestrator.api.results.PolicyReport:
+    async def policy_check(self, text: str, source: str = "policy.toml") -> orchestrator.api.results.PolicyReport:
         """Check the text of a policy file."""
 
     async def policy_reload(self, *, approver: str | None = None) -> orchestrator.api.results.PolicyReport:
@@ -596,13 +579,13 @@ class OperationMethods:
         approver: The approver code.
         """
 
-    async def journal_verify(self, *, checkpoint: str | None = None) -> orchestrator.api.results.VerifyAnswer:
+    async def journal_verify(self, checkpoint: str | None = None) -> orchestrator.api.results.VerifyAnswer:
         """Check the chain, the payloads and the blobs.
 
         checkpoint: The text of a checkpoint file, to compare with.
         """
 
-    async def journal_rebuild(self, *, check: Literal[True] = True) -> orchestrator.api.results.RebuildAnswer:
+    async def journal_rebuild(self, check: Literal[True] = True) -> orchestrator.api.results.RebuildAnswer:
         """Replay everything and compare."""
 
     async def workspace_check(self) -> orchestrator.api.results.WorkspaceReport:
@@ -614,7 +597,6 @@ class OperationMethods:
     async def reserve_paths(
         self,
         globs: Sequence[str],
-        *,
         ttl_s: int = 600,
         mode: Literal["exclusive", "shared"] = "exclusive",
         reason: str = "",
@@ -633,7 +615,6 @@ class OperationMethods:
     async def release_paths(
         self,
         lease: str | int,
-        *,
         request_id: str | None = None,
     ) -> orchestrator.api.leases.LeaseAnswer:
         """Give a lease back before its time is over.
@@ -645,7 +626,6 @@ class OperationMethods:
     async def journal_export(
         self,
         path: str | None = None,
-        *,
         agent: str | None = None,
         session: str | None = None,
         task: str | int | None = None,
@@ -677,13 +657,13 @@ class OperationMethods:
 
     async def journal_redact(
         self,
-        *,
-        approver: str | None = None,
         event: str | int | None = None,
         fields: Sequence[str] = (),
         blob: str | int | None = None,
         path: str | None = None,
         reason: str = "",
+        *,
+        approver: str | None = None,
     ) -> orchestrator.api.checkpoints.Redacted:
         """Take the texts of one event, or one content, out of the journal for good.
 
@@ -727,10 +707,10 @@ class OperationMethods:
 
     async def journal_collect(
         self,
-        *,
-        approver: str | None = None,
         grace_days: int = 30,
         dry_run: bool = False,
+        *,
+        approver: str | None = None,
     ) -> orchestrator.api.maintenance.CollectAnswer:
         """Remove kept contents that no event outside the archive needs and none named for a while.
 
@@ -739,7 +719,7 @@ class OperationMethods:
         dry_run: Only say what would go.
         """
 
-    async def stale_readers(self, path: str, *, limit: int = 20) -> orchestrator.api.stale_readers.StaleReadersAnswer:
+    async def stale_readers(self, path: str, limit: int = 20) -> orchestrator.api.stale_readers.StaleReadersAnswer:
         """Who holds a stale view of a file: sessions that read lines of it which others changed since, with the version
         and the lines that each one saw.
 

@@ -23,7 +23,7 @@ from orchestrator.api import locations
 from orchestrator.api.feed import SUBSCRIBE, UNSUBSCRIBE, Subscribe, Subscribed, Unsubscribe
 from orchestrator.api.framing import MAX_REPLY_BYTES, AnyReply, Welcome
 from orchestrator.api.lines import LineStream
-from orchestrator.api.operations import Operation
+from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import Params, Replacement
 from orchestrator.api.results import Notice, Result
 from orchestrator.clients.connection import Asked, Caller, RemoteError, asked, socket_of, welcomed
@@ -154,7 +154,7 @@ class FileAccess(OperationMethods):
                 await events.close()
             self._feeds.pop(events.subscription, None)
 
-    async def _call(self, operation: Operation, params: Params) -> Result:
+    async def _call(self, operation: AnyOperation, params: Params) -> Result:
         return await self._ask(operation.name, params)
 
     async def _ask(self, name: str, params: Params, answered: Answered | None = None) -> Result:

@@ -132,9 +132,9 @@ def test_wrong_arguments_are_told_before_anything_is_sent(rpc: RpcDaemon) -> Non
     async def main() -> None:
         async with FileAccess.connect() as files:
             untyped: Any = files
-            with pytest.raises(TypeError, match="missing a required argument: 'path'"):
+            with pytest.raises(TypeError, match="Missing required argument 'path'"):
                 await untyped.read_file()
-            with pytest.raises(TypeError, match="unexpected keyword argument 'line'"):
+            with pytest.raises(TypeError, match="Unexpected keyword argument 'line'"):
                 await untyped.read_file("a.py", line=3)
 
     anyio.run(main)

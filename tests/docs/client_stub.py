@@ -10,7 +10,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from orchestrator.api.operations import OPERATIONS, Operation
+from orchestrator.api.operation import AnyOperation
+from orchestrator.api.operations import OPERATIONS
 from orchestrator.clients.operation_methods import OperationMethods
 from tests.docs.documents import ROOT
 
@@ -36,8 +37,8 @@ def stub() -> str:
     return HEAD.format(imports="\n".join(imports)) + methods
 
 
-def _method(operation: Operation) -> str:
-    kinds = get_type_hints(operation.params)
+def _method(operation: AnyOperation) -> str:
+    kinds = get_type_hints(operation.struct)
     parameters = ["self"]
     for parameter in signature(getattr(OperationMethods, operation.name)).parameters.values():
         if parameter.name == "self":
@@ -54,11 +55,11 @@ def _method(operation: Operation) -> str:
     return f"{head}\n{indent(_text(operation), ' ' * 8)}\n"
 
 
-def _text(operation: Operation) -> str:
+def _text(operation: AnyOperation) -> str:
     """The docstring: what the operation is for, and each parameter that is described."""
     told = [
         f"{name}: {description}"
-        for name, kind in get_type_hints(operation.params, include_extras=True).items()
+        for name, kind in get_type_hints(operation.struct, include_extras=True).items()
         for description in _descriptions(kind)
     ]
     summary = fill(operation.summary, 110)
@@ -76,8 +77,8 @@ def _descriptions(kind: object) -> list[str]:
     ]
 
 
-def _structs(operation: Operation) -> list[type]:
-    return [kind for hint in get_type_hints(operation.params).values() for kind in _within(hint)]
+def _structs(operation: AnyOperation) -> list[type]:
+    return [kind for hint in get_type_hints(operation.struct).values() for kind in _within(hint)]
 
 
 def _within(hint: Any) -> list[type]:
