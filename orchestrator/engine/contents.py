@@ -9,7 +9,6 @@ from functools import partial
 from anyio import to_thread
 
 from orchestrator.core.content import LineHunk
-from orchestrator.core.decisions.stale_regions import Lines, hunks_between
 from orchestrator.core.errors import VersionNotKept
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.journal import ContentRedacted
@@ -100,13 +99,6 @@ class Contents:
             self._keep(digest, document)
         return document
 
-    def decoded(self, digest: Digest) -> Document | None:
-        """The text of a content, if it is at hand; None also for a binary file."""
-        document = self._documents.get(digest)
-        if document is not None:
-            self._bytes.move_to_end(digest)
-        return document
-
     async def text(self, digest: Digest, data: bytes) -> Document | None:
         """As `document`; a large content is decoded beside the event loop."""
         if len(data) <= LARGE_BYTES or digest in self._documents:
@@ -125,6 +117,15 @@ class Contents:
             if data is not None:
                 self.put(digest, data)
         return data
+
+    async def kept_text(self, digest: Digest) -> Document | None:
+        """The text of a content; None if it is binary, or not kept."""
+        document = self._documents.get(digest)
+        if document is not None:
+            self._bytes.move_to_end(digest)
+            return document
+        data = await self.get(digest)
+        return await self.text(digest, data) if data is not None else None
 
     async def need(self, digest: Digest, what: str) -> bytes:
         """As `get`. Raises VersionNotKept, naming `what`."""
@@ -165,16 +166,11 @@ class Comparisons:
         return len(self._known)
 
     def known(self, old: Digest, new: Digest) -> Sequence[LineHunk] | None:
-        """What `hunks` said of them, if that is at hand."""
+        """What makes one text the other, line by line as far as that goes, if it is at hand."""
         return self._known.get((old, new))
 
-    def hunks(self, old: tuple[Digest, Lines], new: tuple[Digest, Lines]) -> Sequence[LineHunk]:
-        """What makes one text the other, line by line as far as that goes; may be called from any thread."""
-        known = self._known.get((old[0], new[0]))
-        return known if known is not None else self.keep(old[0], new[0], hunks_between(old[1], new[1]))
-
     def keep(self, old: Digest, new: Digest, hunks: Sequence[LineHunk]) -> Sequence[LineHunk]:
-        """Remember a difference that was found elsewhere."""
+        """Remember a difference."""
         self._known[old, new] = hunks
         self._held += len(hunks) + 1
         while self._held > self._most and len(self._known) > 1:

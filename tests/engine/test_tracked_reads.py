@@ -9,6 +9,7 @@ import pytest
 from orchestrator.core.content import LineRange, Signature, digest_of
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, FileRead, SeenLines
+from orchestrator.core.events.notices import NoticeShown, NotifiedPath
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections import recent_versions
@@ -49,21 +50,22 @@ class Readers:
                 path=PATH, before=self._digest, after=digest, signature=signature, mode=0o644, kept=True
             )
         self._digest = digest
-        await self._append(event, Origin(), ((digest, data),))
+        await self.append(event, Origin(), ((digest, data),))
 
     async def read(self, session: SessionId) -> None:
         present = self.services.state.registry.get(PATH)
         assert present is not None
         seen = SeenLines(path=PATH, version=present.version, ranges=(LineRange(1, LINES - 1),), total_lines=LINES)
         event = FileRead(operation="read_lines", seen=seen, bytes=1, tokens=1)
-        await self._append(event, Origin(session=session, agent=AgentName("alice")))
+        await self.append(event, Origin(session=session, agent=AgentName("alice")))
 
     async def stale(self, session: SessionId, *, followed: bool) -> Stale | None:
         reader = self.services.state.readers.get(session)
         assert reader is not None
-        return await self.sets.stale(PATH, reader.views[PATH], news_only=True, session=session if followed else None)
+        sets = self.sets if followed else ReadSets(self.services)  # which begins anew
+        return await sets.stale(session, PATH, reader.views[PATH], news_only=True)
 
-    async def _append(self, event: Event, origin: Origin, blobs: tuple[tuple[Digest, bytes], ...] = ()) -> None:
+    async def append(self, event: Event, origin: Origin, blobs: tuple[tuple[Digest, bytes], ...] = ()) -> None:
         await self.services.journal.append(Unit((NewEvent(f"file:{PATH}", event),), origin, blobs))
 
 
@@ -130,3 +132,21 @@ async def test_what_is_kept_at_hand_has_a_bound(readers: Readers, monkeypatch: p
     for session in sessions:
         readers.sets.tracked.forget(session)
     assert len(readers.sets.tracked) == 0
+
+
+async def test_what_a_notice_told_is_no_news_after_another_look(readers: Readers) -> None:
+    """A change's look at what was unseen comes between the notice and the next one."""
+    session = SessionId("s-1")
+    await readers.change(0, "first")
+    await readers.read(session)
+    await readers.change(1, "told")
+    found = await readers.stale(session, followed=True)
+    assert found is not None
+    shown = NoticeShown(session=session, paths=(NotifiedPath(PATH, found.version),))
+    await readers.append(shown, Origin(session=session))
+    await readers.change(5, "news")
+    assert await readers.sets.unseen(session, [PATH])
+    reader = readers.services.state.readers.get(session)
+    assert reader is not None
+    assert await readers.sets.stale(session, PATH, reader.views[PATH]) is not None
+    assert [line for _, line, _, _ in names(await readers.stale(session, followed=True))] == [6]

@@ -8,8 +8,7 @@ that region is another one now, though each of its lines is as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -19,7 +18,7 @@ from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.projections.read_sets import ReadRecord
 from orchestrator.core.projections.seen import united
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.regions import between, hull, line_by_line, meet, overlap, place, survivors, touches
+from orchestrator.core.text.regions import hull, line_by_line, meet, overlap, place, survivors, touches
 
 Lines: TypeAlias = Sequence[str]
 
@@ -32,10 +31,6 @@ class At(NamedTuple):
 
     path: WorkspacePath
     version: Seq
-
-
-Across: TypeAlias = Callable[[At, At | None], Sequence[LineHunk]]
-"""What came between two contents, as `hunks_between`; None: the present one."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -65,62 +60,6 @@ class Gone(NamedTuple):
     added: bool = False
 
 
-def _across(texts: Mapping[At, Lines], present: Lines, old: At, new: At | None) -> list[LineHunk]:
-    return hunks_between(texts[old], present if new is None else texts[new])
-
-
-def contents_of(read_records: Sequence[ReadRecord]) -> tuple[At, ...]:
-    """The contents that `stale` compares, each once."""
-    wanted: dict[At, None] = {}
-    for read_record in read_records:
-        if read_record.before is not None:
-            wanted[At(read_record.path, read_record.before)] = None
-        wanted[At(read_record.path, read_record.version)] = None
-    return tuple(wanted)
-
-
-def stale(
-    read_records: Sequence[ReadRecord], texts: Mapping[At, Lines], present: Lines, across: Across | None = None
-) -> tuple[Piece, ...]:
-    """The seen lines that are not in `present` as they were seen, in the order of `present`.
-
-    `texts` holds all of `contents_of(read_records)`; KeyError if not. Cost: a diff for each version that was
-    looked at, at most twice, unless `across` knows them.
-    """
-    across = across or partial(_across, texts, present)
-    at: At | None = None
-    known: tuple[LineRange, ...] = ()
-    gone: list[Gone] = []
-    for read_record in read_records:
-        target = At(read_record.path, read_record.before if read_record.before is not None else read_record.version)
-        if at is not None and at != target:
-            known, gone = _on(at, known, gone, across(at, target), texts[target])
-        at = target
-        if read_record.before is not None:
-            known, gone = own(known, gone, read_record.hunks)
-            at = At(read_record.path, read_record.version)
-        if read_record.ranges:
-            known = united(known, read_record.ranges)
-            gone = [item for item in gone if not looked_at(item, read_record, known)]
-    if at is None:
-        return ()
-    hunks = across(at, None)
-    found = list(pieces(at, known, hunks, present))
-    for item in gone:
-        if item.added:
-            start, length = between(item.start, item.length, hunks)
-            found += [Piece(item.origin, item.ranges[0], start, length, added=True)] if length else []
-        else:
-            found += pieces(item.origin, item.ranges, across(item.origin, None), present)
-    return tuple(sorted(dict.fromkeys(found), key=_order))
-
-
-def news(pieces: Sequence[Piece], present: Lines, told: Sequence[Piece], then: Lines) -> tuple[Piece, ...]:
-    """The pieces that were not there, or had another text in their place, when `told` was (in the text `then`)."""
-    known = {_mark(piece, then) for piece in told}
-    return tuple(piece for piece in pieces if _mark(piece, present) not in known)
-
-
 def joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     """Neighbours that count as one: lines that follow one another in both texts."""
     out: list[Piece] = []
@@ -139,14 +78,6 @@ def joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
         else:
             out.append(piece)
     return tuple(out)
-
-
-def _order(piece: Piece) -> tuple[int, Seq, int]:
-    return piece.start, piece.origin.version, piece.seen.start
-
-
-def _mark(piece: Piece, text: Lines) -> tuple[At, LineRange, bool, tuple[str, ...]]:
-    return piece.origin, piece.seen, piece.added, tuple(text[piece.start : piece.start + piece.length])
 
 
 def hunks_between(old: Lines, new: Lines) -> list[LineHunk]:
@@ -203,19 +134,6 @@ def _inside(ranges: Sequence[LineRange], hunks: Sequence[LineHunk], n: int, new:
     while hunk.old_start + down < end and new[first + down] == new[last + down]:
         down += 1
     return hunk.old_start - up >= span.start and hunk.old_start + down < span.end
-
-
-def _on(
-    at: At, known: Sequence[LineRange], gone: Sequence[Gone], hunks: Sequence[LineHunk], new: Lines
-) -> tuple[tuple[LineRange, ...], list[Gone]]:
-    """Across what others did: what was known and is otherwise now is gone, with the place where it stood."""
-    later = [_moved(item, *(between if item.added else place)(item.start, item.length, hunks)) for item in gone]
-    places: dict[tuple[int, int, bool], tuple[LineRange, ...]] = {}
-    for piece in pieces(at, known, hunks, new):
-        key = (piece.start, piece.length, piece.added)
-        places[key] = (*places.get(key, ()), piece.seen)
-    later += (Gone(at, seen, start, length, added) for (start, length, added), seen in places.items())
-    return survivors(known, hunks), later
 
 
 def own(

@@ -85,7 +85,8 @@ class Tracker:
         self._known: tuple[LineRange, ...] = ()
         self._changed: list[_Changed] = []
         self._left: list[_Left] = []
-        self._told = Seq(0)
+        self.told = Seq(0)
+        """All that was stale up to this version has been told."""
 
     @property
     def size(self) -> int:
@@ -100,13 +101,13 @@ class Tracker:
     @property
     def is_told(self) -> bool:
         """Whether all that is stale at `version` has been told."""
-        return self._told == self.version
+        return self.told == self.version
 
     def origins(self, *, news_only: bool) -> Iterator[At]:
         """The contents that `stale` needs besides the present one, each at least once."""
         yield self.at
         for left in self._left:
-            if left.last > self._told or not news_only:
+            if left.last > self.told or not news_only:
                 yield left.gone.origin
 
     # --- following --------------------------------------------------------------------
@@ -261,17 +262,17 @@ class Tracker:
         return [Found(piece, found[piece]) for piece in ordered]
 
     def _is_told(self, last: Seq, told: tuple[str, ...] | None, present: Lines, start: int, length: int) -> bool:
-        return last <= self._told or (told is not None and told == tuple(present[start : start + length]))
+        return last <= self.told or (told is not None and told == tuple(present[start : start + length]))
 
     def tell(self, present: Lines) -> None:
         """All that is stale at `version` has been told."""
         for changed in self._changed:
-            if changed.last > self._told:
+            if changed.last > self.told:
                 changed.told = tuple(present[changed.new : changed.new + changed.new_len])
         for left in self._left:
-            if left.last > self._told:
+            if left.last > self.told:
                 left.told = tuple(present[left.gone.start : left.gone.start + left.gone.length])
-        self._told = self.version
+        self.told = self.version
 
 
 def _joined(one: Authors, other: Authors) -> Authors:

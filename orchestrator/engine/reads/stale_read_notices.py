@@ -113,9 +113,9 @@ class StaleReadNotifier:
         told: list[NotifiedPath] = []
         while left and len(notices) < MOST_NOTICES:
             path, view = left[0]
-            found = await self._sets.stale(path, view, news_only=True, session=caller.session)
+            found = await self._sets.stale(caller.session, path, view, news_only=True)
             if found is not None and self._may_tell(caller, path, view):
-                notice = await self._notice(caller, found, with_diff=True)
+                notice = self._notice(caller, found, with_diff=True)
                 if room is not UNBOUNDED:
                     if not room.first([_cost(notice)], least=0):
                         if notices:
@@ -145,9 +145,9 @@ class StaleReadNotifier:
         reader = self._s.state.readers.get(caller.session)
         found: list[r.Notice] = []
         for path, view in reversed(tuple(reader.views.items())) if reader is not None else ():
-            stale = await self._sets.stale(path, view)
+            stale = await self._sets.stale(caller.session, path, view)
             if stale is not None and self._may_tell(caller, path, view):
-                found.append(await self._notice(caller, stale, with_diff=False))
+                found.append(self._notice(caller, stale, with_diff=False))
             if len(found) == MOST_LISTED:
                 break
         return tuple(found)
@@ -158,7 +158,7 @@ class StaleReadNotifier:
             return True
         reader = self._s.state.readers.get(caller.session)
         view = reader.views.get(path) if reader is not None else None
-        if view is None or await self._sets.stale(path, view) is None:
+        if view is None or await self._sets.stale(caller.session, path, view) is None:
             return False
         return self._may_tell(caller, path, view)
 
@@ -170,9 +170,9 @@ class StaleReadNotifier:
             await self._observer.refresh(path, content=self._s.readable(caller, path))
         readers: list[n.StaleReader] = []
         for reader in sorted(self._s.state.readers.of(path), key=lambda reader: reader.session):
-            found = await self._sets.stale(path, reader.views[path])
+            found = await self._sets.stale(reader.session, path, reader.views[path])
             if found is not None:
-                readers.append(await self._reader(caller, reader, found))
+                readers.append(self._reader(caller, reader, found))
         event = MetadataRead(operation=call.operation.name, path=escaped(path))
         await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         entry = self._s.state.registry.get(path)
@@ -183,21 +183,19 @@ class StaleReadNotifier:
             total=len(readers),
         )
 
-    async def _reader(self, caller: Caller, reader: Reader, found: Stale) -> n.StaleReader:
-        hands = await self._sets.hands(found, reader.session)
+    def _reader(self, caller: Caller, reader: Reader, found: Stale) -> n.StaleReader:
         return n.StaleReader(
             agent=reader.agent,
             session=reader.session,
             open=reader.open,
             version_id=show(max(read_record.version for read_record in found.view.read_records)),
             lines=_lines(found, readable=self._s.readable(caller, found.path)),
-            changes=hands.changes,
-            by=hands.by,
-            since=show(hands.since),
+            changes=found.changes,
+            by=found.by,
+            since=show(found.since),
         )
 
-    async def _notice(self, caller: Caller, found: Stale, *, with_diff: bool) -> r.Notice:
-        hands = await self._sets.hands(found, caller.session)
+    def _notice(self, caller: Caller, found: Stale, *, with_diff: bool) -> r.Notice:
         moved = found.view.moved_from
         kind: Literal["changed", "deleted", "moved"] = (
             "deleted" if found.present is None else "moved" if moved is not None else "changed"
@@ -207,9 +205,9 @@ class StaleReadNotifier:
         return r.Notice(
             path=found.path,
             kind=kind,
-            by=hands.by,
-            since=show(hands.since),
-            changes=hands.changes,
+            by=found.by,
+            since=show(found.since),
+            changes=found.changes,
             version_id=show(found.version) if found.present is not None else None,
             moved_from=moved if moved is not None and self._may_list(caller, moved) else None,
             lines=_lines(found, readable=readable),

@@ -1,27 +1,35 @@
-"""Views followed change by change: a change is compared once for all sessions, and each of them moves positions."""
+"""What a session read of a file, followed change by change.
+
+A change is compared with the text before it once, for all sessions; each of them moves positions.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
-from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from orchestrator.core.content import LineHunk
 from orchestrator.core.decisions.costs import LARGE_LINES
 from orchestrator.core.decisions.stale_regions import At, Lines, hunks_between
-from orchestrator.core.decisions.tracked_regions import Found, Step, Tracker
+from orchestrator.core.decisions.tracked_regions import Authors, Found, Step, Tracker
 from orchestrator.core.errors import TextTooCostly
-from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.read_sets import ReadRecord, View
+from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated
+from orchestrator.core.ids import Digest, SessionId, WorkspacePath
+from orchestrator.core.projections.read_sets import OUTSIDE, ReadRecord, View
+from orchestrator.core.projections.recent_versions import Version
 from orchestrator.engine.services import Services
-
-Text: TypeAlias = tuple[Digest, Lines]
-TextAt: TypeAlias = Callable[[At], Awaitable[Text | None]]
+from orchestrator.ports.journal import KnownVersion
 
 MOST_TRACKED = 50_000
 """Views, and places in them that are otherwise than they were seen; who was not asked about longest goes first."""
+
+MOST_TRACED = 50
+"""Changes that the journal is asked for; of more, all who changed the file count as authors of each place."""
+
+MOST_DIGESTS = 2_000
+"""Versions of which the journal need not be asked again."""
 
 
 class Followed(NamedTuple):
@@ -32,27 +40,29 @@ class Followed(NamedTuple):
     present: Lines
 
 
-class _Gap(Exception):
-    """A version, or its text, is not at hand: the view must be compared anew."""
+class _NotKept(Exception):
+    """A content that is needed is not in the journal."""
 
 
 class _Tracked:
-    """A view so far."""
+    """A view so far, followed from `start` to `here`."""
 
-    __slots__ = ("read_records", "size", "tracker")
+    __slots__ = ("here", "read_records", "size", "start", "tracker")
 
     def __init__(self, first: ReadRecord) -> None:
         self.tracker = Tracker(first)
+        self.start = self.here = self.tracker.at
         self.read_records: tuple[ReadRecord, ...] = ()
         self.size = 1
 
 
 class TrackedReads:
-    """For each session and file a tracker. All of it can be lost at any time: then views are compared anew."""
+    """For each session and file a tracker. Any of them can be lost at any time: it is then made anew."""
 
-    def __init__(self, services: Services, text: TextAt) -> None:
-        self._s, self._text, self._held = services, text, 0
+    def __init__(self, services: Services) -> None:
+        self._s, self._held = services, 0
         self._tracked: OrderedDict[tuple[SessionId, WorkspacePath], _Tracked] = OrderedDict()
+        self._digests: dict[At, Digest] = {}
 
     def __len__(self) -> int:
         return self._held
@@ -62,131 +72,187 @@ class TrackedReads:
         for key in [key for key in self._tracked if key[0] == session]:
             self._held -= self._tracked.pop(key).size
 
-    async def stale(
-        self, session: SessionId, path: WorkspacePath, view: View, version: Seq, *, news_only: bool
-    ) -> Followed | None:
-        """What is stale in a view at a version, the present one; None where it can't be followed.
+    async def stale(self, session: SessionId, view: View, present: At, *, news_only: bool = False) -> Followed | None:
+        """What is stale in a view, with `present` the version that stands there; `news_only`: less what was notified.
 
-        Of one session and path one call at a time. `news_only`: less what notices told.
+        None where a content that it needs was not kept.
         """
-        key = (session, path)
+        key = (session, present.path)
         tracked = self._tracked.pop(key, None)
         if tracked is not None:
             self._held -= tracked.size
         try:
-            tracked = await self._brought_up(tracked, path, view, version, news_only=news_only)
-            followed = await self._found(tracked.tracker, path, news_only=news_only)
-        except _Gap:
+            tracked = await self._brought_up(tracked, view, present)
+            texts = await self._texts({present, *tracked.tracker.origins(news_only=news_only)})
+        except _NotKept:
             return None
-        if tracked.tracker.too_much:
-            return followed
-        if key in self._tracked:  # two previews of one session at a time
-            return followed
+        found = tracked.tracker.stale(texts.__getitem__, texts[present], news_only=news_only)
         tracked.size = tracked.tracker.size
-        self._tracked[key] = tracked
-        self._held += tracked.size
-        while self._held > MOST_TRACKED:
-            self._held -= self._tracked.popitem(last=False)[1].size
-        return followed
+        if not tracked.tracker.too_much and key not in self._tracked:  # two calls of one session may look at a time
+            self._tracked[key] = tracked
+            self._held += tracked.size
+            while self._held > MOST_TRACKED:
+                self._held -= self._tracked.popitem(last=False)[1].size
+        return Followed(found, texts, texts[present])
 
-    async def _brought_up(
-        self, tracked: _Tracked | None, path: WorkspacePath, view: View, version: Seq, *, news_only: bool
-    ) -> _Tracked:
-        read_records = view.read_records
-        if view.moved_from is not None or any(read_record.path != path for read_record in read_records):
-            raise _Gap
-        first = _known(tracked.read_records, read_records) if tracked is not None else None
+    async def _brought_up(self, tracked: _Tracked | None, view: View, present: At) -> _Tracked:
+        records = view.read_records
+        first = _same_records(tracked, view, present) if tracked is not None else None
         if tracked is None or first is None:
-            tracked, first = _Tracked(read_records[0]), 0
-        told = view.notified if news_only else None
-        await self._tell(tracked.tracker, path, told)
-        for read_record in read_records[first:]:
-            stood = self._s.recent.stood(path, read_record.version, read_record.at)
-            if stood is None:
-                raise _Gap
-            if stood:  # who asked for an earlier state knows what it is
-                await self._look(tracked.tracker, read_record, told)
-        await self._follow(tracked.tracker, path, version, told)
-        tracked.read_records = read_records
+            tracked, first = _Tracked(records[0]), 0
+        await self._tell(tracked, view)
+        for record in records[first:]:
+            if not await self._was_present(record):
+                continue  # who asked for an earlier state knows what it is
+            met = _met(record)
+            await self._follow(tracked, met, view)
+            texts = await self._texts({tracked.tracker.at, met}) if met != tracked.tracker.at else {}
+            tracked.tracker.look(record, texts.__getitem__)
+            tracked.here = At(record.path, record.version)
+            await self._tell(tracked, view)
+        await self._follow(tracked, present, view)
+        tracked.read_records = records
         return tracked
 
-    async def _look(self, tracker: Tracker, read_record: ReadRecord, told: Seq | None) -> None:
-        met = At(read_record.path, read_record.before if read_record.before is not None else read_record.version)
-        await self._follow(tracker, read_record.path, met.version, told)
-        texts = await self._texts({tracker.at, met}) if met != tracker.at else {}
-        tracker.look(read_record, texts.__getitem__)
-        await self._tell(tracker, read_record.path, told)
+    async def _tell(self, tracked: _Tracked, view: View) -> None:
+        """Where it has come to the version that the last notice told of."""
+        if view.notified == tracked.here.version and not tracked.tracker.is_told:
+            text = await self._text(tracked.here)
+            if text is not None:
+                tracked.tracker.tell(text)
 
-    async def _follow(self, tracker: Tracker, path: WorkspacePath, until: Seq, told: Seq | None) -> None:
-        if tracker.version == until:
+    # --- from one version to another ----------------------------------------------------
+
+    async def _follow(self, tracked: _Tracked, until: At, view: View) -> None:
+        """Go on to a version. Raises _NotKept where its content, or the one before, was not kept."""
+        if until.version < tracked.here.version:
+            raise _NotKept
+        if until.version == tracked.here.version:
             return
-        versions = self._s.recent.since(path, tracker.version)
-        if versions is None or tracker.version > until or versions[-1].seq < until:
-            raise _Gap
-        for before, after in pairwise(versions):
-            if after.seq > until:
-                break
-            hunks = self._s.comparisons.known(before.digest, after.digest)
+        authors: Authors = ()
+        async for after, brought_by in self._between(tracked.here, until, view):
+            authors += brought_by
+            hunks = await self._hunks(tracked.here, after)
             if hunks is None:
-                old, new = await self._text(At(path, before.seq)), await self._text(At(path, after.seq))
-                if old is None or new is None:
-                    raise _Gap
-                hunks = await self.compared(old, new)
-            tracker.follow(Step(after.seq, after.authors, hunks))
-            await self._tell(tracker, path, told)
-        if tracker.version != until:
-            raise _Gap
+                if after == until:
+                    raise _NotKept
+                continue  # the next version is compared with the last one that was kept
+            tracked.tracker.follow(Step(after.version, authors, hunks))
+            tracked.here, authors = after, ()
+            await self._tell(tracked, view)
 
-    async def compared(self, old: Text, new: Text) -> Sequence[LineHunk]:
-        """What makes one text the other, kept at hand.
+    async def _between(self, here: At, until: At, view: View) -> AsyncIterator[tuple[At, Authors]]:
+        """Each version after `here`, and who made it; of a file that moved, or where they are many, only the last."""
+        versions = await self._versions(here, until, view)
+        if versions is not None:
+            for version in versions:
+                if here.version < version.seq <= until.version:
+                    yield At(until.path, version.seq), version.authors
+            return
+        everybody = tuple((other.who, other.first) for other in view.other_authors) or ((OUTSIDE, view.touched),)
+        if here.version < view.notified < until.version:
+            for path in dict.fromkeys((until.path, here.path)):
+                if await self._text(At(path, view.notified)) is not None:
+                    yield At(path, view.notified), everybody
+                    break
+        yield until, everybody
 
-        Large texts are compared apart; where that takes too long, all of them has changed.
-        """
-        if len(old[1]) + len(new[1]) <= LARGE_LINES:
-            return self._s.comparisons.hunks(old, new)
-        known = self._s.comparisons.known(old[0], new[0])
+    async def _versions(self, here: At, until: At, view: View) -> Sequence[Version] | None:
+        """The versions of a path, without a gap; None where they are not known one by one."""
+        if here.path != until.path:
+            return None
+        recent = self._s.recent.since(here.path, here.version)
+        if recent is not None and self._s.recent.digest(*until) is not None:
+            return recent
+        if sum(other.count for other in view.other_authors) > MOST_TRACED:
+            return None
+        known = await self._s.journal.changes_of(here.path, after=here.version, until=until.version)
+        if not known or known[-1].row.seq != until.version:
+            return None
+        return [Version(one.row.seq, one.row.digest, ((_who(one), one.row.seq),)) for one in known if one.row.digest]
+
+    async def _was_present(self, record: ReadRecord) -> bool:
+        """Whether it was shown as the file's state of then."""
+        stood = self._s.recent.stood(record.path, record.version, record.at)
+        if stood is None:
+            row = await self._s.journal.version_at(record.path, record.at)
+            stood = row is not None and row.seq == record.version
+        return stood
+
+    # --- contents -----------------------------------------------------------------------
+
+    async def _hunks(self, old: At, new: At) -> Sequence[LineHunk] | None:
+        """What makes one text the other; where comparing takes too long, all of it. None: one was not kept."""
+        before, after = await self._digest(old), await self._digest(new)
+        if before is None or after is None:
+            return None
+        known = self._s.comparisons.known(before, after)
         if known is not None:
             return known
+        was, is_now = await self._text(old), await self._text(new)
+        if was is None or is_now is None:
+            return None
         try:
-            hunks = await self._s.effort.run(partial(hunks_between, old[1], new[1]))
+            if len(was) + len(is_now) <= LARGE_LINES:
+                hunks = hunks_between(was, is_now)
+            else:
+                hunks = await self._s.effort.run(partial(hunks_between, was, is_now))
         except TextTooCostly:
-            hunks = [LineHunk(0, len(old[1]), 0, len(new[1]))]
-        return self._s.comparisons.keep(old[0], new[0], hunks)
+            hunks = [LineHunk(0, len(was), 0, len(is_now))]
+        return self._s.comparisons.keep(before, after, hunks)
 
-    async def _tell(self, tracker: Tracker, path: WorkspacePath, told: Seq | None) -> None:
-        """Where it has come to the version that the last notice told of."""
-        if told == tracker.version and not tracker.is_told:
-            here = At(path, tracker.version)
-            tracker.tell((await self._texts({here}))[here])
+    async def _digest(self, at: At) -> Digest | None:
+        digest = self._digests.get(at) or self._s.recent.digest(*at)
+        if digest is None:
+            row = await self._s.journal.version_at(at.path, at.version)
+            digest = row.digest if row is not None else None
+            if row is not None and row.seq == at.version and digest is not None:
+                self._digests[at] = digest
+                if len(self._digests) > MOST_DIGESTS:
+                    del self._digests[next(iter(self._digests))]
+        return digest
 
-    async def _found(self, tracker: Tracker, path: WorkspacePath, *, news_only: bool) -> Followed:
-        here = At(path, tracker.version)
-        texts = await self._texts({here, *tracker.origins(news_only=news_only)})
-        present = texts[here]
-        return Followed(tracker.stale(texts.__getitem__, present, news_only=news_only), texts, present)
+    async def _text(self, at: At) -> Lines | None:
+        digest = await self._digest(at)
+        document = await self._s.contents.kept_text(digest) if digest is not None else None
+        return document.lines if document is not None else None
 
     async def _texts(self, wanted: set[At]) -> dict[At, Lines]:
         texts: dict[At, Lines] = {}
         for at in wanted:
             text = await self._text(at)
             if text is None:
-                raise _Gap
-            texts[at] = text[1]
+                raise _NotKept
+            texts[at] = text
         return texts
 
 
-def _known(before: Sequence[ReadRecord], now: Sequence[ReadRecord]) -> int | None:
-    """How many of the read_records are followed already; None where they are not the same ones.
+def _met(record: ReadRecord) -> At:
+    """What stood there when the session looked, or changed it."""
+    return At(record.path, record.before if record.before is not None else record.version)
+
+
+def _who(known: KnownVersion) -> str:
+    event = known.recorded.event
+    by = event.by if isinstance(event, ExternalFileChanged | ExternalFileCreated) else None
+    return known.recorded.agent or by or OUTSIDE
+
+
+def _same_records(tracked: _Tracked, view: View, present: At) -> int | None:
+    """How many of the view's read records are followed already; None where the tracker can't go on to the view.
 
     The oldest fall out of a view, and the newest may come to hold more lines: it is looked at again then.
     """
-    if not before:
+    before, now = tracked.read_records, view.read_records
+    if present.version < tracked.here.version:
+        return None
+    if tracked.start.version < view.notified < tracked.here.version and tracked.tracker.told < view.notified:
         return None
     last = before[-1]
     for n in range(len(now) - 1, -1, -1):
-        if now[n] == last and tuple(now[: n + 1]) == tuple(before[-n - 1 :]):
-            return n + 1
+        if now[n] == last and now[: n + 1] == before[-n - 1 :]:
+            return n + 1 if all(_met(one).version >= tracked.here.version for one in now[n + 1 :]) else None
         same = (now[n].version, now[n].before, now[n].told) == (last.version, last.before, last.told)
-        if same and tuple(now[:n]) == tuple(before[len(before) - n - 1 : -1]):
+        if same and now[:n] == before[len(before) - n - 1 : -1]:
             return n
     return None

@@ -114,7 +114,9 @@ class Follower:
             if not self._s.readable(caller, path):
                 continue
             view = reader.views.get(path)
-            if view is not None and view.touched >= recorded.seq and await self._sets.stale(path, view) is not None:
+            if view is None or view.touched < recorded.seq:
+                continue
+            if await self._sets.stale(session, path, view) is not None:
                 return True
         return False
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.content import LineHunk, LineRange
-from orchestrator.core.decisions.stale_regions import MOST_HUNKS, At, Lines, Piece, hunks_between, joined, news, stale
-from orchestrator.core.decisions.tracked_regions import Step, Tracker
+from orchestrator.core.decisions.stale_regions import MOST_HUNKS, At, Lines, hunks_between, joined
+from orchestrator.core.decisions.tracked_regions import Found, Step, Tracker
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.projections.read_sets import ReadRecord
 from orchestrator.core.projections.seen import merged
@@ -54,12 +54,8 @@ def tracked(read_records: list[ReadRecord], texts: Mapping[At, Lines], present: 
     return tracker
 
 
-def by_both(read_records: list[ReadRecord], texts: dict[At, Lines], present: Lines) -> tuple[Piece, ...]:
-    """What is stale: all versions compared with the present one, and followed change by change, come to the same."""
-    compared = joined(stale(read_records, texts, present))
-    followed = tracked(read_records, texts, present).stale(texts.__getitem__, present)
-    assert joined([item.piece for item in followed]) == compared
-    return compared
+def stale(read_records: list[ReadRecord], texts: Mapping[At, Lines], present: Lines) -> list[Found]:
+    return tracked(read_records, texts, present).stale(texts.__getitem__, present)
 
 
 def found(
@@ -69,7 +65,7 @@ def found(
     texts: dict[At, Lines] = {at(version): list(text) for version, text in versions.items()}
     return [
         (int(piece.origin.version), piece.seen.start, piece.seen.end, piece.start, piece.length)
-        for piece in by_both(read_records, texts, list(present))
+        for piece in joined([item.piece for item in stale(read_records, texts, list(present))])
     ]
 
 
@@ -228,8 +224,6 @@ def test_what_is_stale(
 )
 def test_what_is_told_again(then: str, now: str, left: list[int]) -> None:
     read_records, texts = [read_record(1, (1, 6))], {at(1): list("abcdef")}
-    told, present = stale(read_records, texts, list(then)), stale(read_records, texts, list(now))
-    assert [piece.seen.start for piece in news(present, list(now), told, list(then))] == left
     tracker = tracked(read_records, texts, list(then))
     assert tracker.stale(texts.__getitem__, list(then))
     tracker.tell(list(then))
@@ -323,10 +317,11 @@ def test_a_notice_is_due_exactly_for_seen_lines_that_are_gone(
     followed.look(ReadRecord(PATH, Seq(1), Seq(1), ranges), {at(1): start}.__getitem__)
     for number, (old, new) in enumerate(zip([start, *texts], texts, strict=False), 2):
         followed.follow(Step(Seq(number), (("others", Seq(number)),), hunks_between(old, new)))
-    for pieces in (
-        stale([ReadRecord(PATH, Seq(1), Seq(1), ranges)], {at(1): start}, model.lines),
-        [item.piece for item in followed.stale({at(1): start}.__getitem__, model.lines)],
+    for stale_now in (
+        stale([ReadRecord(PATH, Seq(1), Seq(1), ranges)], {at(1): start}, model.lines),  # in one step
+        followed.stale({at(1): start}.__getitem__, model.lines),
     ):
+        pieces = [item.piece for item in stale_now]
         told = {start[n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
         assert told == model.known - set(model.lines)
         parted = {(start[p.seen.start - 1], start[p.seen.end - 1]) for p in pieces if p.added}
@@ -367,8 +362,9 @@ def test_with_own_changes_and_further_reads_nothing_false_is_told_and_nothing_un
             read_records.append(ReadRecord(PATH, Seq(version), Seq(version), (), Seq(before), hunks))
             looked = True
     every[at(version)] = list(model.lines)
-    followed = tracked(read_records, every, model.lines).stale(every.__getitem__, model.lines)
-    for pieces in (stale(read_records, texts, model.lines), [item.piece for item in followed]):
+    # first by the versions that were looked at alone, then by all of them
+    for stale_now in (stale(read_records, texts, model.lines), stale(read_records, every, model.lines)):
+        pieces = [item.piece for item in stale_now]
         told = {every[p.origin][n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
         for piece in pieces:
             came = set(model.lines[piece.start : piece.start + piece.length])
