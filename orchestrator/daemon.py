@@ -234,14 +234,14 @@ class Daemon:
             state_dir=config.state_dir,
             notes=self._notes,
             plugins=self._extensions.notes,
+            read_policy=lambda: read_policy(config),
+            stop=self.stop,
         )
         roots = (config.workspace,)
         return Engine(
             services,
             roots=roots,
             facts=facts,
-            read_policy=lambda: read_policy(config),
-            stop=self.stop,
             watcher=watcher,
             signer=KeyFile(Path(config.state_dir)),
             keeper=self._keeper,

@@ -131,7 +131,8 @@ def params_from(operation: AnyOperation, given: Any) -> Params:
 
 
 def _convert_json(operation: AnyOperation, raw: bytes | msgspec.Raw) -> Params:
-    return msgspec.json.decode(raw, type=operation.struct)
+    params: Params = msgspec.json.decode(raw, type=operation.struct)
+    return params
 
 
 def _bounded(params: Params) -> Params:

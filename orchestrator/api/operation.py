@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Literal, ParamSpec, TypeVar, cast
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast
 
 import msgspec
 
@@ -43,19 +43,19 @@ Weight = Literal["file", "search", "tree", "patch", "always"]
 workspace has many files, and `recursive` is not false; `patch`: as `file`, or its parameters are long; `always`."""
 
 Given = ParamSpec("Given")
-P_co = TypeVar("P_co", bound=p.Params, covariant=True)
-R_co = TypeVar("R_co", bound=r.Result, covariant=True)
+P = TypeVar("P", bound=p.Params)
+R = TypeVar("R", bound=r.Result)
 
 
-class Operation(msgspec.Struct, Generic[Given, P_co, R_co], frozen=True):
+class Operation(msgspec.Struct, Generic[Given, P, R], frozen=True):
     """One entry of the catalogue, and all that is declared of an operation.
 
     `Given` is the signature of its parameters, so that a method made of an entry has their types.
     """
 
     name: str
-    params: Callable[Given, P_co]  # the Params struct itself
-    result: type[R_co]
+    params: Callable[Given, P]  # the Params struct itself
+    result: type[R]
     summary: str
     raises: tuple[type[e.OrchestratorError], ...] = ()
     shape: Shape = "json"
@@ -69,13 +69,13 @@ class Operation(msgspec.Struct, Generic[Given, P_co, R_co], frozen=True):
     planned: tuple[str, ...] = ()  # parameters, or values of them, that the contract names and this version lacks
 
     @property
-    def struct(self) -> type[P_co]:
+    def struct(self) -> type[P]:
         """`params` as the type that it is."""
-        return cast("type[P_co]", self.params)
+        return cast("type[P]", self.params)
 
     def takes(self, name: str) -> bool:
         """Whether it has a parameter of this name."""
         return name in self.struct.__struct_fields__
 
 
-AnyOperation = Operation[..., p.Params, r.Result]
+AnyOperation = Operation[..., Any, Any]

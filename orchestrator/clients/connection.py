@@ -77,7 +77,7 @@ class Asked(NamedTuple):
             refused = RemoteError(reply.error.data)
             refused.notices = reply.notices
             raise refused
-        result = msgspec.json.decode(reply.result, type=self.operation.result)
+        result: Result = msgspec.json.decode(reply.result, type=self.operation.result)
         if reply.notices and isinstance(result, FileText | ChangeAnswer):
             result = msgspec.structs.replace(result, notices=reply.notices)
         return result

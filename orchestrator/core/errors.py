@@ -24,6 +24,7 @@ class OrchestratorError(Exception):
 
     code: ClassVar[str] = "internal"
     hint: str = ""
+    journalled = False  # whether the refusal is in the journal already
 
     def __init__(
         self,

@@ -21,8 +21,10 @@ from orchestrator.core.policy.rules import Policy
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.effects import Effects
+from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.external.baseline import Baseline
-from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.external.watch import Watching
+from orchestrator.engine.record.checkpoints import Sealer
 from orchestrator.engine.record.verification import Checking
 from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
@@ -39,6 +41,8 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
     socket: str
     workspace_id: str
     state_dir: str
+    read_policy: Callable[[], tuple[str, str]]  # its text, and where that stands
+    stop: Callable[[], None]
     notes: tuple[str, ...] = ()
     plugins: Callable[[], tuple[str, ...]] = tuple  # what there is to say of them now
 
@@ -49,25 +53,19 @@ class Administration:
     def __init__(
         self,
         services: Services,
-        observer: Observer,
         effects: Effects,
-        baseline: Baseline,
         gate: ApproverGate,
-        *,
         facts: DaemonFacts,
-        read_policy: Callable[[], tuple[str, str]],
-        stop: Callable[[], None],
-        recovered: Callable[[], int],
-        watching: Callable[[], str],
-        unnamed: Callable[[], int],
+        baseline: Baseline,
+        recovery: Recovery,
+        watching: Watching,
         checking: Checking,
-        whole: Callable[[], str],
+        sealer: Sealer,
     ) -> None:
-        self._s, self._observer, self._effects = services, observer, effects
-        self._baseline, self._gate, self._facts = baseline, gate, facts
+        self._s, self._effects, self._gate, self._facts = services, effects, gate, facts
+        self._baseline, self._recovery, self._watching = baseline, recovery, watching
+        self._checking, self._sealer = checking, sealer
         self._reservations = Reservations(services)
-        self._read_policy, self._stop, self._recovered = read_policy, stop, recovered
-        self._watching, self._unnamed, self._checking, self._whole = watching, unnamed, checking, whole
 
     async def status(self, caller: Caller, call: Call, params: p.Status) -> r.StatusInfo:
         pending = self._s.state.pending
@@ -84,7 +82,7 @@ class Administration:
         if skipped:
             notes.append(f"left out of the start scan: {skipped}")
         notes += _ignore_files(self._s.ignore.over_budget())
-        if unnamed := self._unnamed():
+        if unnamed := self._watching.unnamed:
             notes.append(
                 f"come since the start, and not tracked: {unnamed} names that break the name rule; rename them"
             )
@@ -118,11 +116,11 @@ class Administration:
             health=r.Health(
                 state="writes_stopped" if stopped else "ok",
                 baseline="done" if self._baseline.done.is_set() else "running",
-                watching=self._watching(),
+                watching=self._watching.health,
                 checked=self._checking.checked,
-                whole=self._whole(),
+                whole=self._sealer.whole,
                 notes=tuple(notes),
-                recovered=self._recovered(),
+                recovered=self._recovery.closed,
                 diverged=tuple(map(show, pending.diverged)),
             ),
             policy=f"{self._s.policy.name} ({self._s.policy.source})",
@@ -188,7 +186,7 @@ class Administration:
 
     async def policy_reload(self, caller: Caller, call: Call, params: p.PolicyReload) -> r.PolicyReport:
         await self._gate.check(caller, params.approver)
-        text, source = await to_thread.run_sync(self._read_policy)
+        text, source = await to_thread.run_sync(self._facts.read_policy)
         policy = parse_policy(text, source=source)
         policy = policy.guarding(self._s.policy.own_state)
         await self.load(policy)
@@ -221,7 +219,7 @@ class Administration:
         return r.WorkspaceReport(ok=not differences, files=len(entries), differences=tuple(differences))
 
     async def stop(self, caller: Caller, call: Call, params: p.Stop) -> r.Done:
-        self._stop()
+        self._facts.stop()
         return r.Done(message="the daemon ends when the calls that are open are answered")
 
 

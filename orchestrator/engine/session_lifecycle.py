@@ -9,7 +9,9 @@ import anyio
 from orchestrator.core.errors import DiskFull, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.sessions import SessionClosed, SessionOpened
+from orchestrator.core.projections.sessions import Session
 from orchestrator.engine.caller import Caller
+from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
 
@@ -20,11 +22,24 @@ MOST_OWED = 10_000
 class SessionLifecycle:
     """A caller is let in whatever the journal can take: `status`, `stop` and reads must be reachable then."""
 
-    def __init__(self, services: Services) -> None:
-        self._s = services
+    def __init__(self, services: Services, noticer: StaleReadNotifier) -> None:
+        self._s, self._noticer = services, noticer
         self._owed: deque[tuple[Origin, str, Event]] = deque(maxlen=MOST_OWED)
         self._one_at_a_time = anyio.Lock()
+        self._left: list[Session] = []  # open when the last daemon ended
         self._log = logger("engine")
+
+    def begin(self) -> None:
+        """Before anybody calls: whoever was connected when the last daemon ended is not connected now."""
+        self._left = [session for session in self._s.state.sessions if session.open]
+
+    async def close_left(self) -> None:
+        """Note the end of the sessions that the last daemon left open."""
+        while self._left:
+            session = self._left[-1]
+            origin = Origin(session=session.id, agent=session.agent)
+            await self._s.append(origin, (f"session:{session.id}", SessionClosed(session=session.id)))
+            self._left.pop()
 
     async def opened(self, caller: Caller, client: str) -> None:
         """Note that a caller came in, or came back."""
@@ -40,6 +55,7 @@ class SessionLifecycle:
 
     async def closed(self, caller: Caller) -> None:
         """Note that a caller went away."""
+        self._noticer.forget(caller.session)
         await self._note(caller, SessionClosed(session=caller.session))
 
     async def catch_up(self) -> None:

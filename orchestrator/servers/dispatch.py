@@ -87,7 +87,7 @@ class Dispatcher:
         """Note a refusal that a door gave by itself."""
         turn = await self._scheduler.begin(caller.agent)
         try:
-            await self._engine.refuse(caller, name, error)
+            await self._engine.calls.refuse(caller, name, error)
         finally:
             self._scheduler.end(turn)
 
@@ -174,10 +174,10 @@ class Dispatcher:
                 operation = operation_named(name)
                 parsed = parse_params(operation, params)
             except OrchestratorError as error:
-                await self._engine.refuse(caller, name, error)
+                await self._engine.calls.refuse(caller, name, error)
                 raise
             call = Call(operation=operation, params=parsed, client_call_id=call_id, started_us=started_us, room=room)
-            return await self._engine.call(caller, call)
+            return await self._engine.calls.answer(caller, call)
         except OrchestratorError:
             raise
         except Exception as error:

@@ -130,7 +130,7 @@ class SocketServer:
                 await self._serve_rpc(lines, caller)
         finally:
             with anyio.CancelScope(shield=True):
-                await self._engine.close_session(caller)
+                await self._engine.lifecycle.closed(caller)
 
     async def _admit(self, stream: SocketStream, lines: LineStream) -> tuple[Caller, Preamble] | None:
         uid = processes.peer_of(stream.extra(SocketAttribute.raw_socket)).uid
@@ -148,7 +148,7 @@ class SocketServer:
                     hint="Use the orchestrator's own clients, or `orchestrator mcp`.",
                 ) from error
             caller = await self._authenticator.admit(preamble, uid)
-            await self._engine.open_session(caller, preamble.client)
+            await self._engine.lifecycle.opened(caller, preamble.client)
         except OrchestratorError as error:
             await self._turn_away(lines, error)
             return None
@@ -161,7 +161,7 @@ class SocketServer:
     async def _turn_away(self, lines: LineStream, error: OrchestratorError) -> None:
         """Note a refusal and tell it; where the journal takes no note (a full disk), that is what is told."""
         try:
-            await self._engine.turn_away(error)
+            await self._engine.calls.turn_away(error)
         except OrchestratorError as unnoted:
             error = unnoted
         await lines.send(_ENCODER.encode(refusal(error)) + b"\n")

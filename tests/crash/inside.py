@@ -53,7 +53,8 @@ class Within(FileAccess):
         call = asked(0, name, params)
         values = msgspec.json.decode(call.line)["params"]
         result = await self._dispatcher.run(self._caller, name, msgspec.json.encode(values), None)
-        return msgspec.json.decode(msgspec.json.encode(result), type=BY_NAME[name].result)
+        decoded: Result = msgspec.json.decode(msgspec.json.encode(result), type=BY_NAME[name].result)
+        return decoded
 
 
 class CountedServices(Services):
@@ -93,7 +94,7 @@ class Inside:
         """Come in by the door, as an agent."""
         preamble = Preamble(orchestrator=PROTOCOL, door="rpc", agent=agent)
         caller = await Authenticator(self.services, uid=os.getuid()).admit(preamble, os.getuid())
-        await self._engine.open_session(caller, "test")
+        await self._engine.lifecycle.opened(caller, "test")
         return Within(self._dispatcher, caller)
 
     @property
@@ -168,15 +169,22 @@ async def _living(
             state=await restored(journal),
             step=step,
         )
-        facts = DaemonFacts(pid=0, version="0", socket="", workspace_id="0", state_dir=str(state_dir))
+        facts = DaemonFacts(
+            pid=0,
+            version="0",
+            socket="",
+            workspace_id="0",
+            state_dir=str(state_dir),
+            read_policy=lambda: (POLICY, "test"),
+            stop=lambda: None,
+        )
         engine = Engine(
             services,
             roots=(workspace.root,),
             facts=facts,
-            read_policy=lambda: (POLICY, "test"),
-            stop=lambda: None,
             signer=KeyFile(state_dir),
             keeper=SqliteMaintenance(journal, clock=clock),
+            reviewers={},
         )
         async with engine.running():
             yield Inside(engine, services)

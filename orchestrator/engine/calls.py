@@ -1,0 +1,231 @@
+"""Calls: each is answered once by its operation's handler, and a refusal is in the journal before it is answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+import msgspec
+
+from orchestrator.api.operation import Operation
+from orchestrator.api.operations import BY_NAME
+from orchestrator.api.parameters import Params
+from orchestrator.api.results import ChangeAnswer, Result, TaskAnswer
+from orchestrator.core.content import LineRange
+from orchestrator.core.errors import (
+    Aborted,
+    ApproverError,
+    CallerError,
+    IoFailed,
+    NotPermitted,
+    OrchestratorError,
+    RequestIdReused,
+    Unauthorised,
+    escaped,
+)
+from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.conflicts import ConflictResolved
+from orchestrator.core.events.files import (
+    CallRefused,
+    ChangeAborted,
+    ChangeIntended,
+    ChangeRefused,
+    ContentShown,
+    ReadRefused,
+    SeenLines,
+)
+from orchestrator.core.events.leases import LeaseGranted, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.sessions import TaskBegun, TaskEnded
+from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.changes.renames import RenameTracker
+from orchestrator.engine.changes.write_operations import read_as
+from orchestrator.engine.idempotency import RefusalReplayed, kept_details
+from orchestrator.engine.leases import Leaser
+from orchestrator.engine.services import Services
+from orchestrator.engine.session_lifecycle import SessionLifecycle
+from orchestrator.engine.sessions import SessionService
+
+P = TypeVar("P", bound=Params)
+R = TypeVar("R", bound=Result)
+
+
+Handler = Callable[[Caller, Call, Any], Awaitable[Result]]
+
+
+def handled_by(
+    operation: Operation[..., P, R], handler: Callable[[Caller, Call, P], Awaitable[R]]
+) -> tuple[str, Handler]:
+    """A row of the table of handlers; what it takes and answers is what the operation declares."""
+    return operation.name, handler
+
+
+class Handlers:
+    """The one handler of each operation of the catalogue."""
+
+    def __init__(self, *rows: tuple[str, Handler]) -> None:
+        """Raises LookupError unless each operation has one handler."""
+        self._of = dict(rows)
+        found = Counter(name for name, _ in rows)
+        found.subtract(BY_NAME.keys())
+        if differing := sorted(name for name, count in found.items() if count):
+            raise LookupError(f"operations without one handler each: {', '.join(differing)}")
+
+    async def answer(self, caller: Caller, call: Call) -> Result:
+        """Let the operation's handler answer."""
+        return await self._of[call.operation.name](caller, call, call.params)
+
+
+class CallService:
+    """Every call of every transport."""
+
+    def __init__(
+        self,
+        services: Services,
+        handlers: Handlers,
+        *,
+        answers: Answers,
+        sessions: SessionService,
+        leaser: Leaser,
+        lifecycle: SessionLifecycle,
+        ready_to_write: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._s, self._handlers = services, handlers
+        self._answers, self._sessions, self._leaser, self._lifecycle = answers, sessions, leaser, lifecycle
+        self._renames, self._ready_to_write = RenameTracker(services), ready_to_write
+        self._running: dict[tuple[str, str], tuple[str, anyio.Event]] = {}
+
+    async def answer(self, caller: Caller, call: Call) -> Result:
+        """Answer one call. Raises OrchestratorError; a refusal is in the journal by then."""
+        await self._lifecycle.catch_up()
+        try:
+            self.check_authorized(caller)
+            if call.operation.operator_only and not caller.is_person:
+                raise NotPermitted(f"{call.operation.name} is for people", hint="Ask the person you work for.")
+            if call.operation.writes:
+                await self._ready_to_write()
+            if call.request_id is not None:
+                return await self._once(caller, call, call.request_id)
+            return await self._handlers.answer(caller, call)
+        except (CallerError, ApproverError) as error:
+            if not error.journalled:
+                await self._note_refusal(caller, call, error)
+            raise
+
+    def check_authorized(self, caller: Caller) -> None:
+        """A connection lasts; its token may be revoked meanwhile, or its name be given one. Raises Unauthorised."""
+        agent = self._s.state.identities.get(caller.agent)
+        if agent is not None and (agent.revoked or agent.token_hash != caller.token_hash):
+            raise Unauthorised(f"{caller.agent} may not call any more as it came in: its token was revoked or made new")
+
+    async def refuse(self, caller: Caller, operation: str, error: OrchestratorError) -> None:
+        """Note a call that could not even be read."""
+        event = CallRefused(operation=escaped(operation)[:200], code=error.code, message=error.message[:2000])
+        await self._s.note(caller.origin(), (f"session:{caller.session}", event))
+
+    async def turn_away(self, error: OrchestratorError) -> None:
+        """Note a caller that was not let in; who it is, is not known."""
+        event = CallRefused(operation="connect", code=error.code, message=error.message[:2000])
+        await self._s.note(Origin(), ("door", event))
+
+    async def _once(self, caller: Caller, call: Call, request_id: str) -> Result:
+        """Idempotence: the same again joins the call that runs, or gets its answer as it is now."""
+        key, digest = (caller.agent, request_id), call.digest
+        while (running := self._running.get(key)) is not None:
+            if running[0] != digest:
+                raise RequestIdReused(f"request_id {request_id!r} is in use for another call")
+            await running[1].wait()
+        done = anyio.Event()
+        self._running[key] = (digest, done)
+        try:
+            seen = await self._s.journal.request(caller.agent, request_id)
+            if seen is not None:
+                if seen.digest != digest:
+                    raise RequestIdReused(f"request_id {request_id!r} was used before, with other parameters")
+                earlier = await self._again(caller, seen.seq)
+                if earlier is not None:
+                    return await read_as(call.params, earlier) if isinstance(earlier, ChangeAnswer) else earlier
+            return await self._handlers.answer(caller, call)
+        except (CallerError, ApproverError) as error:
+            await self._note_refusal(caller, call, error)  # before who waits for this call goes on
+            raise
+        finally:
+            del self._running[key]
+            done.set()
+
+    async def _again(self, caller: Caller, seq: int) -> Result | None:
+        """The answer of an earlier call, as things are now; None if it may run again."""
+        recorded = await self._s.journal.event(seq)
+        if recorded is None:
+            return None
+        match recorded.event:
+            case TaskBegun(title=title):
+                return TaskAnswer(task=show(recorded.seq), title=title, ended=False)
+            case TaskEnded(task=task):
+                return await self._sessions.ended(task)
+            case ConflictResolved(conflict=conflict):
+                seq = conflict
+            case LeaseGranted() | LeaseRenewed() | LeaseReleased():
+                return await self._leaser.again(recorded)
+            case ChangeRefused() as refused:
+                raise RefusalReplayed(refused)
+            case ChangeAborted():
+                return None
+            case ChangeIntended():
+                outcome = await self._answers.outcome(recorded)
+                if outcome is not None and isinstance(outcome.event, ChangeAborted):
+                    return None
+            case _:
+                pass
+        try:
+            answer: ChangeAnswer = await self._answers.of(Seq(seq), shows=partial(self._s.readable, caller))
+        except Aborted:
+            return None
+        return answer
+
+    async def _note_refusal(self, caller: Caller, call: Call, error: CallerError | ApproverError) -> None:
+        """One refusal event, and what the refusal showed of the file."""
+        await self._renames.name(caller, error)
+        claims = not isinstance(error, RefusalReplayed | RequestIdReused | IoFailed)
+        origin = caller.origin(call) if claims else msgspec.structs.replace(caller.origin(), call=call.details)
+        events: list[tuple[str, Event]] = [(f"session:{caller.session}", self._refusal(call, error))]
+        path = error.details.get("path") or getattr(call.params, "path", None)
+        if error.shown_lines and isinstance(path, str):
+            entry = self._s.state.registry.get(WorkspacePath(path))
+            if entry is not None:
+                seen = SeenLines(
+                    path=entry.path,
+                    version=entry.version,
+                    ranges=tuple(LineRange(a, b) for a, b in error.shown_lines),
+                    total_lines=max(b for _, b in error.shown_lines) + 1_000_000,
+                )
+                events.append((f"session:{caller.session}", ContentShown(session=caller.session, seen=seen)))
+        await self._s.note(origin, *events)
+        error.journalled = True
+
+    def _refusal(self, call: Call, error: CallerError | ApproverError) -> Event:
+        name, rule = call.operation.name, error.details.get("rule")
+        paths = tuple(
+            escaped(value)
+            for field in ("path", "source", "destination")
+            if isinstance(value := getattr(call.params, field, None), str)
+        )
+        message = error.message[:2000]
+        if call.operation.writes:
+            return ChangeRefused(
+                operation=name,
+                paths=paths,
+                code=error.code,
+                message=message,
+                hint=error.hint[:2000],
+                rule=rule,
+                details=kept_details(error.details),
+                quoted=error.shown is not None,
+            )
+        if paths:
+            return ReadRefused(operation=name, path=paths[0], code=error.code, message=message, rule=rule)
+        return CallRefused(operation=name, code=error.code, message=message)
