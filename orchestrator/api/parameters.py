@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from orchestrator.core.events.outcomes import Outcome
+from orchestrator.core.events.base import Outcome
 from orchestrator.core.glob_pattern import MOST_CHARACTERS
 
 MOST_ENTRIES = 100

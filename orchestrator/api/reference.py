@@ -12,9 +12,10 @@ import msgspec
 
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import OPERATIONS, toolset
+from orchestrator.core.annotations import Mark, shape
 from orchestrator.core.errors import ApproverError, CallerError, OperatorError, OrchestratorError
 from orchestrator.core.events.base import Event
-from orchestrator.core.events.outcomes import MEANINGS
+from orchestrator.core.events.catalog import MEANINGS
 
 WHO = ((CallerError, "caller"), (ApproverError, "approver"), (OperatorError, "operator"), (OrchestratorError, "us"))
 """Who must act on an error, by its base class; the first that fits."""
@@ -104,8 +105,8 @@ def events_table(events: Iterable[type[Event]]) -> str:
     """Tag, meaning and fields of each event, in the catalogue's order; fields that can be redacted are in italics."""
     rows = []
     for event in events:
-        names = [field.name for field in msgspec.structs.fields(event)]
-        fields = [f"*{name}*" if name in event.redactable else name for name in names]
+        redactable = shape(event).marked[Mark.REDACTABLE]
+        fields = [f"*{name}*" if name in redactable else name for name in event.__struct_fields__]
         tag = event.__struct_config__.tag
         rows.append([f"`{tag}`", _sentence(inspect.getdoc(event) or ""), ", ".join(fields)])
     return table(["kind", "what happened", "fields"], rows)

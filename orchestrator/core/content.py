@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
+from orchestrator.core.annotations import Brought, Revealing
 from orchestrator.core.ids import Digest, WorkspacePath
 
 Rung = Literal["current", "shifted", "anchored", "fuzzy", "merged"]
@@ -39,10 +40,10 @@ class FoundFile(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One file as a scan or a read met it."""
 
     path: WorkspacePath
-    signature: Signature
+    signature: Revealing[Signature]
     mode: int
-    digest: Digest | None = None  # None: not hashed yet
-    kept: bool = False  # the bytes are in the blob store
+    digest: Brought[Digest | None] = None  # None: not hashed yet
+    kept: Revealing[bool] = False  # the bytes are in the blob store
     version: int | None = None  # set when this only completes the digest of that earlier version
 
 
@@ -51,29 +52,31 @@ class IntendedPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     path: WorkspacePath
     before: Digest | None
-    after: Digest | None
+    after: Brought[Digest | None]
     mode: int | None = None  # permission bits that `after` will have
     temp: str | None = None  # name of the temporary file, in the same directory
     moved_from: WorkspacePath | None = None  # by one rename, unchanged
     directory: bool = False
     renamed_from: WorkspacePath | None = None  # written anew here, and removed there
-    encoding: str | None = None  # of `after`, where nothing in its bytes says it
+    encoding: Revealing[str | None] = None  # of `after`, where nothing in its bytes says it
 
 
 class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What a change did to one path."""
 
+    kept: ClassVar[bool] = False  # the intent brought the content
+
     path: WorkspacePath
     before: Digest | None
-    after: Digest | None
-    hunks: tuple[LineHunk, ...] = ()
+    after: Brought[Digest | None]
+    hunks: Revealing[tuple[LineHunk, ...]] = ()
     mode: int | None = None
-    signature: Signature | None = None
+    signature: Revealing[Signature | None] = None
     moved_from: WorkspacePath | None = None  # where this file stood before; its content may have changed too
     directory: bool = False
     previous: int | None = None  # the version_id that `before` had
-    binary: bool = False  # no hunks, because it is not text
-    encoding: str | None = None  # of `after`, where nothing in its bytes says it
+    binary: Revealing[bool] = False  # no hunks, because it is not text
+    encoding: Revealing[str | None] = None  # of `after`, where nothing in its bytes says it
 
 
 class LineRange(msgspec.Struct, frozen=True, array_like=True, gc=False):

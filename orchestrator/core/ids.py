@@ -16,6 +16,12 @@ Digest = NewType("Digest", str)
 WorkspacePath = NewType("WorkspacePath", str)
 """A path relative to the workspace, `/`-separated, canonical (`core.paths.parse_path`); `.` is the root."""
 
+EscapedPath = NewType("EscapedPath", str)
+"""A path as a caller gave it, made safe to show (`core.errors.escaped`); it need not name anything."""
+
+Checksum = NewType("Checksum", str)
+"""A hash, written as a `Digest` is, of what is no content of a file: a policy, an archive."""
+
 AgentName = NewType("AgentName", str)
 SessionId = NewType("SessionId", str)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
+from orchestrator.core.annotations import Mark, fields_with, parts, shape
 from orchestrator.core.errors import NotRedactable
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.catalog import tag_of
@@ -17,15 +18,30 @@ REDACTED = "(redacted)"
 
 
 def blanked(payload: bytes, fields: Iterable[str]) -> bytes:
-    """The stored payload without the text of these fields; all else of it as it was, old forms too.
+    """The stored payload without the text of these fields, at any depth; all else of it as it was, old forms too.
 
     A field that is absent had its default and said nothing: it stays absent.
     """
-    data: dict[str, Any] = msgspec.json.decode(payload)
-    for name in fields:
-        if data.get(name):
-            data[name] = REDACTED
-    return msgspec.json.encode(data)
+    return msgspec.json.encode(_blanked(msgspec.json.decode(payload), frozenset(fields)))
+
+
+def _blanked(value: Any, fields: frozenset[str]) -> Any:
+    if isinstance(value, list):
+        return [_blanked(item, fields) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: REDACTED if name in fields and isinstance(item, str) and item else _blanked(item, fields)
+        for name, item in value.items()
+    }
+
+
+def texts_of(event: Event) -> Iterator[tuple[str, str]]:
+    """The fields that may be blanked and say something, with their texts."""
+    for part in parts(event):
+        for name in shape(type(part)).marked[Mark.REDACTABLE]:
+            if (text := getattr(part, name)) not in ("", None, REDACTED):
+                yield name, text
 
 
 def fields_to_blank(seq: Seq, event: Event, wanted: tuple[str, ...]) -> tuple[str, ...]:
@@ -33,7 +49,7 @@ def fields_to_blank(seq: Seq, event: Event, wanted: tuple[str, ...]) -> tuple[st
 
     Raises NotRedactable: no field of it may be blanked, this one may not, or nothing is left in it.
     """
-    allowed = event.redactable
+    allowed = fields_with(type(event), Mark.REDACTABLE)
     if not allowed:
         raise NotRedactable(
             f"event {show(seq)} ({tag_of(event)}) has no field that can be redacted",
@@ -45,7 +61,8 @@ def fields_to_blank(seq: Seq, event: Event, wanted: tuple[str, ...]) -> tuple[st
             f"{', '.join(strange)} of event {show(seq)} ({tag_of(event)}) can't be redacted",
             hint=f"These can: {', '.join(allowed)}.",
         )
-    found = tuple(name for name in wanted or allowed if getattr(event, name) not in ("", None, REDACTED))
+    said = {name for name, _ in texts_of(event)}
+    found = tuple(name for name in wanted or allowed if name in said)
     if not found:
         raise NotRedactable(
             f"event {show(seq)} ({tag_of(event)}) says nothing in {', '.join(wanted or allowed)}",

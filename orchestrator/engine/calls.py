@@ -39,7 +39,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.events.leases import LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.events.sessions import TaskBegun, TaskEnded
-from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath, show
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers
 from orchestrator.engine.changes.renames import RenameTracker
@@ -210,7 +210,7 @@ class CallService:
     def _refusal(self, call: Call, error: CallerError | ApproverError) -> Event:
         name, rule = call.operation.name, error.details.get("rule")
         paths = tuple(
-            escaped(value)
+            EscapedPath(escaped(value))
             for field in ("path", "source", "destination")
             if isinstance(value := getattr(call.params, field, None), str)
         )

@@ -2,7 +2,7 @@
 
 Needed is what a kept event may lead back to: each version of a file that began after the last
 archived event, the one that stood when it ended, and every content that a kept event names.
-The exceptions are proposals (intents, approvals, conflicts) that are settled: what landed
+The exceptions are events that propose (intents, approvals, conflicts, reviews) and are over: what landed
 of them is a version, and the rest leads nowhere. What still waits is named by the caller.
 """
 
@@ -15,16 +15,13 @@ from typing import Any
 
 import msgspec
 
+from orchestrator.core.annotations import Mark, fields_with
+from orchestrator.core.events.catalog import BY_TAG, PROPOSAL_TAGS
 from orchestrator.core.ids import Digest
 from orchestrator.journal.schema import sql
 from orchestrator.journal.segments import archived_end
 
-PROPOSALS = frozenset(("change_intended", "approval_requested", "conflict_found"))
-"""Kinds of events that name contents which need not have landed."""
-
-REMOVALS = frozenset(("contents_collected", "content_redacted"))
-"""Kinds that name contents because they are gone."""
-
+_REMOVALS = frozenset(tag for tag, event in BY_TAG.items() if fields_with(event, Mark.GONE))
 _DIGEST = re.compile(rb"sha256:[0-9a-f]{64}")
 
 
@@ -45,7 +42,7 @@ def named_since(connection: sqlite3.Connection, seq: int) -> set[Digest]:
     """Every content that events after `seq` name, save as gone. Blocking."""
     named: set[Digest] = set()
     for _, _, tag, payload in connection.execute(sql("payloads"), (seq,)):
-        if tag not in REMOVALS:
+        if tag not in _REMOVALS:
             named |= digests_in(payload)
     return named
 
@@ -64,11 +61,11 @@ def unreferenced_blobs(
     oldest: int | None = None
     for seq, at, tag, payload in connection.execute(sql("payloads"), (0,)):
         oldest = at if oldest is None else oldest
-        if tag in REMOVALS:
+        if tag in _REMOVALS:
             continue
         for digest in digests_in(payload):
             named[digest] = max(at, named.get(digest, 0))
-            if tag not in PROPOSALS or seq > as_of:
+            if tag not in PROPOSAL_TAGS or seq > as_of:
                 reached.add(digest)
     for _, rows in groupby(connection.execute(sql("named_contents")), key=lambda row: row[0]):
         _versions(list(rows), archived, reached, named)

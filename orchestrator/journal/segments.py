@@ -14,7 +14,7 @@ import msgspec
 
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.base import Recorded
-from orchestrator.core.ids import Digest, Seq
+from orchestrator.core.ids import Checksum, Seq
 from orchestrator.core.maintenance_errors import ArchiveMissing
 from orchestrator.journal.blobs import zstd
 from orchestrator.journal.rows import DAMAGED, EVENT_COLUMNS, link_problem, origin_of, recorded_of
@@ -43,7 +43,7 @@ class Segment(msgspec.Struct, frozen=True):
     prev_hash: bytes
     last_hash: bytes
     file: str
-    digest: Digest
+    digest: Checksum
     size: int
 
 
@@ -213,8 +213,8 @@ def _data(path: Path, what: str) -> bytes:
         raise ArchiveMissing(f"{what}: {path} can't be read: {error.strerror}", hint="Mend the disk.") from error
 
 
-def _digest(data: bytes) -> Digest:
-    return Digest(f"sha256:{hashlib.sha256(data).hexdigest()}")
+def _digest(data: bytes) -> Checksum:
+    return Checksum(f"sha256:{hashlib.sha256(data).hexdigest()}")
 
 
 class Archive:

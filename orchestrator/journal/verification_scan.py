@@ -8,29 +8,19 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from orchestrator.core.annotations import Mark, brought, fields_with, gone
 from orchestrator.core.errors import JournalCorrupt, OrchestratorError
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Event
-from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
-from orchestrator.core.events.files import (
-    ChangeApplied,
-    ChangeIntended,
-    ExternalFileChanged,
-    ExternalFileCreated,
-    ExternalFileRemoved,
-    FilesFound,
-    OrphanContentKept,
-)
-from orchestrator.core.events.journal import CheckpointSigned, ContentRedacted, ContentsCollected, PayloadRedacted
-from orchestrator.core.events.reviews import ConflictRebased, ReviewAnswered
+from orchestrator.core.events.catalog import BY_TAG
+from orchestrator.core.events.journal import CheckpointSigned, PayloadRedacted
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.maintenance_errors import ArchiveMissing
 from orchestrator.core.projections.history import DigestLearned, VersionRow, history
@@ -40,27 +30,12 @@ from orchestrator.journal.segments import ARCHIVE, Archive, Segment, segments_of
 
 MOST_PROBLEMS = 50
 
-TALLIED_EVENTS = frozenset(
-    tag_of(kind)
-    for kind in (
-        ChangeIntended,
-        ChangeApplied,
-        ApprovalRequested,
-        FilesFound,
-        ExternalFileChanged,
-        ExternalFileCreated,
-        ExternalFileRemoved,
-        ConflictFound,
-        ConflictRebased,
-        ReviewAnswered,
-        OrphanContentKept,
-        CheckpointSigned,
-        PayloadRedacted,
-        ContentRedacted,
-        ContentsCollected,
-    )
+_TALLIED = frozenset(
+    tag
+    for tag, event in BY_TAG.items()
+    if event in (CheckpointSigned, PayloadRedacted) or fields_with(event, Mark.CONTENT)
 )
-"""The kinds that say anything of contents, versions, redactions or checkpoints."""
+"""The kinds that say anything of contents (and so of versions), redactions or checkpoints."""
 
 
 class Signed(msgspec.Struct, frozen=True):
@@ -109,25 +84,6 @@ class ScanResult(msgspec.Struct, kw_only=True):
             self.problems.append(problem)
         else:
             self.more += 1
-
-
-def kept_contents(event: Event) -> Iterator[Digest]:
-    """The contents that an event says are in the blob store."""
-    match event:
-        case ChangeIntended(paths=paths) | ApprovalRequested(paths=paths):
-            yield from (item.after for item in paths if item.after is not None)
-        case FilesFound(entries=entries):
-            yield from (found.digest for found in entries if found.kept and found.digest is not None)
-        case ExternalFileChanged(after=after, kept=True) | ExternalFileCreated(after=after, kept=True):
-            if after is not None:
-                yield after
-        case ConflictFound(proposed=proposed) | ConflictRebased(proposed=proposed) | ReviewAnswered(proposal=proposed):
-            if proposed is not None:
-                yield proposed
-        case OrphanContentKept(digest=digest):
-            yield digest
-        case _:
-            return
 
 
 class Scan:
@@ -216,7 +172,7 @@ class Scan:
                 claims[key] = Claim(row[9] or "", seq, seq, row[1]).after(claims.get(key))
             try:
                 event = event_of(row)
-                if row[4] in TALLIED_EVENTS:
+                if row[4] in _TALLIED:
                     self._told(part, row, event)
             except OrchestratorError as error:
                 part.note(error.message)
@@ -235,26 +191,20 @@ class Scan:
         match event:
             case PayloadRedacted(target=target, rest_hash=rest_hash):
                 part.silencing[target] = row[0], rest_hash
-            case ContentRedacted(digest=digest):
-                self._gone(part, digest)
-            case ContentsCollected(digests=digests):
-                for digest in digests:
-                    self._gone(part, digest)
             case CheckpointSigned():
                 part.signed.append(Signed(row[0], event))
             case _:
-                for digest in kept_contents(event):
-                    part.named.setdefault(digest, row[0])
+                for digest in gone(event):
+                    part.named.pop(digest, None)
+                    part.gone.append(digest)
+                for content in brought(event):
+                    if content.kept:
+                        part.named.setdefault(content.digest, row[0])
                 for item in history(recorded_with(row, event, origin_of(row))):
                     if isinstance(item, VersionRow):
                         part.versions.append(item)
                     else:
                         part.learned.append(item)
-
-    @staticmethod
-    def _gone(part: ScanResult, digest: Digest) -> None:
-        part.named.pop(digest, None)
-        part.gone.append(digest)
 
 
 def main(argv: list[str]) -> None:

@@ -8,7 +8,7 @@ from orchestrator.core.content import LineRange
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ContentSearched, DirectoryListed, FileRead, MetadataRead, SeenLines
 from orchestrator.core.events.sessions import SessionOpened
-from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+from orchestrator.core.ids import AgentName, EscapedPath, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.snapshots import Frozen, freeze
 from orchestrator.core.projections.state import State
 from orchestrator.engine.record.snapshots import encoded
@@ -46,7 +46,7 @@ def reads(count: int, start: int = 0) -> list[Event]:
                     )
                 )
             case 9:
-                made.append(MetadataRead(operation="file_info", path=path))
+                made.append(MetadataRead(operation="file_info", path=EscapedPath(path)))
             case _:
                 made.append(FileRead(operation="read_file", seen=seen, bytes=2400, tokens=600))
     return made

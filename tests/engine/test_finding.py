@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.catalog import MEANINGS, outcome_of, tags_with
 from orchestrator.core.events.files import ChangeApplied, ContentSearched, MetadataRead, ReadRefused, SeenLines
-from orchestrator.core.events.outcomes import MEANINGS, outcome_of, tags_with
-from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+from orchestrator.core.ids import AgentName, EscapedPath, Seq, SessionId, WorkspacePath
 from orchestrator.engine.record.event_search import EventQuery, Task, about, newest, oldest, streams_of, within
 from orchestrator.ports.journal import EventFilter, Mention, NewEvent, Unit
 from tests.golden.samples import SAMPLES
@@ -20,12 +20,12 @@ from tests.journal.fixtures import SeededEntropy, SteppingClock
 A, B = WorkspacePath("a"), WorkspacePath("b")
 LINES = SeenLines(path=A, version=Seq(1), ranges=(), total_lines=1)
 EVENTS: tuple[tuple[str, Event], ...] = (
-    ("session:s", MetadataRead(operation="file_info", path=A)),
-    ("session:s", MetadataRead(operation="file_info", path=B)),
+    ("session:s", MetadataRead(operation="file_info", path=EscapedPath(A))),
+    ("session:s", MetadataRead(operation="file_info", path=EscapedPath(B))),
     ("session:s", ContentSearched(pattern='"a"', path=WorkspacePath("."), seen=(LINES,))),
     ("session:s", ContentSearched(pattern='"path":"a"', path=B)),
-    ("session:s", ReadRefused(operation="read_file", path=A, code="denied", message="")),
-    ("session:s", ReadRefused(operation="read_file", path=A, code="not_found", message='"task":3')),
+    ("session:s", ReadRefused(operation="read_file", path=EscapedPath(A), code="denied", message="")),
+    ("session:s", ReadRefused(operation="read_file", path=EscapedPath(A), code="not_found", message='"task":3')),
     ("file:a", ChangeApplied(change=Seq(1), paths=())),
     ("file:b", ChangeApplied(change=Seq(1), paths=(), task=Seq(3))),
     ("file:b", ChangeApplied(change=Seq(1), paths=(), task=Seq(33))),

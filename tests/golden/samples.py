@@ -12,7 +12,7 @@ from orchestrator.core.events import notices as n
 from orchestrator.core.events import reviews as v
 from orchestrator.core.events import sessions as s
 from orchestrator.core.events.base import Event
-from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
+from orchestrator.core.ids import AgentName, Checksum, Digest, EscapedPath, Seq, SessionId, WorkspacePath
 from orchestrator.core.merge_rules import ResolvedRegion
 
 A = Digest("sha256:" + "a" * 64)
@@ -45,7 +45,7 @@ SAMPLES: tuple[Event, ...] = (
     s.TaskBegun(session=SESSION, title="mend the parser"),
     s.TaskEnded(session=SESSION, task=Seq(6), outcome="done"),
     f.FileRead(operation="read_file", seen=SEEN, bytes=1200, tokens=300, approval=Seq(5)),
-    f.MetadataRead(operation="file_info", path="src/a.py"),
+    f.MetadataRead(operation="file_info", path=EscapedPath("src/a.py")),
     f.DirectoryListed(operation="list_files", path=WorkspacePath("src"), globs=("*.py",), entries=12),
     f.ContentSearched(
         pattern="def (\\w+)",
@@ -58,7 +58,7 @@ SAMPLES: tuple[Event, ...] = (
         tokens=80,
     ),
     f.DiffShown(path=PATH, from_version=Seq(3), to_version=Seq(9), seen=SEEN),
-    f.ReadRefused(operation="read_file", path=".env", code="denied", message="no", rule="secrets"),
+    f.ReadRefused(operation="read_file", path=EscapedPath(".env"), code="denied", message="no", rule="secrets"),
     f.CallRefused(operation="read\\x1bfile", code="unknown_operation", message="no such operation"),
     f.ContentShown(session=SESSION, seen=SEEN),
     f.ChangeIntended(
@@ -94,7 +94,7 @@ SAMPLES: tuple[Event, ...] = (
     f.ChangeDiverged(change=Seq(16), paths=(f.DivergedPath(path=PATH, found=C, temp_found=B),)),
     f.ChangeRefused(
         operation="edit_file",
-        paths=("src/a.py",),
+        paths=(EscapedPath("src/a.py"),),
         code="search_ambiguous",
         message="three times",
         hint="add a line",
@@ -145,7 +145,7 @@ SAMPLES: tuple[Event, ...] = (
     c.ApprovalGranted(approval=Seq(29), by="ada"),
     c.ApprovalDenied(approval=Seq(29), by="ada", reason="not now"),
     c.ApprovalExpired(approval=Seq(29), cause="base_changed", message="the file moved on"),
-    c.PolicyLoaded(digest=A, source="policies/default.toml", rules=14),
+    c.PolicyLoaded(digest=Checksum(A), source="policies/default.toml", rules=14),
     w.ExternalBatchOpened(trigger="watch"),
     w.ExternalBatchClosed(group=Seq(34), changes=12),
     l.LeaseGranted(globs=("src/**",), mode="exclusive", expires_at=1_700_000_600_000, task=Seq(6), reason="a rename"),
@@ -156,7 +156,9 @@ SAMPLES: tuple[Event, ...] = (
     k.PayloadRedacted(target=Seq(11), fields=("pattern",), by="ada", reason="a password"),
     k.ContentRedacted(digest=A, size=12, by="ada", reason="a key"),
     k.ContentsCollected(digests=(A, B), bytes=2400),
-    k.SegmentArchived(first=Seq(1), last=Seq(20), last_hash="0d" * 32, file="1-20.segment.zst", digest=C, size=4000),
+    k.SegmentArchived(
+        first=Seq(1), last=Seq(20), last_hash="0d" * 32, file="1-20.segment.zst", digest=Checksum(C), size=4000
+    ),
     k.SegmentRestored(first=Seq(1), last=Seq(20), file="1-20.segment.zst"),
     k.JournalAdopted(by="ada", head=Seq(40), known_head=Seq(90), reason="the disk died"),
     v.ConflictRebased(
@@ -305,7 +307,7 @@ UNSEEN = n.UnseenChange(
 TELLING: tuple[Event, ...] = (
     f.ChangeRefused(
         operation="edit_file",
-        paths=("src/a.py",),
+        paths=(EscapedPath("src/a.py"),),
         code="search_not_found",
         message="change 1 stands nowhere",
         details={"nearest": [{"line": 2, "score": 0.5}]},

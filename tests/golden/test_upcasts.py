@@ -17,6 +17,7 @@ from orchestrator.core.events.catalog import EVENTS, tag_of
 from orchestrator.core.events.codec import decode
 from orchestrator.core.events.files import MetadataRead
 from orchestrator.core.events.upcasts import UPCASTS, Upcast, upcast
+from orchestrator.core.ids import EscapedPath
 
 HERE = Path(__file__).parent
 RETIRED = HERE / "retired"
@@ -35,8 +36,8 @@ def _noted_to_inspected(data: dict[str, Any]) -> dict[str, Any]:
 EXAMPLE: Mapping[str, Upcast] = {"example_looked": _looked_to_noted, "example_noted": _noted_to_inspected}
 
 LIFTED: dict[str, tuple[Event, Mapping[str, Upcast]]] = {
-    "example_looked.v1.json": (MetadataRead(operation="file_info", path="src/größe.py"), EXAMPLE),
-    "example_noted.v1.json": (MetadataRead(operation="file_info", path="src/größe.py"), EXAMPLE),
+    "example_looked.v1.json": (MetadataRead(operation="file_info", path=EscapedPath("src/größe.py")), EXAMPLE),
+    "example_noted.v1.json": (MetadataRead(operation="file_info", path=EscapedPath("src/größe.py")), EXAMPLE),
 }
 """Stored sample → what it is read as today, and by which steps."""
 

@@ -9,7 +9,7 @@ from orchestrator.core.content import FoundFile, IntendedPath, PathChange, Signa
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeIntended, FilesFound, MetadataRead
 from orchestrator.core.events.sessions import TaskBegun
-from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
+from orchestrator.core.ids import AgentName, Digest, EscapedPath, Seq, SessionId, WorkspacePath
 from orchestrator.ports.journal import ANY_VERSION, NewEvent, Unit
 
 PATH = WorkspacePath("src/a.py")
@@ -43,7 +43,7 @@ class SeededEntropy:
 
 def looked(path: str = "a") -> MetadataRead:
     """An event that means nothing to any table."""
-    return MetadataRead(operation="file_info", path=path)
+    return MetadataRead(operation="file_info", path=EscapedPath(path))
 
 
 def unit(

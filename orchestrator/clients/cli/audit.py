@@ -20,7 +20,7 @@ from orchestrator.clients.cli.context import DONE, Settings, echo, json_escaped,
 from orchestrator.clients.cli.outfile import new_file, outside
 from orchestrator.clients.cli.records import journal
 from orchestrator.clients.connection import Connection
-from orchestrator.core.events.outcomes import Outcome
+from orchestrator.core.events.base import Outcome
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
+from orchestrator.core.annotations import Redactable
 from orchestrator.core.ids import AgentName, Seq, SessionId
+
+Outcome = Literal[
+    "answered",
+    "applied",
+    "aborted",
+    "diverged",
+    "refused",
+    "denied",
+    "waiting",
+    "granted",
+    "lapsed",
+    "conflict",
+    "settled",
+    "superseded",
+    "outside",
+]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True, gc=False):
@@ -15,10 +32,27 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_d
     Here and below `gc=False`: frozen and without cycles, so the collector need not look; a replay
     is a third faster without it.
 
-    `redactable` names the fields that `journal redact` may blank; no fold reads them.
+    What its fields hold stands in their annotations (`core.annotations`); what it is, in these.
     """
 
-    redactable: ClassVar[tuple[str, ...]] = ()
+    outcomes: ClassVar[tuple[Outcome, ...]] = ()
+    """How a call, a change or a request came out by it; several: its `code` tells which."""
+
+    changes_files: ClassVar[bool] = False
+    """After it a file's content is another one."""
+
+    proposes: ClassVar[bool] = False
+    """Once nothing waits for it any more, nobody needs the contents that it names."""
+
+
+class Refusal(Event, frozen=True, kw_only=True):
+    """A call that was refused: by policy, where its code is `denied`."""
+
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("refused", "denied")
+
+    operation: str  # escaped
+    code: str
+    message: Redactable[str]
 
 
 class CallDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

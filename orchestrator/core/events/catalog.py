@@ -1,86 +1,21 @@
-"""Every event there is, by its stored tag."""
+"""Every event there is: each class of these modules that has a tag of its own."""
 
 from __future__ import annotations
 
-from orchestrator.core.events.base import Event
-from orchestrator.core.events.conflicts import (
-    ApprovalDenied,
-    ApprovalExpired,
-    ApprovalGranted,
-    ApprovalRequested,
-    ConflictFound,
-    ConflictResolved,
-    ConflictSuperseded,
-    PolicyLoaded,
-)
-from orchestrator.core.events.external import ExternalBatchClosed, ExternalBatchOpened
-from orchestrator.core.events.files import (
-    CallRefused,
-    ChangeAborted,
-    ChangeApplied,
-    ChangeDiverged,
-    ChangeIntended,
-    ChangeRefused,
-    ContentSearched,
-    ContentShown,
-    DiffShown,
-    DirectoryListed,
-    ExternalFileChanged,
-    ExternalFileCreated,
-    ExternalFileRemoved,
-    FileRead,
-    FilesFound,
-    MetadataRead,
-    OrphanContentKept,
-    ReadRefused,
-)
-from orchestrator.core.events.journal import (
-    CheckpointSigned,
-    ContentRedacted,
-    ContentsCollected,
-    JournalAdopted,
-    PayloadRedacted,
-    SegmentArchived,
-    SegmentRestored,
-)
-from orchestrator.core.events.leases import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
-from orchestrator.core.events.notices import NoticeShown
-from orchestrator.core.events.reviews import (
-    ConflictExpired,
-    ConflictRebased,
-    ReviewAccepted,
-    ReviewAnswered,
-    ReviewFailed,
-    ReviewRejected,
-    ReviewRequested,
-)
-from orchestrator.core.events.sessions import (
-    AgentAdded,
-    AgentRevoked,
-    ApproverSet,
-    SessionClosed,
-    SessionOpened,
-    TaskBegun,
-    TaskEnded,
-)
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import Final
 
-AnyEvent = (
-    AgentAdded | AgentRevoked | ApproverSet | SessionOpened | SessionClosed | TaskBegun | TaskEnded
-    | FileRead | MetadataRead | DirectoryListed | ContentSearched | DiffShown | ReadRefused | CallRefused
-    | ContentShown | NoticeShown
-    | ChangeIntended | ChangeApplied | ChangeAborted | ChangeDiverged | ChangeRefused
-    | FilesFound | ExternalFileChanged | ExternalFileCreated | ExternalFileRemoved | OrphanContentKept
-    | ConflictFound | ConflictResolved | ConflictSuperseded
-    | ApprovalRequested | ApprovalGranted | ApprovalDenied | ApprovalExpired | PolicyLoaded
-    | ExternalBatchOpened | ExternalBatchClosed
-    | LeaseGranted | LeaseRenewed | LeaseReleased | LeaseExpired
-    | CheckpointSigned | PayloadRedacted | ContentRedacted | ContentsCollected
-    | SegmentArchived | SegmentRestored | JournalAdopted
-    | ConflictRebased | ConflictExpired
-    | ReviewRequested | ReviewAnswered | ReviewFailed | ReviewAccepted | ReviewRejected
-)  # fmt: skip
+from orchestrator.core.events import conflicts, external, files, journal, leases, notices, reviews, sessions
+from orchestrator.core.events.base import Event, Outcome, Refusal
 
-EVENTS: tuple[type[Event], ...] = AnyEvent.__args__
+
+def _events(modules: Iterable[ModuleType]) -> Iterator[type[Event]]:
+    """In the order in which they are written down."""
+    for module in modules:
+        for found in vars(module).values():
+            if isinstance(found, type) and issubclass(found, Event) and found.__module__ == module.__name__:
+                yield found
 
 
 def tag_of(event: Event | type[Event]) -> str:
@@ -89,3 +24,42 @@ def tag_of(event: Event | type[Event]) -> str:
     if not isinstance(tag, str):
         raise TypeError(f"{event!r} has no tag")
     return tag
+
+
+EVENTS: Final = tuple(_events((sessions, files, conflicts, reviews, external, leases, notices, journal)))
+
+BY_TAG: Final = {tag_of(event): event for event in EVENTS}
+
+CHANGE_TAGS: Final = tuple(tag for tag, event in BY_TAG.items() if event.changes_files)
+"""The events by which a file's content becomes another."""
+
+PROPOSAL_TAGS: Final = tuple(tag for tag, event in BY_TAG.items() if event.proposes)
+"""The events whose contents nobody needs once nothing waits for them."""
+
+MEANINGS: Final[dict[Outcome, str]] = {
+    "answered": "a read, search or listing that was answered",
+    "applied": "a change that is on disk",
+    "aborted": "a change that did not happen",
+    "diverged": "a change that met somebody else's content",
+    "refused": "a call that was refused, but not by policy",
+    "denied": "a call that policy forbade, or an approval that a person refused",
+    "waiting": "a change or read that waits for an approval",
+    "granted": "an approval that a person gave",
+    "lapsed": "an approval that is void",
+    "conflict": "a change that fitted nowhere",
+    "settled": "a conflict that was settled",
+    "superseded": "a conflict that a later change made moot",
+    "outside": "a change by other hands",
+}
+
+
+def outcome_of(event: Event) -> Outcome | None:
+    """None: the event says nothing of the kind, such as an intent or a session's begin."""
+    if isinstance(event, Refusal):
+        return "denied" if event.code == "denied" else "refused"
+    return event.outcomes[0] if event.outcomes else None
+
+
+def tags_with(outcome: Outcome) -> tuple[str, ...]:
+    """The kinds of event that can come out so."""
+    return tuple(tag for tag, event in BY_TAG.items() if outcome in event.outcomes)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import Any
 
 import msgspec
 
 from orchestrator.core.errors import InternalError, JournalCorrupt, JournalTooNew, escaped
 from orchestrator.core.events.base import CallDetails, Event
-from orchestrator.core.events.catalog import EVENTS, AnyEvent, tag_of
+from orchestrator.core.events.catalog import BY_TAG, EVENTS, tag_of
 from orchestrator.core.events.upcasts import UPCASTS, Upcast, upcast
 
 _ENCODER = msgspec.json.Encoder()
-_DECODER: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
-_LIST: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[AnyEvent])
+_ANY: Any = reduce(or_, EVENTS)
+_DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(_ANY)
+_LIST: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[_ANY])
 _CALLS: msgspec.json.Decoder[CallDetails] = msgspec.json.Decoder(CallDetails)
-_TAGS = frozenset(map(tag_of, EVENTS))
 
 
 def encode(event: Event) -> bytes:
@@ -49,7 +52,7 @@ def decode(payload: bytes, *, tag: str, seq: int, upcasts: Mapping[str, Upcast] 
         lifted = upcast(tag, payload, upcasts) if tag in upcasts else payload
         return _DECODER.decode(lifted)
     except msgspec.ValidationError as error:
-        if tag not in _TAGS and tag not in upcasts:
+        if tag not in BY_TAG and tag not in upcasts:
             raise JournalTooNew(
                 f"event @{seq} is of kind {tag!r}, which this program does not know",
                 hint="Run a newer version of the program on this journal.",

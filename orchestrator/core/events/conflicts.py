@@ -6,10 +6,11 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from orchestrator.core.annotations import Brought, Redactable, Revealing
 from orchestrator.core.content import IntendedPath, Rung
-from orchestrator.core.events.base import Event
+from orchestrator.core.events.base import Event, Outcome
 from orchestrator.core.events.notices import UnseenChange
-from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.ids import Checksum, Digest, Seq, WorkspacePath
 from orchestrator.core.merge_rules import AutomaticRule, ResolvedRegion
 
 
@@ -27,43 +28,46 @@ class ConflictRegion(msgspec.Struct, frozen=True, array_like=True):
 class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
     """A change that fits nowhere: base, what the file holds, and what was proposed, all three kept."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("reason",)
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("conflict",)
+    proposes: ClassVar[bool] = True
 
     path: WorkspacePath
     base: Digest | None
     base_version: Seq | None
     current: Digest | None
     current_version: Seq | None
-    proposed: Digest | None  # None: the proposal is that nothing stands here
-    regions: tuple[ConflictRegion, ...] = ()
+    proposed: Brought[Digest | None]  # None: the proposal is that nothing stands here
+    regions: Revealing[tuple[ConflictRegion, ...]] = ()
     mode: int | None = None
     operation: str = ""
-    reason: str = ""
+    reason: Redactable[str] = ""
     task: Seq | None = None
     approval: Seq | None = None  # the granted request that no longer fitted
     reverts: tuple[Seq, ...] = ()
     names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: who may not see them sees none
-    settleable: tuple[AutomaticRule, ...] = ()  # rules that would have settled it, had policy let them
-    same_symbol: tuple[str, ...] = ()  # functions and the like that somebody else changed too since its base
-    why: str = ""  # if not because both sides changed the same lines
+    settleable: Revealing[tuple[AutomaticRule, ...]] = ()  # rules that would have settled it, had policy let them
+    same_symbol: Revealing[tuple[str, ...]] = ()  # functions and the like that somebody else changed too since its base
+    why: Revealing[str] = ""  # if not because both sides changed the same lines
     ahead: bool = False  # it would apply, and policy wants it looked at first
-    unseen: tuple[UnseenChange, ...] = ()  # what its author had read and not seen since
+    unseen: Revealing[tuple[UnseenChange, ...]] = ()  # what its author had read and not seen since
 
 
 class ConflictResolved(Event, frozen=True, kw_only=True, tag="conflict_resolved"):
     """A person or reviewer chose."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("reason",)
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("settled",)
 
     conflict: Seq
     choice: Literal["current", "proposed", "content"]
     by: str
     change: Seq | None = None  # the ChangeIntended that carried the choice out
-    reason: str = ""
+    reason: Redactable[str] = ""
 
 
 class ConflictSuperseded(Event, frozen=True, kw_only=True, tag="conflict_superseded"):
     """A later change of the same agent made the conflict moot."""
+
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("superseded",)
 
     conflict: Seq
     change: Seq
@@ -72,7 +76,8 @@ class ConflictSuperseded(Event, frozen=True, kw_only=True, tag="conflict_superse
 class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval_requested"):
     """A person must say yes to exactly this: (paths, before, after), or (path, version) for a read."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("reason",)
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("waiting",)
+    proposes: ClassVar[bool] = True
 
     operation: str
     paths: tuple[IntendedPath, ...]
@@ -84,20 +89,22 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval_requeste
     reverts: tuple[Seq, ...] = ()
     supersedes: Seq | None = None
     settles: Seq | None = None
-    on_seen_whole: bool = False
+    on_seen_whole: Revealing[bool] = False
     task: Seq | None = None
-    reason: str = ""
+    reason: Redactable[str] = ""
     emptied: tuple[WorkspacePath, ...] = ()  # as of ChangeIntended
     unmade: tuple[WorkspacePath, ...] = ()
-    unseen: tuple[UnseenChange, ...] = ()  # what its author had read and not seen since
-    rung: Rung = "current"  # how it came to fit, as of ChangeIntended; what is granted fits so
-    score: float = 1.0
-    settled: tuple[ResolvedRegion, ...] = ()
-    same_symbol: tuple[str, ...] = ()
+    unseen: Revealing[tuple[UnseenChange, ...]] = ()  # what its author had read and not seen since
+    rung: Revealing[Rung] = "current"  # how it came to fit, as of ChangeIntended; what is granted fits so
+    score: Revealing[float] = 1.0
+    settled: Revealing[tuple[ResolvedRegion, ...]] = ()
+    same_symbol: Revealing[tuple[str, ...]] = ()
 
 
 class ApprovalGranted(Event, frozen=True, kw_only=True, tag="approval_granted"):
     """A person said yes, once."""
+
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("granted",)
 
     approval: Seq
     by: str
@@ -106,24 +113,26 @@ class ApprovalGranted(Event, frozen=True, kw_only=True, tag="approval_granted"):
 class ApprovalDenied(Event, frozen=True, kw_only=True, tag="approval_denied"):
     """A person said no."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("reason",)
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("denied",)
 
     approval: Seq
     by: str
-    reason: str = ""
+    reason: Redactable[str] = ""
 
 
 class ApprovalExpired(Event, frozen=True, kw_only=True, tag="approval_expired"):
     """The request is void: its time ran out, its base moved, or policy changed its mind."""
 
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("lapsed",)
+
     approval: Seq
     cause: Literal["expired", "base_changed", "policy_changed", "conflict", "error"]
-    message: str = ""
+    message: Redactable[str] = ""
 
 
 class PolicyLoaded(Event, frozen=True, kw_only=True, tag="policy_loaded"):
     """From here on this policy decides."""
 
-    digest: Digest
+    digest: Checksum
     source: str
     rules: int

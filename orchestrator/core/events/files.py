@@ -6,10 +6,11 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from orchestrator.core.annotations import Brought, Redactable, Revealing
 from orchestrator.core.content import FoundFile, IntendedPath, LineRange, PathChange, Rung, Signature
-from orchestrator.core.events.base import Event
+from orchestrator.core.events.base import Event, Outcome, Refusal
 from orchestrator.core.events.notices import UnseenChange
-from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
+from orchestrator.core.ids import AgentName, Digest, EscapedPath, Seq, SessionId, WorkspacePath
 from orchestrator.core.merge_rules import ResolvedRegion
 
 AbortCause = Literal["crash", "stale", "disk_full", "file_busy", "blob_missing", "io_error", "refused"]
@@ -20,13 +21,15 @@ class SeenLines(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     path: WorkspacePath
     version: Seq
-    ranges: tuple[LineRange, ...]
-    total_lines: int
+    ranges: Revealing[tuple[LineRange, ...]]
+    total_lines: Revealing[int]
     cut: bool = False  # a line was shortened, so nothing of it counts as seen whole
 
 
 class FileRead(Event, frozen=True, kw_only=True, tag="file_read"):
     """A caller was shown lines of a file."""
+
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("answered",)
 
     operation: str
     seen: SeenLines
@@ -38,12 +41,16 @@ class FileRead(Event, frozen=True, kw_only=True, tag="file_read"):
 class MetadataRead(Event, frozen=True, kw_only=True, tag="metadata_read"):
     """A caller was told facts about a path, or its history, but shown no content."""
 
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("answered",)
+
     operation: str
-    path: str  # escaped
+    path: EscapedPath
 
 
 class DirectoryListed(Event, frozen=True, kw_only=True, tag="directory_listed"):
     """A caller was shown names."""
+
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("answered",)
 
     operation: str
     path: WorkspacePath
@@ -54,9 +61,9 @@ class DirectoryListed(Event, frozen=True, kw_only=True, tag="directory_listed"):
 class ContentSearched(Event, frozen=True, kw_only=True, tag="content_searched"):
     """A caller searched contents and was shown the lines in `seen`."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("pattern",)
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("answered",)
 
-    pattern: str
+    pattern: Redactable[str]
     path: WorkspacePath
     globs: tuple[str, ...] = ()
     seen: tuple[SeenLines, ...] = ()
@@ -69,81 +76,77 @@ class ContentSearched(Event, frozen=True, kw_only=True, tag="content_searched"):
 class DiffShown(Event, frozen=True, kw_only=True, tag="diff_shown"):
     """A caller was shown a diff between two versions."""
 
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("answered",)
+
     path: WorkspacePath
     from_version: Seq
     to_version: Seq
     seen: SeenLines | None = None
 
 
-class ReadRefused(Event, frozen=True, kw_only=True, tag="read_refused"):
+class ReadRefused(Refusal, frozen=True, kw_only=True, tag="read_refused"):
     """A read, listing or search was refused."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("message",)
-
-    operation: str
-    path: str  # escaped, as asked for
-    code: str
-    message: str
+    path: EscapedPath
     rule: str | None = None
 
 
-class CallRefused(Event, frozen=True, kw_only=True, tag="call_refused"):
+class CallRefused(Refusal, frozen=True, kw_only=True, tag="call_refused"):
     """A call that could not be understood, or was not for this caller."""
-
-    redactable: ClassVar[tuple[str, ...]] = ("message",)
-
-    operation: str  # escaped
-    code: str
-    message: str
 
 
 class ChangeIntended(Event, frozen=True, kw_only=True, tag="change_intended"):
     """A change is about to touch the disk; an outcome follows, if need be by recovery."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("reason",)
+    proposes: ClassVar[bool] = True
 
     operation: str
     paths: tuple[IntendedPath, ...]
-    rung: Rung = "current"
-    score: float = 1.0
+    rung: Revealing[Rung] = "current"
+    score: Revealing[float] = 1.0
     base: Seq | None = None  # the version that it was made against
-    on_seen_whole: bool = False  # rung current, and the session had seen all of that version
+    on_seen_whole: Revealing[bool] = False  # rung current, and the session had seen all of that version
     parents: tuple[WorkspacePath, ...] = ()  # directories to create first, outermost first
     reverts: tuple[Seq, ...] = ()
     supersedes: Seq | None = None  # a conflict that this change answers
     approval: Seq | None = None
     settles: Seq | None = None  # a conflict that a person settled with this change
     task: Seq | None = None
-    reason: str = ""
-    warnings: tuple[str, ...] = ()
+    reason: Redactable[str] = ""
+    warnings: Revealing[tuple[str, ...]] = ()
     leases: tuple[Seq, ...] = ()  # of others who held its paths alone
-    settled: tuple[ResolvedRegion, ...] = ()  # of a merge: each place that it changed, and why that is safe
+    settled: Revealing[tuple[ResolvedRegion, ...]] = ()  # of a merge: each place that it changed, and why that is safe
     emptied: tuple[WorkspacePath, ...] = ()  # directories that go after it with those below, where nothing is left
     unmade: tuple[WorkspacePath, ...] = ()  # that what it undoes had made; innermost first, where nothing is left
-    unseen: tuple[UnseenChange, ...] = ()  # what its author had read and not seen since, at most MOST_UNSEEN
+    unseen: Revealing[tuple[UnseenChange, ...]] = ()  # what its author had read and not seen since, at most MOST_UNSEEN
 
 
 class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
     """A change is on disk and synced; from here on each path's content is its `after`."""
 
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("applied",)
+    changes_files: ClassVar[bool] = True
+
     change: Seq  # the ChangeIntended that it closes
     paths: tuple[PathChange, ...]
-    rung: Rung = "current"
-    score: float = 1.0
+    rung: Revealing[Rung] = "current"
+    score: Revealing[float] = 1.0
     reverts: tuple[Seq, ...] = ()
     approval: Seq | None = None
     supersedes: Seq | None = None
-    on_seen_whole: bool = False
+    on_seen_whole: Revealing[bool] = False
     task: Seq | None = None
     operation: str = ""
     recovered: bool = False  # closed by recovery after a crash
-    settled: tuple[ResolvedRegion, ...] = ()  # of a merge, as the intent had it
-    same_symbol: tuple[str, ...] = ()  # functions and the like that others changed too since the base
-    unseen: tuple[UnseenChange, ...] = ()  # as the intent had it
+    settled: Revealing[tuple[ResolvedRegion, ...]] = ()  # of a merge, as the intent had it
+    same_symbol: Revealing[tuple[str, ...]] = ()  # functions and the like that others changed too since the base
+    unseen: Revealing[tuple[UnseenChange, ...]] = ()  # as the intent had it
 
 
 class ChangeAborted(Event, frozen=True, kw_only=True, tag="change_aborted"):
     """The change did not happen; the disk holds what it held before, or what somebody else put there."""
+
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("aborted",)
 
     change: Seq
     cause: AbortCause
@@ -153,26 +156,23 @@ class DivergedPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What recovery found where neither `before` nor `after` stood."""
 
     path: WorkspacePath
-    found: Digest | None  # None: nothing there
-    temp_found: Digest | None = None  # content of the temporary file, kept as a blob
+    found: Brought[Digest | None]  # None: nothing there
+    temp_found: Brought[Digest | None] = None  # content of the temporary file, kept as a blob
 
 
 class ChangeDiverged(Event, frozen=True, kw_only=True, tag="change_diverged"):
     """Somebody else's content stands where the change would have; it is left alone, and all bytes are kept."""
 
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("diverged",)
+
     change: Seq
     paths: tuple[DivergedPath, ...]
 
 
-class ChangeRefused(Event, frozen=True, kw_only=True, tag="change_refused"):
+class ChangeRefused(Refusal, frozen=True, kw_only=True, tag="change_refused"):
     """A change was refused before it began."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("message",)
-
-    operation: str
-    paths: tuple[str, ...]  # escaped, as asked for
-    code: str
-    message: str
+    paths: tuple[EscapedPath, ...]
     hint: str = ""
     rule: str | None = None
     details: dict[str, Any] = msgspec.field(
@@ -190,12 +190,15 @@ class FilesFound(Event, frozen=True, kw_only=True, tag="files_found"):
 class ExternalFileChanged(Event, frozen=True, kw_only=True, tag="external_file_changed"):
     """Something else than the daemon gave a file other content."""
 
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("outside",)
+    changes_files: ClassVar[bool] = True
+
     path: WorkspacePath
     before: Digest | None  # None: the content before was never hashed
-    after: Digest | None  # None: too large to hash now
-    signature: Signature
+    after: Brought[Digest | None]  # None: too large to hash now
+    signature: Revealing[Signature]
     mode: int
-    kept: bool
+    kept: Revealing[bool]
     by: AgentName | None = None  # the holder of the only lease on it, where that is certain
     lease: Seq | None = None
     moved_from: WorkspacePath | None = None  # where this content stood until now: a file was renamed over this one
@@ -204,11 +207,14 @@ class ExternalFileChanged(Event, frozen=True, kw_only=True, tag="external_file_c
 class ExternalFileCreated(Event, frozen=True, kw_only=True, tag="external_file_created"):
     """Something else than the daemon made a file."""
 
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("outside",)
+    changes_files: ClassVar[bool] = True
+
     path: WorkspacePath
-    after: Digest | None
-    signature: Signature
+    after: Brought[Digest | None]
+    signature: Revealing[Signature]
     mode: int
-    kept: bool
+    kept: Revealing[bool]
     moved_from: WorkspacePath | None = None  # where the same content stood until now
     by: AgentName | None = None  # the holder of the only lease on it, where that is certain
     lease: Seq | None = None
@@ -217,6 +223,9 @@ class ExternalFileCreated(Event, frozen=True, kw_only=True, tag="external_file_c
 
 class ExternalFileRemoved(Event, frozen=True, kw_only=True, tag="external_file_removed"):
     """Something else than the daemon removed a file."""
+
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("outside",)
+    changes_files: ClassVar[bool] = True
 
     path: WorkspacePath
     before: Digest | None
@@ -229,8 +238,8 @@ class OrphanContentKept(Event, frozen=True, kw_only=True, tag="orphan_content_ke
     """A temporary file held bytes that no event explained; they are a blob now, and the file is gone."""
 
     path: WorkspacePath  # where the temporary file stood
-    digest: Digest
-    size: int
+    digest: Brought[Digest]
+    size: Revealing[int]
     change: Seq | None = None  # the intent that named it, if one did
 
 

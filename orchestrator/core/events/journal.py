@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
+from orchestrator.core.annotations import Gone, Redactable
 from orchestrator.core.events.base import Event
-from orchestrator.core.ids import Digest, Seq
+from orchestrator.core.ids import Checksum, Digest, Seq
 
 
 class CheckpointSigned(Event, frozen=True, kw_only=True, tag="checkpoint_signed"):
@@ -25,30 +24,26 @@ class PayloadRedacted(Event, frozen=True, kw_only=True, tag="payload_redacted"):
     can still be checked. Of several redactions of one event the last holds.
     """
 
-    redactable: ClassVar[tuple[str, ...]] = ("reason",)
-
     target: Seq
     fields: tuple[str, ...]
     by: str
-    reason: str = ""
+    reason: Redactable[str] = ""
     rest_hash: str = ""  # hex
 
 
 class ContentRedacted(Event, frozen=True, kw_only=True, tag="content_redacted"):
     """A content was removed from the blob store because somebody said so; what needs it can't be undone."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("reason",)
-
-    digest: Digest
+    digest: Gone[Digest]
     size: int
     by: str
-    reason: str = ""
+    reason: Redactable[str] = ""
 
 
 class ContentsCollected(Event, frozen=True, kw_only=True, tag="contents_collected"):
     """Contents that nothing reaches any more were removed after their time of grace."""
 
-    digests: tuple[Digest, ...]
+    digests: Gone[tuple[Digest, ...]]
     bytes: int  # of the plain contents
 
 
@@ -59,7 +54,7 @@ class SegmentArchived(Event, frozen=True, kw_only=True, tag="segment_archived"):
     last: Seq
     last_hash: str  # hex: of event `last`, on which the next one hangs
     file: str  # its name in the archive folder of the state directory
-    digest: Digest  # of the file
+    digest: Checksum  # of the file
     size: int
 
 
@@ -74,9 +69,7 @@ class SegmentRestored(Event, frozen=True, kw_only=True, tag="segment_restored"):
 class JournalAdopted(Event, frozen=True, kw_only=True, tag="journal_adopted"):
     """A person told the daemon to go on with a journal that is older than its workspace."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("reason",)
-
     by: str
     head: Seq  # where the journal ended
     known_head: Seq  # where it had ended once, as the mark beside it says; 0: not known
-    reason: str = ""
+    reason: Redactable[str] = ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
+from orchestrator.core.annotations import Redactable
 from orchestrator.core.events.base import Event
 from orchestrator.core.ids import Seq
 
@@ -13,13 +14,11 @@ LeaseMode = Literal["exclusive", "shared"]
 class LeaseGranted(Event, frozen=True, kw_only=True, tag="lease_granted"):
     """From here to its end these paths are reserved. Its fencing number is this event's seq."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("reason",)
-
     globs: tuple[str, ...]
     mode: LeaseMode
     expires_at: int  # ms since the epoch, by the daemon's clock
     task: Seq | None = None
-    reason: str = ""
+    reason: Redactable[str] = ""
 
 
 class LeaseRenewed(Event, frozen=True, kw_only=True, tag="lease_renewed"):

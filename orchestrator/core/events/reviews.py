@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from orchestrator.core.annotations import Brought, Redactable, Revealing
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import ConflictRegion
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
@@ -23,14 +24,16 @@ Ignored = Literal["", "late", "double", "unknown", "closed"]
 class ConflictRebased(Event, frozen=True, kw_only=True, tag="conflict_rebased"):
     """The file changed or was moved, or its newer content met the proposal elsewhere: these are the sides now."""
 
+    proposes: ClassVar[bool] = True
+
     conflict: Seq
     base: Digest | None
     base_version: Seq | None
     current: Digest | None
     current_version: Seq | None
-    proposed: Digest | None
-    regions: tuple[ConflictRegion, ...] = ()
-    fits: bool = False  # nothing clashes any more: the proposal can be applied as it is
+    proposed: Brought[Digest | None]
+    regions: Revealing[tuple[ConflictRegion, ...]] = ()
+    fits: Revealing[bool] = False  # nothing clashes any more: the proposal can be applied as it is
     path: WorkspacePath | None = None  # where its file was moved to; None: it is where it was
     moved_at: Seq | None = None  # the version with which it came there
 
@@ -40,7 +43,7 @@ class ConflictExpired(Event, frozen=True, kw_only=True, tag="conflict_expired"):
 
     conflict: Seq
     cause: Literal["moot", "expired"]  # the file holds what was proposed; or nobody settled it in time
-    message: str = ""
+    message: Redactable[str] = ""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -62,36 +65,36 @@ class ReviewRequested(Event, frozen=True, kw_only=True, tag="review_requested"):
     attempt: int  # of this reviewer at this conflict, from 1
     deadline: int  # ms since the epoch
     current: Digest | None = None  # what the file held as it was asked
-    prompt_hash: str = ""  # of what it was sent, where that is known before the answer
+    prompt_hash: Revealing[str] = ""  # of what it was sent, where that is known before the answer
 
 
 class ReviewAnswered(Event, frozen=True, kw_only=True, tag="review_answered"):
     """A reviewer's answer, as it came; `ignored` where it counts for nothing."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("reason",)
+    proposes: ClassVar[bool] = True
 
     review: Seq  # the ReviewRequested
     conflict: Seq
     reviewer: str
     verdict: Verdict
-    proposal: Digest | None = None  # the whole file as the answer would have it; None: rejected, or nothing shall stand
+    proposal: Brought[Digest | None] = (
+        None  # the whole file as the answer would have it; None: rejected, or nothing shall stand
+    )
     current: Digest | None = None  # the content that the proposal is made for
     model: str = ""
-    prompt_hash: str = ""
+    prompt_hash: Revealing[str] = ""
     usage: Usage = Usage()
-    reason: str = ""
+    reason: Redactable[str] = ""
     ignored: Ignored = ""
 
 
 class ReviewFailed(Event, frozen=True, kw_only=True, tag="review_failed"):
     """A reviewer gave nothing that counts, or what it gave did not pass the checks."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("message",)
-
     review: Seq
     conflict: Seq
     code: str  # reviewer_timeout, daemon_restarted, conflict_moved, review_reply_invalid, check_failed …
-    message: str = ""
+    message: Redactable[str] = ""
     hint: str = ""  # what to do about it
 
 
@@ -107,9 +110,7 @@ class ReviewAccepted(Event, frozen=True, kw_only=True, tag="review_accepted"):
 class ReviewRejected(Event, frozen=True, kw_only=True, tag="review_rejected"):
     """The reviewer vouches for nothing, or a person does not want what it proposes."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("reason",)
-
     review: Seq
     conflict: Seq
     by: str
-    reason: str = ""
+    reason: Redactable[str] = ""

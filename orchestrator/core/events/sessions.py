@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
+from orchestrator.core.annotations import Redactable, Secret
 from orchestrator.core.events.base import Event
 from orchestrator.core.ids import AgentName, Seq, SessionId
 
@@ -16,7 +17,7 @@ class AgentAdded(Event, frozen=True, kw_only=True, tag="agent_added"):
 
     name: AgentName
     agent_class: AgentClass
-    token_hash: str | None = None  # hex SHA-256 of the token
+    token_hash: Secret[str | None] = None  # hex SHA-256 of the token
 
 
 class AgentRevoked(Event, frozen=True, kw_only=True, tag="agent_revoked"):
@@ -28,8 +29,8 @@ class AgentRevoked(Event, frozen=True, kw_only=True, tag="agent_revoked"):
 class ApproverSet(Event, frozen=True, kw_only=True, tag="approver_set"):
     """The approver code was made or replaced; only its scrypt hash is kept."""
 
-    salt: str  # hex
-    scrypt: str  # hex, n=2**14 r=8 p=1, 32 bytes
+    salt: Secret[str]  # hex
+    scrypt: Secret[str]  # hex, n=2**14 r=8 p=1, 32 bytes
     by: Literal["first_up", "old_code", "owner_uid"]
 
 
@@ -53,17 +54,13 @@ class SessionClosed(Event, frozen=True, kw_only=True, tag="session_closed"):
 class TaskBegun(Event, frozen=True, kw_only=True, tag="task_begun"):
     """A session says what it works on; its changes carry this task until it ends."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("title",)
-
     session: SessionId
-    title: str
+    title: Redactable[str]
 
 
 class TaskEnded(Event, frozen=True, kw_only=True, tag="task_ended"):
     """The work on a task is over."""
 
-    redactable: ClassVar[tuple[str, ...]] = ("outcome",)
-
     session: SessionId
     task: Seq
-    outcome: str
+    outcome: Redactable[str]

@@ -12,7 +12,7 @@ import msgspec
 
 from orchestrator.core.content import RUNGS
 from orchestrator.core.errors import PolicyInvalid
-from orchestrator.core.ids import Digest
+from orchestrator.core.ids import Checksum
 from orchestrator.core.merge_rules import AUTOMATIC_RULES
 from orchestrator.core.policy.fields import NAME, Problem, agent_problem, known_one
 from orchestrator.core.policy.glob_problems import glob_problem
@@ -117,7 +117,7 @@ class _Reader(ReviewTables):
             checks=self._checks(table.get("checks", {})),
             reviewers=self._reviewers(table.get("reviewer", [])),
             plugins=self._plugins(table.get("plugins", {})),
-            digest=Digest("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()),
+            digest=Checksum("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()),
             source=self._source,
         )
 

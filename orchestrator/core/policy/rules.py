@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from orchestrator.core.content import Rung
-from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.ids import Checksum, WorkspacePath
 from orchestrator.core.merge_rules import AUTOMATIC_RULES, AutomaticRule
 from orchestrator.core.policy.reviewers import Plugins, ReviewerSettings
 from orchestrator.core.policy.routes import Checks, Conflicts, Route
@@ -127,7 +127,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     checks: Checks = Checks()
     reviewers: tuple[ReviewerSettings, ...] = ()
     plugins: Plugins = Plugins()
-    digest: Digest  # of the text it was read from
+    digest: Checksum  # of the text it was read from
     source: str  # the file, as messages name it
     own_state: tuple[WorkspacePath, ...] = ()  # the daemon's own files, where the workspace holds them
 

@@ -16,7 +16,7 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.events.files import MetadataRead
-from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.attribution import Owned
 from orchestrator.core.projections.history import VersionRow
@@ -81,7 +81,7 @@ class Blamer:
             upto = f", end={end}" if end < total else ""
             follow = f'blame(path={quoted(path)}, start={ranges[kept].start}{upto}, at="{show(row.seq)}")'
             end = ranges[kept].start - 1
-        event = MetadataRead(operation=call.operation.name, path=escaped(path))
+        event = MetadataRead(operation=call.operation.name, path=EscapedPath(escaped(path)))
         await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return t.BlameAnswer(
             path=path,

@@ -16,7 +16,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import FileRead, MetadataRead, SeenLines
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.ids import Digest, EscapedPath, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Deny, NeedApproval
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.projections.tags import tags_of
@@ -82,7 +82,7 @@ class Reader:
             small = stat is not None and stat.kind == "file" and stat.signature.size <= MAX_FILE_BYTES
             present = await self._observer.refresh_for_display(path, content=readable and small)
             facts = await self._facts(caller, present, readable=readable)
-            event = MetadataRead(operation=call.operation.name, path=escaped(path))
+            event = MetadataRead(operation=call.operation.name, path=EscapedPath(escaped(path)))
             await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return facts
 
@@ -270,7 +270,9 @@ class Reader:
             approval=approval,
         )
         if version == UNNOTED:
-            event = MetadataRead(operation=call.operation.name, path=escaped(path))  # no version has these lines
+            event = MetadataRead(
+                operation=call.operation.name, path=EscapedPath(escaped(path))
+            )  # no version has these lines
         note = self._s.note if approval is None else self._s.append  # what uses a grant up must be kept
         await note(caller.origin(call), (f"session:{caller.session}", event))
         follow = None

@@ -18,7 +18,7 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, MetadataRead, SeenLines
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import Digest, EscapedPath, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.document_diff import shown_diff
 from orchestrator.core.text.encoding import Document
@@ -70,7 +70,7 @@ class Historian:
         versions = [await self._version(row, readable=readable) for row in rows[: params.limit]]
         room = call.room.less(size(path) + FRAME_BYTES, 2)
         versions = versions[: room.first((len(_ENCODER.encode(version)), 1) for version in versions)]
-        event = MetadataRead(operation=call.operation.name, path=escaped(path))
+        event = MetadataRead(operation=call.operation.name, path=EscapedPath(escaped(path)))
         await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         return r.History(
             path=path,

@@ -15,7 +15,7 @@ from orchestrator.core.decisions.stale_regions import Piece
 from orchestrator.core.errors import OrchestratorError, escaped
 from orchestrator.core.events.files import MetadataRead
 from orchestrator.core.events.notices import NoticeShown, NotifiedPath
-from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
+from orchestrator.core.ids import EscapedPath, Seq, SessionId, WorkspacePath, show
 from orchestrator.core.policy.rules import Deny
 from orchestrator.core.projections.read_sets import Reader, View
 from orchestrator.core.text.room import UNBOUNDED, Room, size
@@ -173,7 +173,7 @@ class StaleReadNotifier:
             found = await self._sets.stale(reader.session, path, reader.views[path])
             if found is not None:
                 readers.append(self._reader(caller, reader, found))
-        event = MetadataRead(operation=call.operation.name, path=escaped(path))
+        event = MetadataRead(operation=call.operation.name, path=EscapedPath(escaped(path)))
         await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         entry = self._s.state.registry.get(path)
         return n.StaleReadersAnswer(

@@ -5,9 +5,16 @@ from __future__ import annotations
 import msgspec
 
 from orchestrator.api import time_travel as t
-from orchestrator.core.errors import ApprovalRequired, FileNotFound, JournalCorrupt, ParameterInvalid, VersionNotKept
+from orchestrator.core.errors import (
+    ApprovalRequired,
+    FileNotFound,
+    JournalCorrupt,
+    ParameterInvalid,
+    VersionNotKept,
+    escaped,
+)
 from orchestrator.core.events.files import DirectoryListed, MetadataRead
-from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import Deny, NeedApproval
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.engine.caller import Call, Caller
@@ -106,7 +113,7 @@ class TimeTravel:
         if params.offset > len(data):
             raise ParameterInvalid("offset", f"{params.offset} lies behind the end, {len(data)}")
         if params.offset == 0:
-            event = MetadataRead(operation=call.operation.name, path=path)
+            event = MetadataRead(operation=call.operation.name, path=EscapedPath(escaped(path)))
             await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
         end = min(params.offset + params.limit, len(data))
         return t.Content(

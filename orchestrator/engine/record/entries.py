@@ -9,7 +9,7 @@ import msgspec
 from orchestrator.api import results as r
 from orchestrator.core.content import PathChange
 from orchestrator.core.events.base import Event, Recorded
-from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.catalog import outcome_of, tag_of
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import (
     ChangeApplied,
@@ -18,7 +18,6 @@ from orchestrator.core.events.files import (
     ExternalFileRemoved,
     FilesFound,
 )
-from orchestrator.core.events.outcomes import outcome_of
 from orchestrator.core.events.sessions import AgentAdded, ApproverSet
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.engine.caller import Caller

@@ -9,9 +9,8 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, VersionUnknown, escaped
-from orchestrator.core.events.base import Recorded
-from orchestrator.core.events.catalog import EVENTS, tag_of
-from orchestrator.core.events.outcomes import Outcome, outcome_of, tags_with
+from orchestrator.core.events.base import Outcome, Recorded
+from orchestrator.core.events.catalog import EVENTS, outcome_of, tag_of, tags_with
 from orchestrator.core.events.sessions import TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.timestamps import parse_timestamp

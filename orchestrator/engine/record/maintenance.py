@@ -6,16 +6,15 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 from orchestrator.api import maintenance as k
+from orchestrator.core.annotations import contents
 from orchestrator.core.errors import ParameterInvalid, escaped
-from orchestrator.core.events.base import Event
-from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
-from orchestrator.core.events.files import ChangeIntended
+from orchestrator.core.events.catalog import PROPOSAL_TAGS
 from orchestrator.core.ids import Digest, Seq, parse_seq, show
 from orchestrator.core.maintenance_errors import BackupRefused, StillNeeded
-from orchestrator.core.projections.pending import Intent
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
+from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.maintenance import ArchivedFile, BackupReport, JournalMaintenance
 
 DAY_MS = 24 * 60 * 60 * 1000
@@ -120,22 +119,19 @@ class Maintenance:
         )
 
     async def _needed(self) -> frozenset[Digest]:
-        """The contents of what waits, and of changes whose bytes did not land."""
+        """The contents of what waits, with those of its conflicts' earlier sides, and of changes that did not land."""
         pending = self._s.state.pending
-        events: list[Event | Intent] = [*pending.open_intents()]
-        events += [approval.request for approval in (*pending.waiting(), *pending.granted())]
-        events += [conflict.found for conflict in pending.open_conflicts()]
-        proposals = {
-            review.proposal
-            for conflict in pending.open_conflicts()
-            for review in conflict.reviews
-            if review.proposal is not None
-        }
-        for seq in pending.diverged:
+        conflicts = frozenset(conflict.seq for conflict in pending.open_conflicts())
+        approvals = (approval.seq for approval in (*pending.waiting(), *pending.granted()))
+        needed = {digest for intent in pending.open_intents() for digest in contents(intent)}
+        for seq in (*conflicts, *approvals, *pending.diverged):
             recorded = await self._s.journal.event(seq)
-            if recorded is not None:
-                events.append(recorded.event)
-        return frozenset(digest for event in events for digest in _contents(event)) | proposals
+            needed.update(contents(recorded.event) if recorded is not None else ())
+        if conflicts:
+            async for recorded in self._s.journal.events(EventFilter(tags=PROPOSAL_TAGS, after=min(conflicts))):
+                if getattr(recorded.event, "conflict", None) in conflicts:
+                    needed.update(contents(recorded.event))
+        return frozenset(needed)
 
 
 def backup_place(directory: str, *, workspace: str, state_dir: str) -> Path:
@@ -164,17 +160,6 @@ def backup_answer(made: BackupReport) -> k.BackupAnswer:
         contents=made.contents,
         unchecked=made.unchecked,
     )
-
-
-def _contents(event: Event | Intent) -> Iterator[Digest]:
-    match event:
-        case Intent(paths=paths) | ChangeIntended(paths=paths) | ApprovalRequested(paths=paths):
-            for item in paths:
-                yield from (digest for digest in (item.before, item.after) if digest is not None)
-        case ConflictFound() as found:
-            yield from (digest for digest in (found.base, found.current, found.proposed) if digest is not None)
-        case _:
-            return
 
 
 def _line(item: ArchivedFile) -> k.ArchivedLine:

@@ -68,7 +68,7 @@ from orchestrator.core.events.sessions import (
     TaskBegun,
     TaskEnded,
 )
-from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+from orchestrator.core.ids import AgentName, Checksum, EscapedPath, Seq, SessionId, WorkspacePath
 
 PATHS = [WorkspacePath(name) for name in ("a.txt", "b.txt", "src/c.py")]
 SESSIONS = [SessionId("s-1"), SessionId("s-2")]
@@ -161,18 +161,18 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(ExternalBatchOpened, trigger=st.just("watch")),
     st.builds(ExternalBatchClosed, group=seqs, changes=st.just(1)),
     st.sampled_from([
-        MetadataRead(operation="file_info", path="a"),
+        MetadataRead(operation="file_info", path=EscapedPath("a")),
         DirectoryListed(operation="list_files", path=PATHS[0], globs=(), entries=1),
-        ReadRefused(operation="read_file", path="a", code="c", message="m"),
+        ReadRefused(operation="read_file", path=EscapedPath("a"), code="c", message="m"),
         CallRefused(operation="x", code="c", message="m"),
         ChangeRefused(operation="x", paths=(), code="c", message="m"),
         OrphanContentKept(path=PATHS[0], digest=DIGESTS[0], size=1, change=Seq(1)),
-        PolicyLoaded(digest=DIGESTS[0], source="s", rules=1),
+        PolicyLoaded(digest=Checksum(DIGESTS[0]), source="s", rules=1),
         CheckpointSigned(journal="1f", head=Seq(1), head_hash="0a", key="0b", signature="0c"),
         PayloadRedacted(target=Seq(1), fields=("reason",), by="p"),
         ContentRedacted(digest=DIGESTS[0], size=1, by="p"),
         ContentsCollected(digests=(DIGESTS[0],), bytes=1),
-        SegmentArchived(first=Seq(1), last=Seq(2), last_hash="0d", file="f", digest=DIGESTS[0], size=1),
+        SegmentArchived(first=Seq(1), last=Seq(2), last_hash="0d", file="f", digest=Checksum(DIGESTS[0]), size=1),
         SegmentRestored(first=Seq(1), last=Seq(2), file="f"),
         JournalAdopted(by="p", head=Seq(1), known_head=Seq(2)),
     ]),
