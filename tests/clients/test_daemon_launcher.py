@@ -168,6 +168,6 @@ def told(*of):
     print("waiting", flush=True)
     lock(*of)
 fcntl.flock = told
-location, started = starting.ensure(sys.argv[1])
+location, started = daemon_launcher.ensure(sys.argv[1])
 print(location.pid, started)
 """

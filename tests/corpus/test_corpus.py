@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import chain
 
 import pytest
 
@@ -14,11 +13,10 @@ from orchestrator.core.decisions.multi_file import FilePart, PatchSeveral
 from orchestrator.core.errors import CallerError
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.forms.recognise import parse
-from tests.corpus import doubtful, generated, handmade
+from tests.corpus import handmade
 from tests.corpus.case import Case
+from tests.corpus.cases import CASES
 from tests.corpus.deciding import decided
-
-CASES = tuple(chain(generated.cases(), handmade.cases(), doubtful.cases()))
 
 
 def facts(before: Mapping[str, bytes], path: str) -> Facts:

@@ -13,7 +13,7 @@ from mcp_types import TextContent
 from orchestrator.clients.python import RemoteError
 from tests.corpus import doubtful, generated, handmade
 from tests.corpus.case import Case
-from tests.corpus.test_corpus import CASES
+from tests.corpus.cases import CASES
 from tests.daemon.daemon_process import RunningDaemon
 from tests.end_to_end.workspace_factory import Place
 

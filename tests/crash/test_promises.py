@@ -41,8 +41,8 @@ from orchestrator.ports.workspace import FileStat
 from orchestrator.workspace.atomic_write import LocalAtomicWrite
 from tests.crash.dropped_fsyncs import ForgettingDisk
 from tests.crash.inside import Inside, living
+from tests.crash.power_cuts import Act, folder, scenario
 from tests.crash.scenarios import AGENT
-from tests.crash.test_power_cuts import Act, folder, scenario
 
 pytestmark = pytest.mark.anyio
 

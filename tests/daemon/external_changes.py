@@ -32,11 +32,11 @@ async def entries(person: FileAccess, kind: str) -> list[JournalEntry]:
 
 
 async def outside(person: FileAccess) -> list[tuple[str, str]]:
-    """(kind, path) of every outside event, in order, without the marks of `seen`."""
+    """(kind, path) of every external change, in order, without the marks of `seen`."""
     found = [entry for kind in KINDS for entry in await entries(person, kind)]
     found.sort(key=lambda entry: parse_seq(entry.seq))
     return [
-        (entry.kind.removeprefix("file_").removesuffix("_outside"), entry.event["path"])
+        (entry.kind.removeprefix("external_file_"), entry.event["path"])
         for entry in found
         if not entry.event["path"].startswith("~mark")
     ]

@@ -10,9 +10,8 @@ import pytest
 
 from orchestrator.clients import render
 from orchestrator.clients.python import RemoteError
+from tests.daemon.archives import daemon, past
 from tests.daemon.daemon_process import RunningDaemon
-from tests.daemon.test_archived import past
-from tests.daemon.test_keeping import daemon
 
 __all__ = ["daemon"]
 

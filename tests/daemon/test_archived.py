@@ -11,9 +11,9 @@ import pytest
 from orchestrator.api.audit import ExportPage
 from orchestrator.api.blame import Changes
 from orchestrator.api.results import Result
-from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from orchestrator.clients.python import FileAccess, RemoteError
+from tests.daemon.archives import daemon, head_of, past, records_hold
 from tests.daemon.daemon_process import RunningDaemon
-from tests.daemon.test_keeping import daemon, head_of, records_hold
 
 __all__ = ["daemon"]
 
@@ -44,20 +44,6 @@ BY_TABLE: dict[str, Ask] = {
     "read_file": lambda files: files.read_file("a.txt"),
 }
 """These do not."""
-
-
-async def past(daemon: RunningDaemon) -> tuple[str, str]:
-    """A file with several versions by two agents, and a task; where that ends, and the approver code."""
-    code = await daemon.make_approver()
-    async with daemon.client("alice") as alice, daemon.client("bob") as bob:
-        task = await bob.begin_task("numbers")
-        await alice.write_file("a.txt", "one\ntwo\n", mode="create", reason="a secret word")
-        await bob.read_file("a.txt")
-        await bob.edit_file("a.txt", [Replacement(search="two", replace="2")])
-        await bob.end_task(task.task)
-        lease = await alice.reserve_paths(["b*"])
-        await alice.release_paths(lease.lease or "")
-    return await head_of(daemon), code
 
 
 async def answers(files: FileAccess, end: str) -> dict[str, object]:

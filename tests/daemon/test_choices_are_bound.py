@@ -12,9 +12,9 @@ import pytest
 
 from orchestrator.api.results import ChangeAnswer, ConflictInfo
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from tests.daemon.cli import run, shown
 from tests.daemon.daemon_process import RunningDaemon, running
 from tests.daemon.reviewer_servers import BOTH, answered, clash, follow, one, reviewed, route
-from tests.daemon.test_conflicts_cli import run, shown
 
 pytestmark = pytest.mark.anyio
 

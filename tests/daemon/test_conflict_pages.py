@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.clients.python import RemoteError, Replacement
+from tests.daemon.cli import run
 from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.reviewer_servers import START, clash, follow, one, reviewed, route
-from tests.daemon.test_conflicts_cli import run
 
 pytestmark = pytest.mark.anyio
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from orchestrator.clients.python import FileAccess, Replacement
+from tests.daemon.cli import run, shown
 from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -36,33 +34,6 @@ async def two_regions(daemon: RunningDaemon) -> str:
 async def _edit(files: FileAccess, **changes: str) -> None:
     for search, replace in changes.items():
         assert (await files.edit_file("a.txt", [Replacement(search=search, replace=replace)])).status == "applied"
-
-
-def run(daemon: RunningDaemon, *args: str, editor: str = "", code: str = "") -> tuple[int, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "orchestrator", "conflicts", *args, "--workspace", str(daemon.workspace)],
-        env={
-            **daemon.env,
-            "PYTHONPATH": os.getcwd(),
-            "EDITOR": editor,
-            "VISUAL": editor,
-            "ORCHESTRATOR_APPROVER": code,
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
-def shown(daemon: RunningDaemon, number: str) -> str:
-    """The version that a person looks at now, as the command line tells it."""
-    ended, said = run(daemon, "show", number)
-    assert ended == 0
-    (version,) = re.findall(r"with --on (@[0-9]+)$", said, re.MULTILINE)
-    return str(version)
 
 
 def editor(base: Path, script: str) -> str:

@@ -11,10 +11,10 @@ from anyio import to_thread
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
 from orchestrator.core.policy.protected import TEMP_PREFIX
+from tests.daemon.cli import run
 from tests.daemon.daemon_process import RunningDaemon, running
 from tests.daemon.external_changes import seen
 from tests.daemon.reviewer_servers import BOTH, OPEN, START, clash, follow, one, reviewed, route
-from tests.daemon.test_conflicts_cli import run
 
 pytestmark = pytest.mark.anyio
 

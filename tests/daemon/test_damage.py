@@ -14,10 +14,9 @@ import anyio.lowlevel
 import pytest
 
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.core.events import chain
-from orchestrator.core.events.base import Origin
 from tests.daemon.cli import command
 from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.damage import alter, append_of_the_future
 from tests.journal.test_decoding import mistype
 
 pytestmark = pytest.mark.anyio
@@ -31,30 +30,6 @@ def daemon(base: Path) -> Iterator[RunningDaemon]:
     assert daemon.start()["ok"]
     yield daemon
     daemon.stop()
-
-
-def alter(statement: str, *values: object) -> Callable[[Path], None]:
-    def run(state_dir: Path) -> None:
-        with closing(sqlite3.connect(state_dir / "journal.db")) as journal:
-            assert journal.execute(statement, values).rowcount != 0
-            journal.commit()
-
-    return run
-
-
-def append_of_the_future(state_dir: Path) -> None:
-    """An event of a kind that only a newer program knows, in an unbroken chain."""
-    with closing(sqlite3.connect(state_dir / "journal.db")) as journal:
-        seq, tip = journal.execute("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1").fetchone()
-        payload, salt, at = b'{"event":"wished_for"}', bytes(16), 1_800_000_000_000
-        digest = chain.payload_hash(salt, payload)
-        header = chain.header(seq=seq + 1, at=at, stream="x", stream_version=1, tag="wished_for", origin=Origin())
-        journal.execute(
-            "INSERT INTO events (seq, at, stream, stream_version, tag, payload, salt, payload_hash, prev_hash, hash) "
-            "VALUES (?, ?, 'x', 1, 'wished_for', ?, ?, ?, ?, ?)",
-            (seq + 1, at, payload, salt, digest, tip, chain.link(tip, header, digest)),
-        )
-        journal.commit()
 
 
 def cut(state_dir: Path) -> None:

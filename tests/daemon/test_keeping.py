@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,40 +12,11 @@ from typing import Any
 import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
+from tests.daemon.archives import LARGE, head_of, records_hold, write
 from tests.daemon.cli import command
 from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
-
-LARGE = "0123456789\n" * 30_000
-
-
-async def write(files: FileAccess, path: str, *contents: str) -> list[str]:
-    """Give a file these contents, one after the other; the versions."""
-    versions: list[str] = []
-    for content in contents:
-        answer = await files.write_file(path, content, mode="truncate" if versions else "create")
-        versions.append(answer.version_id or "")
-    return versions
-
-
-@pytest.fixture
-def daemon(base: Path) -> Iterator[RunningDaemon]:
-    """One that may be refused its start, or killed, in the course of a test."""
-    started = RunningDaemon(base)
-    assert started.start()["ok"]
-    yield started
-    started.stop()
-
-
-async def records_hold(daemon: RunningDaemon) -> None:
-    async with daemon.client() as person:
-        report = await person.journal_verify()
-        assert report.ok, report.problems
-        rebuilt = await person.journal_rebuild()
-        assert rebuilt.ok, rebuilt.first_difference
-        compared = await person.workspace_check()
-        assert compared.ok, compared.differences
 
 
 async def history_of(files: FileAccess, path: str) -> list[tuple[str, str | None]]:
@@ -296,11 +267,6 @@ async def test_archived_events_stay_readable_and_come_back(daemon: RunningDaemon
     await records_hold(daemon)
     assert daemon.stop() == 0
     assert daemon.start()["ok"]
-
-
-async def head_of(daemon: RunningDaemon) -> str:
-    async with daemon.client() as person:
-        return (await person.status()).head
 
 
 def kept_events(daemon: RunningDaemon) -> tuple[int, int]:

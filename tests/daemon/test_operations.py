@@ -247,7 +247,8 @@ async def test_changes_while_the_daemon_was_away_are_found_at_the_start(base: Pa
     (work / "new.txt").write_text("new\n")
     daemon.start()
     async with daemon.client() as person:
-        events = [entry for entry in (await person.journal_query(limit=100)).entries if entry.kind.endswith("_outside")]
+        entries = (await person.journal_query(limit=100)).entries
+        events = [entry for entry in entries if entry.kind.startswith("external_file_")]
         assert {(entry.kind, entry.event["path"]) for entry in events} == {
             ("external_file_changed", "a.txt"),
             ("external_file_removed", "gone.txt"),

@@ -201,7 +201,7 @@ async def test_a_conflict_is_moot_when_the_file_holds_what_was_proposed(base: Pa
 
 
 async def test_nobody_settled_it_in_time(base: Path) -> None:
-    with reviewed(base, "[conflicts]\nlapse_after_s = 1\n", {}) as daemon:
+    with reviewed(base, "[conflicts]\nexpire_after_s = 1\n", {}) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob:
             number = await clash(alice, bob)
             answer = await final(bob, number)

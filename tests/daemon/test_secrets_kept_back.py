@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.clients.python import FileAccess, Replacement
-from tests.core.text.test_redact import LONG, SHAPES
+from tests.core.text.secret_samples import LONG, SHAPES
 from tests.daemon.reviewer_servers import final, route
 from tests.daemon.test_review_backends import backed, model
 from tests.review.conflicts import SECRET

@@ -11,7 +11,7 @@ import signal
 from collections.abc import Callable
 
 from orchestrator.journal.schema import migrations
-from tests.daemon.test_damage import alter, append_of_the_future
+from tests.daemon.damage import alter, append_of_the_future
 from tests.docs.guide import Operator
 
 CART = """VAT = 0.20

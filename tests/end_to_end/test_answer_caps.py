@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_types import CallToolResult, Implementation, TextContent
 
 from orchestrator.api.operations import toolset
+from tests.end_to_end.answer_limits import Limit, check, opened, told
 from tests.end_to_end.workspace_factory import Place
 
 pytestmark = pytest.mark.anyio
-
-
-class Limit(NamedTuple):
-    """What a client hands on at most, as measured: bytes, characters and lines of all its text."""
-
-    name: str
-    version: str = "1"
-    options: tuple[str, ...] = ()
-    bytes: int = 1 << 40
-    characters: int = 1 << 40
-    lines: int = 1 << 40
 
 
 LIMITS = (
@@ -49,14 +35,6 @@ WIDE = "".join(f"{n}{TAIL}" for n in range(1, 101))
 LONG_NAME = "n" * 200
 
 
-@asynccontextmanager
-async def opened(place: Place, agent: str, limit: Limit) -> AsyncIterator[Client]:
-    """The full toolset, for a client that gives itself this name."""
-    door = place.door("--toolset", "full", *limit.options, agent=agent)
-    async with Client(door, client_info=Implementation(name=limit.name, version=limit.version)) as client:
-        yield client
-
-
 @pytest.fixture
 def place(place: Place) -> Place:
     for name, text in (("big.txt", BIG), ("short.txt", SHORT_LINES), ("wide.txt", WIDE), ("h.txt", "0\n")):
@@ -66,27 +44,6 @@ def place(place: Place) -> Place:
     for number in range(100):
         (folder / f"{number}-{LONG_NAME}").write_text(f"e{number}\n")
     return place
-
-
-def told(result: CallToolResult) -> dict[str, Any]:
-    block = result.content[0]
-    assert isinstance(block, TextContent)
-    answer: dict[str, Any] = json.loads(block.text)
-    return answer
-
-
-def check(result: CallToolResult, limit: Limit, what: str) -> str:
-    """The whole text, within the limit in every way that a client may count."""
-    text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
-    escaped = json.dumps(text, ensure_ascii=False)
-    structured = json.dumps(result.structured_content or {}, ensure_ascii=False, separators=(",", ":"))
-    for form in (text, escaped, structured):
-        assert len(form.encode()) <= limit.bytes, what
-        assert len(form) <= limit.characters, what
-        assert form.count("\n") < limit.lines, what
-    if result.is_error:
-        assert told(result)["code"] != "answer_too_large", what
-    return text
 
 
 async def prepared(client: Client) -> dict[str, str]:

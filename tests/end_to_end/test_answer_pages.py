@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult
 
-from tests.end_to_end.test_answer_caps import Limit, check, opened, told
+from tests.end_to_end.answer_limits import Limit, check, opened, told
 from tests.end_to_end.workspace_factory import Place
 
 pytestmark = pytest.mark.anyio

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from orchestrator.core.text.private_keys import Secret
 from orchestrator.core.text.redact import MARKER, MarkerDamaged, SecretRedactor, secrets
+from tests.core.text.secret_samples import LONG, SHAPES
 
-LONG = "".join(map("".join, zip(string.ascii_letters, "4907135682" * 6, strict=False))) * 2
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 HEX = "0123456789abcdef" * 4
 BODY = ["MIIEpAIBAAKCAQEA" + LONG[n : n + 48] for n in range(6)]
@@ -206,20 +206,6 @@ def test_a_private_key_is_hidden_and_no_line_moves(lines: list[str], plain: set[
 
 
 HEAD, *_, END = PRIVATE
-SHAPES = {
-    "a list": "- {}",
-    "a quotation": "> {}",
-    "line numbers": "12: {}",
-    "added to a string": 'key += "{}\\n"',
-    "a call": 'pem.append(b"{}")',
-    "a shell": 'echo "{}" >> key.pem',
-    "XML": "<l>{}</l>",
-    "a table row": "| {} |",
-    "fields": "{};;",
-    "a constant": '    public const L = "{}";',
-    "a list in JavaScript": "  '{}\\n' +",
-    "YAML": "    {}",
-}
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
