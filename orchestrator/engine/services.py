@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any
 
 import anyio
 import anyio.abc
 
+from orchestrator.core.content import LineHunk
 from orchestrator.core.decisions.decision import Source
+from orchestrator.core.decisions.rebase import line_hunks
 from orchestrator.core.errors import Denied, DiskFull, OrchestratorError, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin, Recorded
-from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
+from orchestrator.core.events.files import MetadataRead
+from orchestrator.core.ids import AgentName, Digest, EscapedPath, Seq, WorkspacePath
 from orchestrator.core.policy.evaluate import evaluate, hidden_from_all
 from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
 from orchestrator.core.projections.recent_versions import RecentVersions
 from orchestrator.core.projections.state import State
+from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.symbols import Outline
-from orchestrator.engine.caller import Caller
+from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.contents import Comparisons, Contents
 from orchestrator.engine.locks import PathLocks
 from orchestrator.logs import logger
@@ -95,6 +100,16 @@ class Services:
                 self._log.error("reads are answered and not noted", error=error.message, hint=error.hint)
             self.unnoted += 1
 
+    async def note_shown(self, caller: Caller, call: Call | None, *events: Event) -> None:
+        """As `note`, in the stream of the caller's session: what an answer showed."""
+        await self.note(caller.origin(call), *((f"session:{caller.session}", event) for event in events))
+
+    async def note_metadata(self, caller: Caller, call: Call, path: WorkspacePath) -> None:
+        """Note that facts about a path were shown, and none of its lines."""
+        await self.note_shown(
+            caller, call, MetadataRead(operation=call.operation.name, path=EscapedPath(escaped(path)))
+        )
+
     def in_background(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Start work that the caller need not wait for; it ends before the daemon does.
 
@@ -114,6 +129,12 @@ class Services:
     async def outlines(self, sources: Iterable[Source]) -> dict[Digest, Outline | None]:
         """What a decision asks for."""
         return {source.digest: await self.parser.outline(source.path, source.digest, source.data) for source in sources}
+
+    async def line_hunks(self, old: Document, new: Document) -> tuple[LineHunk, ...]:
+        """What makes one text the other; large ones are compared in a worker. Raises TextTooCostly."""
+        if old.line_count + new.line_count > OFF_LOOP_BYTES // 32:
+            return await self.effort.run(partial(line_hunks, old, new))
+        return line_hunks(old, new)
 
     def token(self, count: int = 8) -> str:
         """Random hex."""
@@ -175,6 +196,10 @@ class Services:
     def readable(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether the caller may be shown content of a path without asking anybody."""
         return isinstance(self.verdict(caller, "read", path), Allow)
+
+    def listable(self, caller: Caller, path: WorkspacePath) -> bool:
+        """Whether the caller may know of a path."""
+        return not isinstance(self.verdict(caller, "list", path), Deny)
 
     def hidden_from_all(self, path: WorkspacePath) -> bool:
         """Whether nobody may read a path: its content is kept when it is to be changed, and not before."""

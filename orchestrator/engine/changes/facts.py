@@ -22,7 +22,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.ids import Digest, WorkspacePath, parse_digest, parse_seq, show
 from orchestrator.engine.changes.change_request import ChangeRequest
 from orchestrator.engine.external.observer import CurrentFile, Observer, required
-from orchestrator.engine.reads.ancestry import Ancestry
+from orchestrator.engine.reads.past_versions import PastVersions
 from orchestrator.engine.services import Services
 
 SLICE = 20
@@ -41,7 +41,7 @@ class FactFinder:
 
     def __init__(self, services: Services, observer: Observer) -> None:
         self._s, self._observer = services, observer
-        self._ancestry = Ancestry(services)
+        self._past = PastVersions(services)
 
     async def find(self, command: Command, wanted: ChangeRequest) -> dict[WorkspacePath, Facts]:
         """Of every path of a command. Raises ParameterInvalid, StaleBase, VersionNotKept, Denied."""
@@ -97,7 +97,7 @@ class FactFinder:
             if readable and (present.entry is None or present.entry.version != base.version):
                 row = await self._s.journal.version_at(path, base.version)
                 if row is not None:
-                    await self._ancestry.permit(wanted.caller, row)
+                    await self._past.permit(wanted.caller, row)
             return base
         session = self._s.state.sessions.get(wanted.caller.session)
         implied = implied_base(rule, session.seen.get(path) if session else None)

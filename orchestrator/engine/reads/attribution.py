@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import partial
 
 import msgspec
 from anyio import to_thread
 
 from orchestrator.core.content import LineHunk, PathChange
-from orchestrator.core.decisions.rebase import line_hunks
 from orchestrator.core.events.files import ChangeApplied, ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.projections.attribution import Attribution, RevertTexts, Step
@@ -160,7 +158,7 @@ class Attributions:
                 lineage.attribution.refill(_unfounded(lineage, known), new.line_count)
                 lineage.went_on(known)
                 return
-            hunks = await self._compared(old, new)
+            hunks = await self._s.line_hunks(old, new)
         step = _step(lineage, known, hunks)
         await self._take(lineage, [msgspec.structs.replace(step, texts=await self._texts(lineage, step))])
         lineage.went_on(known)
@@ -193,11 +191,6 @@ class Attributions:
         if digest is None or data is None:
             return None
         return await self._s.contents.text(digest, data) or _NO_LINES
-
-    async def _compared(self, old: Document, new: Document) -> tuple[LineHunk, ...]:
-        if old.line_count + new.line_count > OFF_LOOP_BYTES // 32:
-            return await self._s.effort.run(partial(line_hunks, old, new))
-        return line_hunks(old, new)
 
 
 def _told(lineage: Lineage, known: KnownVersion) -> Step | None:

@@ -15,8 +15,7 @@ from orchestrator.core.errors import (
     VersionNotKept,
     escaped,
 )
-from orchestrator.core.events.files import MetadataRead
-from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.attribution import Owned
 from orchestrator.core.projections.history import VersionRow
@@ -25,8 +24,9 @@ from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer, required, warnings
 from orchestrator.engine.paths import Paths, quoted
-from orchestrator.engine.positions import not_beyond
+from orchestrator.engine.positions import position
 from orchestrator.engine.reads.attribution import Attributions, Author
+from orchestrator.engine.reads.past_versions import PastVersions
 from orchestrator.engine.services import Services
 
 FRAME_BYTES, FRAME_LINES = 500, 6
@@ -41,7 +41,7 @@ class Blamer:
 
     def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
         self._s, self._observer, self._paths = services, observer, paths
-        self._attributions = Attributions(services)
+        self._attributions, self._past = Attributions(services), PastVersions(services)
 
     async def blame(self, caller: Caller, call: Call, params: t.Blame) -> t.BlameAnswer:
         path = self._paths.file(params.path)
@@ -59,8 +59,8 @@ class Blamer:
             async with self._s.locks.shared(path):
                 row, told = await self._present(path)
         else:
-            row = await self._past(path, parse_seq(params.at, parameter="at"))
-        await self._refuse_unreadable(row)
+            row = await self._past.at(path, position(self._s, params.at, parameter="at"))
+        await self._refuse_binary(row)
         lineage = await self._attributions.of(path, row.seq)
         if lineage.lost is not None:
             raise VersionNotKept(
@@ -81,8 +81,7 @@ class Blamer:
             upto = f", end={end}" if end < total else ""
             follow = f'blame(path={quoted(path)}, start={ranges[kept].start}{upto}, at="{show(row.seq)}")'
             end = ranges[kept].start - 1
-        event = MetadataRead(operation=call.operation.name, path=EscapedPath(escaped(path)))
-        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note_metadata(caller, call, path)
         return t.BlameAnswer(
             path=path,
             version_id=show(row.seq),
@@ -104,13 +103,7 @@ class Blamer:
             raise FileNotFound(path, "the journal knows no file of this name")
         return row, warnings(present)
 
-    async def _past(self, path: WorkspacePath, at: Seq) -> VersionRow:
-        row = await self._s.journal.version_at(path, not_beyond(at, self._s.journal.head))
-        if row is None or not row.present:
-            raise FileNotFound(path, f"it was not there at {show(at)}", hint="file_history lists its versions.")
-        return row
-
-    async def _refuse_unreadable(self, row: VersionRow) -> None:
+    async def _refuse_binary(self, row: VersionRow) -> None:
         """A binary file has no lines. A content that is not kept may still be told by its events."""
         data = await self._s.contents.get(row.digest) if row.digest is not None else None
         if row.digest is not None and data is not None and await self._s.contents.text(row.digest, data) is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Literal
 
 import anyio.lowlevel
@@ -11,8 +10,8 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.api import blame as t
-from orchestrator.core.content import LineHunk, PathChange
-from orchestrator.core.decisions.rebase import EMPTY, line_hunks
+from orchestrator.core.content import PathChange
+from orchestrator.core.decisions.rebase import EMPTY
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.files import (
@@ -24,12 +23,11 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Digest, WorkspacePath, parse_seq, show
-from orchestrator.core.policy.rules import Deny
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.room import size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.positions import not_beyond
-from orchestrator.engine.services import OFF_LOOP_BYTES, Services
+from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 
 CHANGE_TAGS = tuple(
@@ -79,11 +77,11 @@ class ChangeSummaries:
                     continue
                 if globs is not None and not globs.match(act.changed.path):
                     continue
-                if not self._listable(caller, act.changed.path):
+                if not self._s.listable(caller, act.changed.path):
                     left_out += 1
                     continue
                 target = act.moved_to  # where this is the old place of a move, which is told with the new one
-                if target is None or not self._listable(caller, target) or (globs and not globs.match(target)):
+                if target is None or not self._s.listable(caller, target) or (globs and not globs.match(target)):
                     row = await self._told(caller, recorded, act)
                     cost = size(_ENCODER.encode(row).decode()) + 1
                     if told and cost > room.bytes:
@@ -97,21 +95,18 @@ class ChangeSummaries:
         event = DirectoryListed(
             operation=call.operation.name, path=WorkspacePath("."), globs=params.globs, entries=len(told)
         )
-        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note_shown(caller, call, event)
         follow = _next(params, show(at), skip) if more else None
         return t.Changes(
             changes=tuple(told), head=show(at if more else head), more=more, next=follow, left_out=left_out
         )
-
-    def _listable(self, caller: Caller, path: WorkspacePath) -> bool:
-        return not isinstance(self._s.verdict(caller, "list", path), Deny)
 
     async def _told(self, caller: Caller, recorded: Recorded, act: PathEvent) -> t.PathChanged:
         event, changed = recorded.event, act.changed
         ours = event if isinstance(event, ChangeApplied) else None
         counts = await self._counts(changed) if self._s.readable(caller, changed.path) else None
         source = changed.moved_from
-        if source is not None and not self._listable(caller, source):
+        if source is not None and not self._s.listable(caller, source):
             source = None
         return t.PathChanged(
             version=show(recorded.seq),
@@ -134,28 +129,18 @@ class ChangeSummaries:
         """Lines added and removed; None where a content is binary or not kept."""
         if changed.moved_from is not None:
             return 0, 0
-        hunks: tuple[LineHunk, ...] | None = changed.hunks
+        hunks = changed.hunks
         if changed.binary:
             return None
         if not hunks and changed.before != changed.after:
-            hunks = await self._compared(changed.before, changed.after)
-        if hunks is None:
-            return None
+            old, new = await self._document(changed.before), await self._document(changed.after)
+            if old is None or new is None:
+                return None
+            hunks = await self._s.line_hunks(old, new)
         return sum(h.new_len for h in hunks), sum(h.old_len for h in hunks)
 
-    async def _compared(self, before: Digest | None, after: Digest | None) -> tuple[LineHunk, ...] | None:
-        old, new = await self._document(before), await self._document(after)
-        if old is None or new is None:
-            return None
-        if old.line_count + new.line_count > OFF_LOOP_BYTES // 32:
-            return await self._s.effort.run(partial(line_hunks, old, new))
-        return line_hunks(old, new)
-
     async def _document(self, digest: Digest | None) -> Document | None:
-        if digest is None:
-            return EMPTY
-        data = await self._s.contents.get(digest)
-        return await self._s.contents.text(digest, data) if data is not None else None
+        return EMPTY if digest is None else await self._s.contents.kept_text(digest)
 
 
 class PathEvent(msgspec.Struct, frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.content import IntendedPath, LineRange
@@ -10,14 +12,13 @@ from orchestrator.core.errors import (
     BinaryFile,
     FileNotFound,
     ParameterInvalid,
-    VersionNotKept,
     escaped,
 )
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import FileRead, MetadataRead, SeenLines
 from orchestrator.core.ids import Digest, EscapedPath, Seq, WorkspacePath, show
-from orchestrator.core.policy.rules import Deny, NeedApproval
+from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.projections.tags import tags_of
 from orchestrator.core.text import tokens
@@ -28,7 +29,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import UNNOTED, CurrentFile, Observer, required, warnings
 from orchestrator.engine.paths import Paths, quoted
 from orchestrator.engine.positions import position
-from orchestrator.engine.reads.ancestry import Ancestry
+from orchestrator.engine.reads.past_versions import HINT, PastVersions
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 
 TYPES = {
@@ -52,26 +53,55 @@ FEW = 500
 """Versions looked through for where a file came from."""
 
 
+class Shown(NamedTuple):
+    """A version of a file that an answer is made of; no document: it is binary."""
+
+    path: WorkspacePath
+    version: Seq
+    digest: Digest
+    document: Document | None
+    warnings: tuple[str, ...] = ()
+
+
 class Reader:
     """Shows content, and notes what was shown to whom."""
 
     def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
         self._s, self._observer, self._paths = services, observer, paths
-        self._ancestry = Ancestry(services)
-
-    async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
-        return await self._read(
-            caller, call, params.path, params.start, params.end, params.at, params.line_numbers, params.max_tokens
-        )
+        self._past = PastVersions(services)
 
     async def read_lines(self, caller: Caller, call: Call, params: p.ReadLines) -> r.FileText:
         end = params.end if params.end is not None else params.start + 199
         if end < params.start:
             raise ParameterInvalid("end", f"{end} lies before start, {params.start}")
-        start = max(1, params.start - params.context)
-        return await self._read(
-            caller, call, params.path, start, end + params.context, params.at, params.line_numbers, MOST_TOKENS
+        wanted = p.ReadFile(
+            path=params.path,
+            start=max(1, params.start - params.context),
+            end=end + params.context,
+            max_tokens=MOST_TOKENS,
+            line_numbers=params.line_numbers,
+            at=params.at,
         )
+        return await self.read_file(caller, call, wanted)
+
+    async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
+        path = self._paths.file(params.path)
+        verdict = self._s.permit(caller, "read", path)
+        asks = isinstance(verdict, NeedApproval)
+        async with self._s.locks.shared(path):
+            told: tuple[str, ...] = ()
+            if params.at is not None:
+                row = await self._row_at(caller, path, position(self._s, params.at, parameter="at", least=1))
+                version, (digest, data) = row.seq, await self._past.content(path, row.seq, row.digest)
+            else:
+                refresh = self._observer.refresh if asks else self._observer.refresh_for_display
+                present = await refresh(path, content=True)
+                entry, digest, data = required(present)
+                version, told = entry.version, warnings(present)
+            document = await self._s.contents.text(digest, data)
+            shown = Shown(path, version, digest, document, told)
+            approval = await self._granted(caller, call, shown, verdict) if isinstance(verdict, NeedApproval) else None
+            return await self._show(caller, call, params, shown, approval)
 
     async def file_info(self, caller: Caller, call: Call, params: p.FileInfo) -> r.FileFacts:
         path = self._paths.either(params.path)
@@ -82,8 +112,7 @@ class Reader:
             small = stat is not None and stat.kind == "file" and stat.signature.size <= MAX_FILE_BYTES
             present = await self._observer.refresh_for_display(path, content=readable and small)
             facts = await self._facts(caller, present, readable=readable)
-            event = MetadataRead(operation=call.operation.name, path=EscapedPath(escaped(path)))
-            await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+            await self._s.note_metadata(caller, call, path)
         return facts
 
     async def _facts(self, caller: Caller, present: CurrentFile, *, readable: bool) -> r.FileFacts:
@@ -122,82 +151,29 @@ class Reader:
             return "secret"
         return "guarded" if isinstance(self._s.verdict(caller, "write", path), NeedApproval) else "normal"
 
-    async def _read(
-        self,
-        caller: Caller,
-        call: Call,
-        raw_path: str,
-        start: int,
-        end: int | None,
-        at: p.Version | None,
-        numbers: bool,
-        max_tokens: int | None,
-    ) -> r.FileText:
-        path = self._paths.file(raw_path)
-        verdict = self._s.permit(caller, "read", path)
-        told: tuple[str, ...] = ()
-        async with self._s.locks.shared(path):
-            if at is None and isinstance(verdict, NeedApproval):
-                version, digest, data = self._of(await self._observer.refresh(path, content=True))
-            elif at is None:
-                present = await self._observer.refresh_for_display(path, content=True)
-                version, digest, data = self._of(present)
-                told = warnings(present)
-            else:
-                version, digest, data = await self._past(caller, path, position(self._s, at, parameter="at", least=1))
-            approval = None
-            if isinstance(verdict, NeedApproval):
-                approval = await self._granted(caller, call, path, version, digest, verdict)
-            document = await self._s.contents.text(digest, data)
-            if document is None:
-                raise BinaryFile(path, "it is not text", hint="file_info tells its size and kind.")
-            return await self._show(
-                caller,
-                call,
-                path,
-                version,
-                digest,
-                document,
-                start,
-                end,
-                numbers,
-                max_tokens,
-                approval,
-                past=at is not None,
-                told=told,
-            )
-
-    @staticmethod
-    def _of(present: CurrentFile) -> tuple[Seq, Digest, bytes]:
-        entry, digest, data = required(present)
-        return entry.version, digest, data
-
-    async def _past(self, caller: Caller, path: WorkspacePath, at: Seq) -> tuple[Seq, Digest, bytes]:
+    async def _row_at(self, caller: Caller, path: WorkspacePath, at: Seq) -> VersionRow:
+        """The version that stood there, if the caller may be shown it."""
         row = await self._s.journal.version_at(path, at)
         if row is None or not row.present:
             raise await self._absent(caller, path, at, row)
-        if row.digest is None:
-            raise VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
-        await self._ancestry.permit(caller, row)
-        return row.seq, row.digest, await self._s.contents.need(row.digest, f"{path} at {show(at)}")
+        await self._past.permit(caller, row)
+        return row
 
     async def _absent(self, caller: Caller, path: WorkspacePath, at: Seq, row: VersionRow | None) -> FileNotFound:
         """Why nothing stood at a path then, and where to look."""
-        hint = "file_history lists its versions."
         if row is not None:
-            return FileNotFound(path, f"it was not there at {show(at)}: {show(row.seq)} removed it", hint=hint)
+            return FileNotFound(path, f"it was not there at {show(at)}: {show(row.seq)} removed it", hint=HINT)
         versions = await self._s.journal.versions(path, limit=FEW)
         if not versions:
             return FileNotFound(path, "the journal knows no file of this name")
-        source = versions[-1].moved_from
-        if source is not None and not isinstance(self._s.verdict(caller, "list", source), Deny):
+        source, hint = versions[-1].moved_from, HINT
+        if source is not None and self._s.listable(caller, source):
             hint = f"It came from {source} with {show(versions[-1].seq)}: read that path at {show(at)}."
         return FileNotFound(path, f"it was not there yet at {show(at)}", hint=hint)
 
-    async def _granted(
-        self, caller: Caller, call: Call, path: WorkspacePath, version: Seq, digest: Digest, verdict: NeedApproval
-    ) -> Seq:
+    async def _granted(self, caller: Caller, call: Call, shown: Shown, verdict: NeedApproval) -> Seq:
         """A grant for exactly this read, or a request for one and a refusal that names it."""
+        path, version = shown.path, shown.version
         pending = self._s.state.pending
         granted = pending.granted_read(caller.agent, path, version)
         if granted is not None:
@@ -206,7 +182,7 @@ class Reader:
         if waiting is None:
             request = ApprovalRequested(
                 operation=call.operation.name,
-                paths=(IntendedPath(path, digest, digest),),
+                paths=(IntendedPath(path, shown.digest, shown.digest),),
                 rule=f"{verdict.rule}: {verdict.reason}",
                 expires_at=self._s.clock.now_ms() + self._s.policy.limits.approval_ttl_s * 1000,
                 read_version=version,
@@ -222,29 +198,19 @@ class Reader:
         )
 
     async def _show(
-        self,
-        caller: Caller,
-        call: Call,
-        path: WorkspacePath,
-        version: Seq,
-        digest: Digest,
-        document: Document,
-        start: int,
-        end: int | None,
-        numbers: bool,
-        max_tokens: int | None,
-        approval: Seq | None,
-        *,
-        past: bool,
-        told: tuple[str, ...],
+        self, caller: Caller, call: Call, params: p.ReadFile, shown: Shown, approval: Seq | None
     ) -> r.FileText:
+        path, version, document = shown.path, shown.version, shown.document
+        start, end, numbers = params.start, params.end, params.line_numbers
+        if document is None:
+            raise BinaryFile(path, "it is not text", hint="file_info tells its size and kind.")
         total = document.line_count
         if end is not None and end < start:
             raise ParameterInvalid("end", f"{end} lies before start, {start}")
         if start > max(total, 1):
             raise ParameterInvalid("start", f"{start} lies behind the last line, {total}, of {path}")
         wanted = total if end is None else min(end, total)
-        last = wanted if max_tokens is None else fit(document.lines, start, wanted, max_tokens, numbers=numbers)
+        last = fit(document.lines, start, wanted, params.max_tokens, numbers=numbers)
         frame = 2 * size(escaped(path)) + FRAME_BYTES  # the path stands in the head and in the next call
         room = call.room.less(frame, FRAME_LINES)
         widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
@@ -262,22 +228,17 @@ class Reader:
             total_lines=total,
             cut=bool(cut),
         )
-        event: Event = FileRead(
-            operation=call.operation.name,
-            seen=seen,
-            bytes=len(text),
-            tokens=tokens.estimate(text),
-            approval=approval,
-        )
+        name, estimate = call.operation.name, tokens.estimate(text)
+        event: Event = FileRead(operation=name, seen=seen, bytes=len(text), tokens=estimate, approval=approval)
         if version == UNNOTED:
-            event = MetadataRead(
-                operation=call.operation.name, path=EscapedPath(escaped(path))
-            )  # no version has these lines
-        note = self._s.note if approval is None else self._s.append  # what uses a grant up must be kept
-        await note(caller.origin(call), (f"session:{caller.session}", event))
+            event = MetadataRead(operation=name, path=EscapedPath(escaped(path)))  # no version has these lines
+        if approval is None:
+            await self._s.note_shown(caller, call, event)
+        else:  # what uses a grant up must be kept
+            await self._s.append(caller.origin(call), (f"session:{caller.session}", event))
         follow = None
         if last < total and (end is None or last < wanted):
-            asked = f', at="{show(version)}"' if past else ""
+            asked = f', at="{show(version)}"' if params.at is not None else ""
             follow = f"read_file(path={quoted(path)}, start={last + 1}{asked})"
         return r.FileText(
             path=path,
@@ -288,9 +249,9 @@ class Reader:
             text=text,
             encoding=document.encoding,
             eol=document.eol,
-            content_hash=digest,
+            content_hash=shown.digest,
             truncated=truncated,
-            cut=call.room.overrules("max_tokens", max_tokens) if max_tokens and last < allowed else None,
+            cut=call.room.overrules("max_tokens", params.max_tokens) if last < allowed else None,
             next=follow,
-            warnings=told,
+            warnings=shown.warnings,
         )

@@ -11,14 +11,11 @@ from orchestrator.api import results as r
 from orchestrator.core.decisions.costs import large
 from orchestrator.core.decisions.rebase import EMPTY
 from orchestrator.core.errors import (
-    BinaryFile,
     FileNotFound,
     ParameterInvalid,
-    VersionNotKept,
-    escaped,
 )
-from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, MetadataRead, SeenLines
-from orchestrator.core.ids import Digest, EscapedPath, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, SeenLines
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.document_diff import shown_diff
 from orchestrator.core.text.encoding import Document
@@ -30,7 +27,7 @@ from orchestrator.engine.external.observer import UNNOTED, CurrentFile, Observer
 from orchestrator.engine.merges import told
 from orchestrator.engine.paths import Paths, quoted
 from orchestrator.engine.positions import position
-from orchestrator.engine.reads.ancestry import Ancestry
+from orchestrator.engine.reads.past_versions import PastVersions
 from orchestrator.engine.reads.tree_diffs import TreeDiffs
 from orchestrator.engine.services import Services
 
@@ -41,10 +38,11 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class Side(msgspec.Struct, frozen=True):
-    """One side of a diff; no digest: the file is absent there."""
+    """One side of a diff."""
 
     version: Seq
-    digest: Digest | None
+    digest: Digest | None  # None: never hashed, or absent
+    present: bool
 
 
 class Historian:
@@ -52,7 +50,7 @@ class Historian:
 
     def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
         self._s, self._observer, self._paths = services, observer, paths
-        self._ancestry = Ancestry(services)
+        self._past = PastVersions(services)
         self._trees = TreeDiffs(services, observer)
 
     async def file_history(self, caller: Caller, call: Call, params: p.FileHistory) -> r.History:
@@ -70,8 +68,7 @@ class Historian:
         versions = [await self._version(row, readable=readable) for row in rows[: params.limit]]
         room = call.room.less(size(path) + FRAME_BYTES, 2)
         versions = versions[: room.first((len(_ENCODER.encode(version)), 1) for version in versions)]
-        event = MetadataRead(operation=call.operation.name, path=EscapedPath(escaped(path)))
-        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note_metadata(caller, call, path)
         return r.History(
             path=path,
             versions=tuple(versions),
@@ -121,13 +118,13 @@ class Historian:
         async with self._s.locks.shared(path):
             present = await self._observer.refresh_for_display(path, content=True)
             version = present.entry.version if present.entry else self._gone(path, present)
-            now = Side(version or Seq(0), present.entry.digest if present.entry else None)
+            now = Side(version or Seq(0), present.entry.digest if present.entry else None, present.entry is not None)
             if version is None:
                 required(present)
                 raise FileNotFound(path, "the journal knows no file of this name")
             right = await self._side(caller, path, params.to, now, parameter="to")
             left = await self._left(caller, path, params.from_, right, now)
-            old, new = await self._document(path, left), await self._document(path, right)
+            old, new = await self._text(path, left), await self._text(path, right)
         warned = warnings(present)
         frame = 3 * size(path) + FRAME_BYTES + sum(map(size, warned))
         work = partial(
@@ -147,7 +144,7 @@ class Historian:
             to_version=right.version,
             seen=seen if right.digest and fitting.shown and right.version else None,
         )
-        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note_shown(caller, call, event)
         return r.Diff(
             path=path,
             from_version=show(left.version),
@@ -176,36 +173,26 @@ class Historian:
     async def _side(self, caller: Caller, path: WorkspacePath, raw: p.Version, now: Side, *, parameter: str) -> Side:
         if raw in ("current", "working"):
             return now
-        at = position(self._s, raw, parameter=parameter)
-        row = await self._s.journal.version_at(path, at)
-        if row is None:
-            return Side(Seq(0), None)
-        return await self._kept(caller, row)
+        return await self._kept(
+            caller, await self._s.journal.version_at(path, position(self._s, raw, parameter=parameter))
+        )
 
     async def _left(self, caller: Caller, path: WorkspacePath, raw: p.Version, right: Side, now: Side) -> Side:
         if raw != "@previous":
             return await self._side(caller, path, raw, now, parameter="from")
         before = None if right is now and right.version == UNNOTED else int(right.version)
         rows = await self._s.journal.versions(path, limit=1, before=before)
-        if not rows:
-            return Side(Seq(0), None)
-        return await self._kept(caller, rows[0])
+        return await self._kept(caller, rows[0] if rows else None)
 
-    async def _kept(self, caller: Caller, row: VersionRow) -> Side:
-        """One version that the caller may be shown."""
-        if row.present and row.digest is None:
-            raise VersionNotKept(f"the content of {row.path} at {show(row.seq)} was never hashed")
-        await self._ancestry.permit(caller, row)
-        return Side(row.seq, row.digest)
+    async def _kept(self, caller: Caller, row: VersionRow | None) -> Side:
+        """One version, which the caller may be shown."""
+        if row is None:
+            return Side(Seq(0), None, present=False)
+        await self._past.permit(caller, row)
+        return Side(row.seq, row.digest, row.present)
 
-    async def _document(self, path: WorkspacePath, side: Side) -> Document:
-        if side.digest is None:
-            return EMPTY
-        data = await self._s.contents.need(side.digest, f"{path} at {show(side.version)}")
-        document = await self._s.contents.text(side.digest, data)
-        if document is None:
-            raise BinaryFile(path, f"its content at {show(side.version)} is not text")
-        return document
+    async def _text(self, path: WorkspacePath, side: Side) -> Document:
+        return await self._past.text(path, side.version, side.digest) if side.present else EMPTY
 
 
 def _following(path: WorkspacePath, left: Side, right: Side, fitting: ShownDiff) -> str | None:

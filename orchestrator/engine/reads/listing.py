@@ -10,7 +10,6 @@ from orchestrator.core.errors import FileNotFound, NotADirectory, ParameterInval
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import WorkspacePath, show
-from orchestrator.core.policy.rules import Deny
 from orchestrator.core.projections.tags import tags_of
 from orchestrator.core.text.room import size
 from orchestrator.engine.caller import Call, Caller
@@ -70,7 +69,7 @@ class Lister:
                 for item in self._walk(path, depth, hidden)
                 if not (files_only and item.stat.kind == "directory")
                 and (wanted is None or wanted.match(_below(path, item.path)))
-                and not isinstance(self._s.verdict(caller, "list", item.path), Deny)
+                and self._s.listable(caller, item.path)
             ]
             return sorted(chosen, key=lambda item: _cursor(item, flat=flat))
 
@@ -81,7 +80,7 @@ class Lister:
         room = room.less(max((size(repr(entry.path)) + size(entry.path) for _, entry in page), default=0))  # the cursor
         page = page[: room.first((room.cost(_cost(entry), entry), 1) for _, entry in page)]
         event = DirectoryListed(operation=call.operation.name, path=path, globs=globs, entries=len(page))
-        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note_shown(caller, call, event)
         truncated = len(rest) > len(page)
         return r.Listing(
             path=path,

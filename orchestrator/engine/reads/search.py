@@ -213,7 +213,7 @@ class Searcher:
             left_out=swept.left_out,
             tokens=text_cost,
         )
-        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note_shown(caller, call, event)
         return r.SearchResult(
             hits=tuple(hits),
             total=total,

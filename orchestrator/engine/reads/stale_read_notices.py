@@ -12,10 +12,9 @@ from orchestrator.api import results as r
 from orchestrator.api import stale_readers as n
 from orchestrator.core.content import LineRange
 from orchestrator.core.decisions.stale_regions import Piece
-from orchestrator.core.errors import OrchestratorError, escaped
-from orchestrator.core.events.files import MetadataRead
+from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.notices import NoticeShown, NotifiedPath
-from orchestrator.core.ids import EscapedPath, Seq, SessionId, WorkspacePath, show
+from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
 from orchestrator.core.policy.rules import Deny
 from orchestrator.core.projections.read_sets import Reader, View
 from orchestrator.core.text.room import UNBOUNDED, Room, size
@@ -133,7 +132,7 @@ class StaleReadNotifier:
             left.popleft()
         if told:
             shown = NoticeShown(session=caller.session, paths=tuple(told))
-            await self._s.note(caller.origin(), (f"session:{caller.session}", shown))
+            await self._s.note_shown(caller, None, shown)
         more = sum(self._may_tell(caller, path, view) for path, view in left)
         if more and notices:
             notices[-1] = msgspec.structs.replace(notices[-1], more_files=more)
@@ -173,8 +172,7 @@ class StaleReadNotifier:
             found = await self._sets.stale(reader.session, path, reader.views[path])
             if found is not None:
                 readers.append(self._reader(caller, reader, found))
-        event = MetadataRead(operation=call.operation.name, path=EscapedPath(escaped(path)))
-        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note_metadata(caller, call, path)
         entry = self._s.state.registry.get(path)
         return n.StaleReadersAnswer(
             path=path,
@@ -209,7 +207,7 @@ class StaleReadNotifier:
             since=show(found.since),
             changes=found.changes,
             version_id=show(found.version) if found.present is not None else None,
-            moved_from=moved if moved is not None and self._may_list(caller, moved) else None,
+            moved_from=moved if moved is not None and self._s.listable(caller, moved) else None,
             lines=_lines(found, readable=readable),
             more_lines=max(0, len(found.pieces) - MOST_PIECES),
             diff=diff or None,
@@ -220,10 +218,7 @@ class StaleReadNotifier:
         """Whether policy lets the caller know of the file, and read it under each name that it was seen by."""
         names = {path, *(read_record.path for read_record in view.read_records)}
         denied = any(isinstance(self._s.verdict(caller, "read", name), Deny) for name in names)
-        return self._may_list(caller, path) and not denied
-
-    def _may_list(self, caller: Caller, path: WorkspacePath) -> bool:
-        return not isinstance(self._s.verdict(caller, "list", path), Deny)
+        return self._s.listable(caller, path) and not denied
 
 
 def _lines(found: Stale, *, readable: bool) -> tuple[r.NoticeLines, ...]:

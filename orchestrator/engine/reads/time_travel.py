@@ -5,22 +5,16 @@ from __future__ import annotations
 import msgspec
 
 from orchestrator.api import time_travel as t
-from orchestrator.core.errors import (
-    ApprovalRequired,
-    FileNotFound,
-    JournalCorrupt,
-    ParameterInvalid,
-    VersionNotKept,
-    escaped,
-)
-from orchestrator.core.events.files import DirectoryListed, MetadataRead
-from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath, show
-from orchestrator.core.policy.rules import Deny, NeedApproval
+from orchestrator.core.errors import ApprovalRequired, JournalCorrupt, ParameterInvalid
+from orchestrator.core.events.files import DirectoryListed
+from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.baseline import Baseline
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.positions import position, settled
+from orchestrator.engine.reads.past_versions import PastVersions
 from orchestrator.engine.reads.replay import Replay
 from orchestrator.engine.services import Services
 
@@ -32,6 +26,7 @@ class TimeTravel:
 
     def __init__(self, services: Services, paths: Paths, baseline: Baseline) -> None:
         self._s, self._paths, self._baseline = services, paths, baseline
+        self._past = PastVersions(services)
 
     async def tree_at(self, caller: Caller, call: Call, params: t.TreeAt) -> t.Tree:
         at, after = self._where(params)
@@ -42,7 +37,7 @@ class TimeTravel:
         entries: list[t.TreeEntry] = []
         unlisted = held = 0
         for number, row in enumerate(rows, 1):
-            if isinstance(self._s.verdict(caller, "list", row.path), Deny):
+            if not self._s.listable(caller, row.path):
                 unlisted += 1
                 continue
             entry = self._entry(caller, row, kept=row.digest is not None and row.digest not in lacking)
@@ -54,7 +49,7 @@ class TimeTravel:
                 more, rows = more or number < len(rows), rows[:number]
                 break
         event = DirectoryListed(operation=call.operation.name, path=_ROOT, entries=len(entries))
-        await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+        await self._s.note_shown(caller, call, event)
         return t.Tree(
             at=show(at),
             entries=tuple(entries),
@@ -104,22 +99,17 @@ class TimeTravel:
             )
         at = position(self._s, params.at, parameter="at", least=1)
         async with self._s.locks.shared(path):
-            row = await self._s.journal.version_at(path, at)
-        if row is None or not row.present:
-            raise FileNotFound(path, f"it was not there at {show(at)}", hint="tree_at names the files of that time.")
-        if row.digest is None:
-            raise VersionNotKept(f"the content of {path} at {show(at)} was never hashed")
-        data = await self._s.contents.need(row.digest, f"{path} at {show(at)}")
+            row = await self._past.at(path, at, hint="tree_at names the files of that time.")
+        digest, data = await self._past.content(path, row.seq, row.digest)
         if params.offset > len(data):
             raise ParameterInvalid("offset", f"{params.offset} lies behind the end, {len(data)}")
         if params.offset == 0:
-            event = MetadataRead(operation=call.operation.name, path=EscapedPath(escaped(path)))
-            await self._s.note(caller.origin(call), (f"session:{caller.session}", event))
+            await self._s.note_metadata(caller, call, path)
         end = min(params.offset + params.limit, len(data))
         return t.Content(
             path=path,
             version_id=show(row.seq),
-            digest=row.digest,
+            digest=digest,
             size=len(data),
             offset=params.offset,
             data=data[params.offset : end],

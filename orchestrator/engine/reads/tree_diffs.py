@@ -14,7 +14,6 @@ from orchestrator.core.errors import DiskFull, ParameterInvalid, PathError, Vers
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.files import DiffShown, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, show
-from orchestrator.core.policy.rules import Deny
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text import tokens
 from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
@@ -24,7 +23,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
 from orchestrator.engine.positions import position, settled, tree
-from orchestrator.engine.reads.ancestry import Ancestry
+from orchestrator.engine.reads.past_versions import PastVersions
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import EventFilter
 
@@ -63,7 +62,7 @@ class TreeDiffs:
 
     def __init__(self, services: Services, observer: Observer) -> None:
         self._s, self._observer = services, observer
-        self._ancestry = Ancestry(services)
+        self._past = PastVersions(services)
 
     async def diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
         """One page. `current` and `working` are positions from the first page on."""
@@ -75,7 +74,7 @@ class TreeDiffs:
         left, right = await tree(self._s, span.left), await tree(self._s, span.right)
         moves = await self._moves(left, right, span)
         found = self._parted(caller, differences(left, right, moves=moves))
-        listed = [item for item in found if not self._unlisted(caller, item)]
+        listed = [item for item in found if self._s.listable(caller, item.path)]
         room = call.room.less(FRAME_BYTES + sum(map(size, told)), FRAME_LINES)
         page = Page(span, params.max_tokens or PAGE_TOKENS, params.context_lines, room)
         for item in listed:
@@ -83,7 +82,7 @@ class TreeDiffs:
                 continue
             if not page.takes(item, await self._patch(caller, item, params.context_lines)):
                 break
-        await self._s.note(caller.origin(call), *((f"session:{caller.session}", event) for event in page.events()))
+        await self._s.note_shown(caller, call, *page.events())
         return page.answer(total=len(found), unlisted=len(found) - len(listed), warnings=told)
 
     async def _span(self, caller: Caller, params: p.GetDiff) -> Span:
@@ -170,15 +169,12 @@ class TreeDiffs:
                 parted += [Difference(item.old, None), Difference(None, item.new)]
         return sorted(parted, key=lambda item: item.path)
 
-    def _unlisted(self, caller: Caller, item: Difference) -> bool:
-        return isinstance(self._s.verdict(caller, "list", item.path), Deny)
-
     async def _patch(self, caller: Caller, item: Difference, context: int) -> FilePatch | r.FileDiff:
         """How a file changed; or only that it did, and why no more is said."""
         if not self._s.readable(caller, item.path):
             return _named(item, "policy")
         for row in (item.old, item.new):
-            if row is not None and not await self._ancestry.readable(caller, row):
+            if row is not None and not await self._past.readable(caller, row):
                 return _named(item, "policy")
         try:
             old, new = await self._state(item.old), await self._state(item.new)
@@ -191,10 +187,8 @@ class TreeDiffs:
     async def _state(self, row: VersionRow | None) -> FileState | None:
         if row is None:
             return None
-        if row.digest is None:
-            raise VersionNotKept(f"the content of {row.path} at {show(row.seq)} was never hashed")
-        data = await self._s.contents.need(row.digest, f"{row.path} at {show(row.seq)}")
-        known = self._s.state.encodings.of(row.digest)
+        digest, data = await self._past.content(row.path, row.seq, row.digest)
+        known = self._s.state.encodings.of(digest)
         mode = DEFAULT_MODE if row.mode is None else row.mode
         return FileState(row.path, data, mode, known.written, known.like)
 

@@ -19,7 +19,6 @@ from orchestrator.core.events.catalog import EVENTS, tag_of
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, parse_seq, show
-from orchestrator.core.policy.rules import Deny
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.positions import not_beyond
 from orchestrator.engine.reads.changes_since import CHANGE_TAGS
@@ -65,7 +64,7 @@ class Follower:
         head = self._s.journal.head
         after = head if params.after is None else not_beyond(parse_seq(params.after, parameter="after"), head)
         noted = DirectoryListed(operation="subscribe", path=WorkspacePath("."), globs=params.globs)
-        await self._s.note(caller.origin(), (f"session:{caller.session}", noted))
+        await self._s.note_shown(caller, None, noted)
         session = SessionId(params.stale_for) if params.stale_for is not None else None
         if session is not None and session != caller.session and not caller.is_person:
             raise NotPermitted("another session's reading is for people", hint="Name your own session.")
@@ -158,15 +157,12 @@ class Follower:
 
     def _listed(self, caller: Caller, part: dict[str, Any]) -> dict[str, Any] | None:
         path = WorkspacePath(part["path"])
-        if not self._may_list(caller, path):
+        if not self._s.listable(caller, path):
             return None
         hidden = {
-            name for name in ("moved_from", "moved_to") if part.get(name) and not self._may_list(caller, part[name])
+            name for name in ("moved_from", "moved_to") if part.get(name) and not self._s.listable(caller, part[name])
         }
         return {name: value for name, value in part.items() if name not in hidden}
-
-    def _may_list(self, caller: Caller, path: WorkspacePath) -> bool:
-        return not isinstance(self._s.verdict(caller, "list", path), Deny)
 
 
 def _paths(plain: dict[str, Any]) -> Iterator[str]:

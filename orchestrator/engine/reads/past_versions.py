@@ -1,25 +1,49 @@
-"""Old contents, and the names that they stood under before the one they are asked for by."""
+"""Versions of files as they were, as far as a caller may be shown them."""
 
 from __future__ import annotations
 
-from orchestrator.core.errors import Denied
-from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.errors import BinaryFile, Denied, FileNotFound, VersionNotKept
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.text.encoding import Document
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.services import Services
+
+HINT = "file_history lists its versions."
 
 PAGE = 200
 """Versions that the journal gives at once."""
 
 
-class Ancestry:
-    """Whether a caller may be shown an old version: only if it may read every name that the file had until then.
+class PastVersions:
+    """Fetches versions and their contents.
 
-    What stands at a path now is shown by its path alone, like on the disk.
+    A caller may be shown an old version only if it may read every name that the file had until then. What stands
+    at a path now is shown by its path alone, like on the disk.
     """
 
     def __init__(self, services: Services) -> None:
         self._s = services
+
+    async def at(self, path: WorkspacePath, at: Seq, *, hint: str = HINT) -> VersionRow:
+        """The version that stood at a path. Raises FileNotFound."""
+        row = await self._s.journal.version_at(path, at)
+        if row is None or not row.present:
+            raise FileNotFound(path, f"it was not there at {show(at)}", hint=hint)
+        return row
+
+    async def content(self, path: WorkspacePath, version: Seq, digest: Digest | None) -> tuple[Digest, bytes]:
+        """The content of a version. Raises VersionNotKept."""
+        if digest is None:
+            raise VersionNotKept(f"the content of {path} at {show(version)} was never hashed")
+        return digest, await self._s.contents.need(digest, f"{path} at {show(version)}")
+
+    async def text(self, path: WorkspacePath, version: Seq, digest: Digest | None) -> Document:
+        """The same, decoded. Raises VersionNotKept, BinaryFile."""
+        document = await self._s.contents.text(*await self.content(path, version, digest))
+        if document is None:
+            raise BinaryFile(path, f"its content at {show(version)} is not text")
+        return document
 
     async def permit(self, caller: Caller, row: VersionRow) -> None:
         """Raises Denied, without the other name."""
