@@ -35,14 +35,20 @@ CONTENT_CHARACTERS = 16 * 1024 * 1024
 OPERATOR_ONLY = "x-operator-only"
 """Marks a parameter, in its schema, that people send on the socket and no tool offers to a model."""
 
-Version = Annotated[str, Meta(max_length=100)] | Annotated[int, Meta(le=2**63 - 1)]
+JOURNALLED = "journalled"
+"""Marks, in a parameter's `Meta.extra`, a text that the journal keeps of a call: `GIVEN`, as it is (where, which and
+how), or `POSITION`, where it names a version or a time. Of a text without a mark it keeps the length alone."""
+
+GIVEN, POSITION = {JOURNALLED: "given"}, {JOURNALLED: "position"}
+
+Version = Annotated[str, Meta(max_length=100, extra=POSITION)] | Annotated[int, Meta(le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
-AnyPath = Annotated[str, Meta(max_length=PATH_CHARACTERS)]
-Name = Annotated[str, Meta(max_length=500)]
+AnyPath = Annotated[str, Meta(max_length=PATH_CHARACTERS, extra=GIVEN)]
+Name = Annotated[str, Meta(max_length=500, extra=GIVEN)]
 Content = Annotated[str, Meta(max_length=CONTENT_CHARACTERS)]
 PathText = Annotated[AnyPath, Meta(description="Relative path, e.g. 'src/app.py'.")]
 DirectoryText = Annotated[AnyPath, Meta(description="Directory; '.' is the workspace.")]
-GlobText = Annotated[str, Meta(max_length=MOST_CHARACTERS)]
+GlobText = Annotated[str, Meta(max_length=MOST_CHARACTERS, extra=GIVEN)]
 Globs = Annotated[
     tuple[GlobText, ...],
     Meta(description="gitignore-style; '*.py' at any depth, '!x' excepts.", max_length=MOST_ENTRIES),
@@ -63,8 +69,12 @@ RequestId = Annotated[
 Supersedes = Annotated[Version | None, Meta(description="'@N' of your conflict that this replaces.")]
 Start = Annotated[Count, Meta(description="First line, 1-based.")]
 Limit = Annotated[int, Meta(description="Most entries.", ge=1, le=5000)]
-Cursor = Annotated[AnyPath | None, Meta(description="`cursor` of the last answer.")]
-ApproverCode = Annotated[Name | None, Meta(description="The approver code.", extra_json_schema={OPERATOR_ONLY: True})]
+CursorText = Annotated[str, Meta(max_length=PATH_CHARACTERS)]
+Cursor = Annotated[CursorText | None, Meta(description="`cursor` of the last answer.")]
+ApproverCode = Annotated[
+    Annotated[str, Meta(max_length=500)] | None,
+    Meta(description="The approver code.", extra_json_schema={OPERATOR_ONLY: True}),
+]
 
 
 MOMENT = "'@N' or ISO 8601 (no zone: UTC)"
@@ -243,7 +253,7 @@ class GetDiff(Params, frozen=True):
         Annotated[int, Meta(ge=50, le=2_000_000)] | None,
         Meta(description="Without path: token budget; default 20000."),
     ] = None
-    cursor: Annotated[AnyPath | None, Meta(description="Without path: `cursor` of the last answer.")] = None
+    cursor: Annotated[CursorText | None, Meta(description="Without path: `cursor` of the last answer.")] = None
 
 
 class Revert(Params, frozen=True):
@@ -255,7 +265,7 @@ class Revert(Params, frozen=True):
 
 class SessionStatus(Params, frozen=True):
     all_leases: Annotated[bool, Meta(description="Also leases on files you have not seen.")] = False
-    cursor: Annotated[Name | None, Meta(description="As `next` of the last answer says.")] = None
+    cursor: Annotated[CursorText | None, Meta(description="As `next` of the last answer says.")] = None
 
 
 class BeginTask(Params, frozen=True):
@@ -368,7 +378,7 @@ class Deny(Approving, frozen=True):
 
 
 class AgentAdd(Approving, frozen=True):
-    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$")]
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$", extra=GIVEN)]
     agent_class: Literal["cloud", "local", "review"] = msgspec.field(default="cloud", name="class")
 
 

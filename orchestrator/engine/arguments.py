@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from orchestrator.api.parameters import Params
+from orchestrator.api.parameters import JOURNALLED, Params
 from orchestrator.core.errors import escaped
 
-GIVEN = frozenset(
-    (
-        *("path", "paths", "source", "destination", "glob", "globs"),
-        *("name", "agent", "session", "kind", "since", "until"),
-        *("mode", "choice", "class", "format"),
-    )
-)
-"""Parameters whose text is kept as it was given: where, which and how. Of any other text only the
-length is: a content, a pattern, a code, a reason (which stands in the event, where it can be redacted),
-and what a later operation takes that nobody has thought of here."""
-
-VERSIONS = frozenset(
-    ("at", "from", "to", "change", "conflict", "approval", "id", "task", "supersedes", "base", "after", "lease")
-)
-"""Parameters whose text is kept where it names a position. A hash is not kept: it lets a content be guessed."""
-
-_POSITION = re.compile(r"@?[0-9]{1,18}|@previous|current|working")
+_POSITION = re.compile(r"@?[0-9]{1,18}|@previous|current|working|[0-9]{4}-[0-9]{2}-[0-9]{2}[0-9TZ:.,+ -]{0,30}")
+"""A version or a time. A hash is none: it lets a content be guessed."""
 
 _ELSEWHERE = ("request_id",)  # in the envelope
 
@@ -44,30 +29,41 @@ def arguments_of(params: Params) -> dict[str, Any]:
     A text that is not kept is `{"bytes": N}`.
     """
     told: dict[str, Any] = {}
-    for attribute, name, default in _fields(type(params)):
+    for attribute, name, default, kept in _fields(type(params)):
         value = getattr(params, attribute)
         if value != default and value is not None:
-            told[name] = _told(name, value)
+            told[name] = _told(value, kept)
     return told
 
 
-def _told(name: str, value: Any) -> Any:
+def _told(value: Any, kept: str | None) -> Any:
     if isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        if (name in GIVEN and len(value) <= LONGEST) or (name in VERSIONS and _POSITION.fullmatch(value)):
+        if (kept == "given" and len(value) <= LONGEST) or (kept == "position" and _POSITION.fullmatch(value)):
             return escaped(value)
         return {"bytes": len(value.encode("utf-8", "surrogatepass"))}
     if isinstance(value, Params):
         return arguments_of(value)
     if isinstance(value, list | tuple):
-        few = [_told(name, item) for item in value[:MOST]]
+        few = [_told(item, kept) for item in value[:MOST]]
         return [*few, {"more": len(value) - MOST}] if len(value) > MOST else few
     return {"kind": type(value).__name__}
 
 
 @cache
-def _fields(params: type[Params]) -> tuple[tuple[str, str, Any], ...]:
-    """(attribute, name on the wire, default) of each."""
+def _fields(params: type[Params]) -> tuple[tuple[str, str, Any, str | None], ...]:
+    """(attribute, name on the wire, default, how its text is kept) of each."""
     fields = msgspec.structs.fields(params)
-    return tuple((f.name, f.encode_name, f.default) for f in fields if f.name not in _ELSEWHERE)
+    return tuple((f.name, f.encode_name, f.default, _kept(f.type)) for f in fields if f.name not in _ELSEWHERE)
+
+
+def _kept(annotation: Any) -> str | None:
+    """How the text of a parameter is kept; one of a few words is as good as a number."""
+    if get_origin(annotation) is Literal:
+        return "given"
+    for part in get_args(annotation):
+        kept = (part.extra or {}).get(JOURNALLED) if isinstance(part, msgspec.Meta) else _kept(part)
+        if isinstance(kept, str):
+            return kept
+    return None

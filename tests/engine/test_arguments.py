@@ -42,6 +42,18 @@ MARK = "hunter2-marker"
         ),
         pytest.param("search_content", {"pattern": "12"}, {"pattern": {"bytes": 2}}, id="a pattern"),
         pytest.param("approve", {"approval": 4, "approver": "c"}, {"approval": 4, "approver": {"bytes": 1}}, id="code"),
+        pytest.param(
+            "journal_query",
+            {"since": "2026-01-31T10:00:00Z", "until": "when hunter2", "outcome": "applied", "cursor": "@9"},
+            {"since": "2026-01-31T10:00:00Z", "until": {"bytes": 12}, "outcome": "applied", "cursor": {"bytes": 2}},
+            id="times, and one of a few words",
+        ),
+        pytest.param(
+            "resolve_conflict",
+            {"conflict": 4, "choice": "content", "content": "12", "on": "@3"},
+            {"conflict": 4, "choice": "content", "content": {"bytes": 2}, "on": "@3"},
+            id="every version",
+        ),
         pytest.param("file_info", {"path": "x" * 2001}, {"path": {"bytes": 2001}}, id="too long for a path"),
     ],
 )
