@@ -99,7 +99,7 @@ class ParameterInvalid(CallerError):
     """A parameter of the wrong type or outside its range."""
 
     code = "invalid_parameter"
-    hint = "Mend this parameter and send the call again."
+    hint = "Correct this parameter and send the call again."
 
     def __init__(self, parameter: str, why: str, *, hint: str | None = None) -> None:
         super().__init__(f"{parameter}: {why}", hint=hint, details={"parameter": parameter})
@@ -117,7 +117,7 @@ class FrameTooLarge(CallerError):
 
     code = "frame_too_large"
     request_id: int | str | None = None
-    hint = "Send less at once."
+    hint = "Send less in one call."
 
 
 class AnswerTooLarge(CallerError):
@@ -216,7 +216,7 @@ class PathNotCanonical(PathError):
     """`..`, an empty component, or a spelling that is not NFC."""
 
     code = "path_not_canonical"
-    hint = "Paths are relative to the workspace and never hold '..'."
+    hint = "Paths are relative to the workspace and never contain '..'."
 
 
 class PathAbsolute(PathError):
@@ -338,7 +338,7 @@ class Denied(CallerError):
     """Policy says no."""
 
     code = "denied"
-    hint = "Policy decides this; a person can change it. Do not try another way round."
+    hint = "Policy decides this; a person can change it. Do not try to get around it."
 
 
 class PathReserved(CallerError):
@@ -396,7 +396,7 @@ class VersionUnknown(CallerError):
     """The journal has no such event, or it is not of the kind asked for."""
 
     code = "version_unknown"
-    hint = "file_history names a file's versions, session_status what waits."
+    hint = "file_history lists a file's versions, session_status what is pending."
 
 
 class TextTooCostly(CallerError):
@@ -563,7 +563,7 @@ class WritesStopped(OperatorError):
     """The disk refused a sync or is full; nothing is written until that is mended."""
 
     code = "writes_stopped"
-    hint = "Mend the disk, then restart the daemon."
+    hint = "Repair the disk, then restart the daemon."
 
 
 class SigningKeyUnusable(OperatorError):

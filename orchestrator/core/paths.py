@@ -88,7 +88,7 @@ def check_new_name(path: WorkspacePath) -> None:
         if component.endswith((" ", ".")):
             raise PathInvalid(_shown(path), "a new name may not end with a space or a dot")
         if ":" in component or "\\" in component:
-            raise PathInvalid(_shown(path), "a new name may not hold ':' or a backslash")
+            raise PathInvalid(_shown(path), "a new name may not contain ':' or a backslash")
 
 
 def valid_name(name: str) -> bool:
@@ -122,8 +122,8 @@ def _check_text(raw: str, text: str) -> None:
         kind = unicodedata.category(bad)
         raise PathInvalid(
             _shown(raw),
-            f"holds the character U+{ord(bad):04X} ({kind})",
-            hint="Names hold no control, format or line-breaking characters.",
+            f"contains the character U+{ord(bad):04X} ({kind})",
+            hint="Names contain no control, format or line-breaking characters.",
         )
     size = len(text.encode())
     if size > PATH_BYTES:
@@ -133,7 +133,7 @@ def _check_text(raw: str, text: str) -> None:
 def _check_components(raw: str, text: str, *, may_create: bool) -> None:
     components = text.split("/")
     if "." in components or ".." in components:
-        raise PathNotCanonical(_shown(raw), "holds a '.' or '..' component")
+        raise PathNotCanonical(_shown(raw), "contains a '.' or '..' component")
     for component in components:
         size = len(component.encode())
         if size > COMPONENT_BYTES:
@@ -142,7 +142,7 @@ def _check_components(raw: str, text: str, *, may_create: bool) -> None:
         raise PathTooLong(_shown(raw), f"{len(components)} components, of at most {COMPONENTS}")
     if "" in components:
         if not _URL.match(text):
-            raise PathNotCanonical(_shown(raw), "holds an empty component ('//')")
+            raise PathNotCanonical(_shown(raw), "contains an empty component ('//')")
         if may_create:
             raise PathInvalid(_shown(raw), "a URL is no name for a file")
         raise FileNotFound(_shown(raw), "nothing has this name; it is taken literally, not as a URL")

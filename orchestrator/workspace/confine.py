@@ -126,7 +126,7 @@ class Confinement:
             if above == identity:
                 break
             identity, upward = above, upward + "/.."
-        raise OutsideWorkspace(asked, "a directory in it was moved out of the workspace meanwhile")
+        raise OutsideWorkspace(asked, "a directory in it was moved out of the workspace in the meantime")
 
     # --- files ------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class Confinement:
             if identity_of(opened) == identity_of(found):
                 return handle, opened
             self.disk.close(handle)
-        raise ChangedWhileRead(path, "other programs keep exchanging it")
+        raise ChangedWhileRead(path, "other programs keep replacing it")
 
     def _require_regular(self, found: os.stat_result, path: WorkspacePath) -> None:
         kind = kind_of(found)
@@ -209,7 +209,7 @@ def stat_of(found: os.stat_result, target: str | None = None) -> FileStat:
 
 # --- the kernel's errors as ours --------------------------------------------------------
 
-NOTHING = "there is nothing of this name"
+NOTHING = "nothing has this name"
 
 
 @contextmanager
@@ -238,7 +238,7 @@ def refusal(path: WorkspacePath, error: OSError) -> OrchestratorError:
         case errno.ENOTDIR:
             return NotADirectory(path, "a name in it is a file, where a directory is needed")
         case errno.EEXIST:
-            return FileExists(path, "something of this name is there")
+            return FileExists(path, "this name is taken")
         case errno.EISDIR:
             return NotAFile(path, "it is a directory")
         case errno.ENXIO | errno.ENODEV:

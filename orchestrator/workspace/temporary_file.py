@@ -37,7 +37,7 @@ def _write(disk: Disk, handle: int, view: memoryview) -> None:
     while at < len(view):
         taken = disk.write(handle, view[at:])
         if taken == 0:
-            raise OSError(errno.EIO, "the disk took nothing")
+            raise OSError(errno.EIO, "the disk accepted no bytes")
         at += taken
 
 

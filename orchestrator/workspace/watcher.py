@@ -68,7 +68,7 @@ class InotifyWatcher:
     @property
     def health(self) -> str:
         trouble = self._lost or self._trouble
-        return f"degraded: {trouble}; everything is looked at every {self._rescan_s:g} s" if trouble else "live"
+        return f"degraded: {trouble}; a full rescan runs every {self._rescan_s:g} s" if trouble else "live"
 
     @property
     def unnamed(self) -> int:

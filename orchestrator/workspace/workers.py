@@ -105,7 +105,7 @@ class WorkerPool:
         try:
             said = await self.ask(b"c", job, limit_s)
         except (WorkerDied, TimeoutError, OSError, pickle.PickleError) as error:
-            self._log.warning("work on a text was given up", error=repr(error), limit_s=limit_s)
+            self._log.warning("the text worker did not finish", error=repr(error), limit_s=limit_s)
             raise TextTooCostly(limit_s) from error
         if len(said) > LARGE_BYTES:
             ok, value = await to_thread.run_sync(pickle.loads, said)

@@ -516,7 +516,7 @@ rename to moved/b.txt
     ("hunk", "code", "said"),
     [
         ("@@ -1,1 +1,1 @@\n-not there\n+x\n", "search_not_found", "b.txt, hunk 1 (for line 1): its passage of context"),
-        ("@@ -30,1 +30,1 @@\n-same\n+x\n", "search_ambiguous", "b.txt, hunk 1 (for line 30): its lines stand 2 times"),
+        ("@@ -30,1 +30,1 @@\n-same\n+x\n", "search_ambiguous", "b.txt, hunk 1 (for line 30): its lines occur 2 times"),
         ("@@ -1,1 +1,1 @@\n-1\n+x\n@@ -1,1 +1,1 @@\n-1\n+y\n", "changes_overlap", "b.txt, hunks 1 and 2 both change"),
     ],
 )

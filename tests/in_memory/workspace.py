@@ -122,7 +122,7 @@ class MemoryWorkspace:
         for end in range(1, len(parts)):
             node = self.nodes.get("/".join(parts[:end]))
             if node is None:
-                raise FileNotFound(path, "there is nothing of this name")
+                raise FileNotFound(path, "nothing has this name")
             if node.kind == "symlink":
                 raise SymlinkRefused(path, _LINK)
             if node.kind != "directory":
@@ -145,7 +145,7 @@ class MemoryWorkspace:
         self.check_parent(path)
         node = self.nodes.get(path)
         if node is None:
-            raise FileNotFound(path, "there is nothing of this name")
+            raise FileNotFound(path, "nothing has this name")
         if node.kind == "symlink":
             raise SymlinkRefused(path, _LINK)
         if node.kind == "directory":
@@ -165,7 +165,7 @@ class MemoryWorkspace:
         node = self.nodes.get(path)
         self.check_parent(path)
         if node is None:
-            raise FileNotFound(path, "there is nothing of this name")
+            raise FileNotFound(path, "nothing has this name")
         if node.kind == "symlink":
             raise SymlinkRefused(path, _LINK)
         if node.kind != "directory":
@@ -305,7 +305,7 @@ class MemoryAtomicWrite:
         self._w.check_parent(change.path)
         if change.directory:
             if change.path in nodes:
-                raise FileExists(change.path, "something of this name is there")
+                raise FileExists(change.path, "this name is taken")
             self._w.make_directory(change.path)
             return nodes[change.path].stat()
         source = change.moved_from or (change.path if change.before is not None else None)

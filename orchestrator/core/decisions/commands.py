@@ -334,7 +334,7 @@ def _check_base(here: Facts) -> None:
         raise StaleBase(
             f"{here.path} has changed since {show(base.version)}; it is at {show(here.version or 0)} now",
             details={"path": here.path, "base": show(base.version), "current": show(here.version or 0)},
-            hint="Read it again, then decide whether it shall still go.",
+            hint="Read it again, then delete or move that version.",
         )
 
 

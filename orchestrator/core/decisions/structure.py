@@ -74,7 +74,7 @@ def still_parses(document: Document, found: Found, facts: Facts) -> Need | None:
         return None
     line = found.passages[0].start + 1
     raise SearchNotFound(
-        f"the search text stands at line {line} but for typography or indentation, and with its replacement the file "
+        f"the search text is at line {line} except for typography or indentation, and with its replacement the file "
         f"would not parse as {after.language} any more.",
         hint="Send it again, quoted as the lines stand there.",
         details={
@@ -95,7 +95,7 @@ def misplaced(fitted: Apply, facts: Facts, found: Found) -> str:
     for name in found.symbols:
         known = find_symbols(outline, name)
         if len(known) != 1:
-            return f"where {name} stands {len(known)} times by now"
+            return f"where {name} occurs {len(known)} times by now"
         symbol = known[0][1]
         spans.append((symbol.line - 1, symbol.end_line))
         if not any(symbol.line - 1 <= hunk.old_start <= symbol.end_line for hunk in hunks):

@@ -72,7 +72,7 @@ def locate_hunk(
             break
     if not found:
         if not fuzzy:
-            raise _nowhere(hunk, index, base, "its context and removed lines stand nowhere in the base")
+            raise _nowhere(hunk, index, base, "the base does not contain its context and removed lines")
         return _alike(hunk, index, base)
     try:
         at = _chosen(hunk, index, found, base, believed=believed)
@@ -103,7 +103,7 @@ def _alike(hunk: PatchHunk, index: int, base: Document) -> LocatedHunk:
         error.details = {"hunk": index, "lines": error.details["lines"]}
         raise
     if hunk.old_no_newline or hunk.new_no_newline or (hunk.at_end and match.stop != len(base.lines)):
-        why = f"its lines stand at line {match.start + 1} but for typography, and it speaks of the end of the file"
+        why = f"its lines are at line {match.start + 1} except for typography, and the hunk must end the file"
         raise _nowhere(hunk, index, base, why)
     return LocatedHunk(match.start, match.stop, match.edits, match.score)
 
@@ -134,12 +134,10 @@ def _chosen(hunk: PatchHunk, index: int, found: list[int], base: Document, *, be
     if hunk.anchors and hunk.old_start is None:
         scopes = below(base.lines, hunk.anchors)
         if not scopes:
-            raise _nowhere(
-                hunk, index, base, f"its heading {' / '.join(hunk.anchors)[:80]!r} stands nowhere in the base"
-            )
+            raise _nowhere(hunk, index, base, f"its heading {' / '.join(hunk.anchors)[:80]!r} is not in the base")
         inside = [at for at in found if _begins_in(hunk, at, scopes)]
         if not inside:
-            raise _nowhere(hunk, index, base, f"its lines do not stand below {' / '.join(hunk.anchors)[:80]!r}")
+            raise _nowhere(hunk, index, base, f"its lines are not below {' / '.join(hunk.anchors)[:80]!r}")
         found = inside
     if len(found) == 1:
         return found[0]
@@ -154,7 +152,7 @@ def _chosen(hunk: PatchHunk, index: int, found: list[int], base: Document, *, be
             return inside[0]
     lines = [at + 1 for at in found]
     raise SearchAmbiguous(
-        f"hunk {index + 1}{_stated(hunk)}: its lines stand {len(lines)} times in the base: lines {shown_lines(lines)}.",
+        f"hunk {index + 1}{_stated(hunk)}: its lines occur {len(lines)} times in the base: lines {shown_lines(lines)}.",
         hint=_MORE_CONTEXT,
         details={"hunk": index, "lines": lines},
     )

@@ -87,16 +87,16 @@ class Rebasing:
         here = min(self._known, key=len, default="")
         less = self._carried(here[len(indent) :]) if here.startswith(indent) else ""
         if not less or not self._known[here].endswith(less):
-            raise Uncertain("how deep a new line belongs is not sure")
+            raise Uncertain("the indentation of a new line is uncertain")
         return self._known[here].removesuffix(less)
 
     def _carried(self, more: str) -> str:
         if self._step and self._new_step and self._step != self._new_step:
             if more.replace(self._step, ""):
-                raise Uncertain("how deep a new line belongs is not sure, since it is indented by no whole levels")
+                raise Uncertain("the indentation of a new line is uncertain, since it is indented by no whole levels")
             return restyled(more, self._step, self._new_step)
         if any(more.strip(character) for character in {*"".join(self._known.values())}):
-            raise Uncertain("how deep a new line belongs is not sure, since the file is indented otherwise")
+            raise Uncertain("the indentation of a new line is uncertain, since the file uses another indentation")
         return more
 
 

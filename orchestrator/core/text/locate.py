@@ -173,7 +173,7 @@ def as_lines(search: str, replace: str) -> tuple[list[str], list[str]]:
     """Both texts as whole lines; a search that ends with a newline replaces lines, and '' then removes them."""
     search, replace = plain(search), plain(replace)
     if not search.strip():
-        raise ParameterInvalid("search", "it holds nothing but blanks", hint="Add a neighbouring line to it.")
+        raise ParameterInvalid("search", "it contains only blanks", hint="Add a neighbouring line to it.")
     end = search[search.rfind("\n") + 1 :]
     if end and not end.strip() and replace[replace.rfind("\n") + 1 :] == end:  # where the next line begins
         search, replace = search.removesuffix(end), replace.removesuffix(end)
@@ -227,7 +227,7 @@ def _occurrences(doc: Document, text: str, starts: _Starts, index: int, change: 
     if len(found) != change.expected_count:
         lines = [starts.up_to(at) for at in found]
         raise SearchAmbiguous(
-            f"change {index + 1}: its search text stands {len(found)} times in the file, not "
+            f"change {index + 1}: its search text occurs {len(found)} times in the file, not "
             f"{change.expected_count}: lines {shown_lines(lines)}.",
             details={
                 "change": index,
@@ -278,7 +278,7 @@ def _in_indentation(text: str, span: _Span, line: int) -> _Span:
         indent_of(first) or moved or (one and not deep) or any(opens_flat(indent + first, row) for row in more[:1])
     ):
         raise SearchNotFound(
-            " It stands there without the line's indentation, so how deep its new lines belong is not sure: "
+            " It is there without the line's indentation, so the indentation of its new lines is uncertain: "
             "quote whole lines."
         )
     return span
@@ -308,7 +308,7 @@ def _numbered(doc: Document, text: str, starts: _Starts, index: int, change: Lin
     """The lines that a change names by number. Raises ParameterInvalid, ExpectMismatch, NothingToChange."""
     first, last, count = change.start, change.end, doc.line_count
     if first < 1 or last < first:
-        raise ParameterInvalid("start", f"change {index + 1}: lines {first} to {last} are no range")
+        raise ParameterInvalid("start", f"change {index + 1}: lines {first} to {last} are not a range")
     if last > count:
         raise ParameterInvalid(
             "end", f"change {index + 1}: line {last} is beyond the end of the file, which has {count} lines"
@@ -319,8 +319,7 @@ def _numbered(doc: Document, text: str, starts: _Starts, index: int, change: Lin
         expect, new = bare, strip_line_numbers(new) or new
     if present != expect:
         raise ExpectMismatch(
-            f"change {index + 1}: lines {first} to {last} are not those that are expected"
-            f"{_elsewhere(text, expect, starts)}.",
+            f"change {index + 1}: lines {first} to {last} differ from `expect`{_elsewhere(text, expect, starts)}.",
             details={"change": index, "start": first, "end": last},
         )
     if new.removesuffix("\n") == present and new:

@@ -79,7 +79,7 @@ def locate_symbol(document: Document, outline: Outline | None, change: SymbolCha
         new = fitted(new, old, near, restyle=outline.language not in UNINDENTED)
         if (name := defined_beside(new, document.lines, symbol, outline.symbols)) is not None:
             raise SymbolExists(
-                f"change {index + 1}: the new content of {dotted!r} defines {name!r}, and the file has one beside it.",
+                f"change {index + 1}: the new content of {dotted!r} defines {name!r}, which is elsewhere in the file.",
                 details={"change": index, "symbol": name},
             )
     if symbol.tail and new and not new[-1].rstrip().endswith(symbol.tail):

@@ -54,7 +54,7 @@ def find(
     found = [at for at in places(keys, passage) if within(at)]
     if len(found) > 1:
         raise SearchAmbiguous(
-            f"{name}, typography and indentation left aside, stands {len(found)} times in the file: "
+            f"{name}, ignoring typography and indentation, occurs {len(found)} times in the file: "
             f"lines {shown_lines([at + 1 for at in found])}.",
             details={"count": len(found), "lines": [at + 1 for at in found]},
         )
@@ -66,7 +66,7 @@ def find(
         edits = edits_at(lines, at, passage, new)
     except Uncertain as reason:
         raise not_found(
-            lines, passage, name, f" It stands at line {at + 1} but for typography, and {reason}.", keys=keys
+            lines, passage, name, f" It is at line {at + 1} except for typography, and {reason}.", keys=keys
         ) from None
     return Match(at, at + len(passage), tuple(edits), round(_closeness(passage, present), 3))
 
@@ -87,7 +87,7 @@ def not_found(
 ) -> SearchNotFound:
     """The refusal, with the nearest places and what is other there; `keys` are those of the lines, where known."""
     near = nearest(lines, passage, keys=keys)
-    error = SearchNotFound(f"{name} does not stand in the file.{why}", details={"nearest": near})
+    error = SearchNotFound(f"{name} is not in the file.{why}", details={"nearest": near})
     error.differences = tuple(differences(lines, passage, place) for place in near)
     return error
 
@@ -100,7 +100,7 @@ def edits_at(lines: Sequence[str], at: int, passage: Sequence[str], new: Sequenc
     present = lines[at : at + len(passage)]
     passage, new = _first_line_completed(passage, present, new)
     if not _same_shape(passage, present):
-        raise Uncertain("its lines step in and out otherwise there")
+        raise Uncertain("its lines are indented differently there")
     depths = _Depths(passage, present, new, lines[max(0, at - NEIGHBOURS) : at + len(passage) + NEIGHBOURS])
     edits: list[Edit] = []
     for hunk in diff(passage, new):
@@ -168,9 +168,9 @@ class _Depths:
             return indent_of(line)
         self.made.add(line.strip())
         if not self.consistent:
-            raise Uncertain("lines of one indentation stand at several there, so where new ones belong is not sure")
+            raise Uncertain("lines equally indented in the search are not so in the file")
         if not self._shown:
-            raise Uncertain("whether its new lines are indented as the search or as the file is not sure")
+            raise Uncertain("it is uncertain whether its new lines follow the indentation of the search or of the file")
         return self._rebasing.indent(line)
 
 
@@ -202,7 +202,7 @@ def _first_line_completed(
     other = any(line.strip() == new[0].strip() and indent_of(line) != missing for line in passage[1:])
     flat = any(opens_flat(missing + new[0].lstrip(" \t"), line) for line in new[1:2] if line.strip())
     if other or flat or indent_of(new[0]) not in ("", missing) or passage[0] in new[1:]:
-        raise Uncertain("its first line is quoted without indentation, so where new lines belong is not sure")
+        raise Uncertain("its first line is quoted without indentation, so the indentation of new lines is uncertain")
     return [first, *passage[1:]], [missing + new[0].lstrip(" \t"), *new[1:]]
 
 
@@ -231,7 +231,7 @@ def _check_strings(lines: Sequence[str], edits: Sequence[Edit], made: set[str]) 
         at = edit.start + edit.length
     inside = inside_strings([*result, *lines[at:]])
     if any(line in inside and not inside[line].doc for line in new):
-        raise Uncertain("a new line lies inside of a string, whose blanks count")
+        raise Uncertain("a new line is inside a string, where blanks matter")
 
 
 def _closeness(passage: Sequence[str], present: Sequence[str]) -> float:

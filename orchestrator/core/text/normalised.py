@@ -57,10 +57,10 @@ def rewritten(quoted: str, present: str, new: str) -> str:
     if our_mark == new_mark:
         new_mark = mark
     elif mark not in {our_mark, new_mark}:
-        raise Uncertain("what stands at the end of a line was quoted otherwise")
+        raise Uncertain("the end of a line was quoted differently")
     old, held, made = _TOKEN.findall(ours), _TOKEN.findall(theirs), _TOKEN.findall(come)
     if list(map(_kind, old)) != list(map(_kind, held)):
-        raise Uncertain("a line that is replaced reads otherwise there")
+        raise Uncertain("a replaced line is different there")
     misquoted = {_kind(one) for one, other in zip(old, held, strict=True) if one != other}
     pieces: list[str] = []
     at = 0
@@ -69,7 +69,7 @@ def rewritten(quoted: str, present: str, new: str) -> str:
         at = hunk.old_end
         touched = [*old[hunk.old_start : at], *made[hunk.new_start : hunk.new_end]]
         if unsure := misquoted - {" "} & set(map(_kind, touched)):
-            raise Uncertain(f"the change touches {_named(unsure)}, which were quoted otherwise")
+            raise Uncertain(f"the change touches {_named(unsure)}, which were quoted differently")
         pieces += made[hunk.new_start : hunk.new_end]
     return "".join((*pieces, *held[at:])) + new_mark + end
 
@@ -82,11 +82,11 @@ def check_new(new: Iterable[str], quoted: Sequence[str], present: Sequence[str])
             continue
         (ours, our_mark), (theirs, mark) = _marked(one), _marked(other)
         if our_mark != mark:
-            raise Uncertain("a comma or semicolon was left out or added, so what new lines end with is not sure")
+            raise Uncertain("a comma or semicolon was left out or added, so the end of new lines is uncertain")
         held, old = _TOKEN.findall(theirs), _TOKEN.findall(ours)
         misquoted |= {_kind(a) for a, b in zip(old, held, strict=False) if a != b}
     if unsure := misquoted - {" "} & {_kind(token) for line in new for token in _TOKEN.findall(line)}:
-        raise Uncertain(f"the new lines hold {_named(unsure)}, which were quoted otherwise beside them")
+        raise Uncertain(f"the new lines hold {_named(unsure)}, which were quoted differently next to them")
 
 
 def _marked(line: str) -> tuple[str, str]:

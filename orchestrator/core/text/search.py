@@ -52,7 +52,7 @@ class Pattern:
         if not text:
             raise ParameterInvalid("pattern", "it is empty")
         if "\n" in text or "\r" in text:
-            raise ParameterInvalid("pattern", "it holds a line break", hint="Search for one of its lines.")
+            raise ParameterInvalid("pattern", "it contains a line break", hint="Search for one of its lines.")
         self.text, self.case_sensitive, self.word = text, case_sensitive, word
         source = rf"(?<!\w){re.escape(text)}(?!\w)" if word else re.escape(text)
         self.expression = re.compile(source, re.NOFLAG if case_sensitive else re.IGNORECASE)

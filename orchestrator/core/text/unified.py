@@ -32,7 +32,7 @@ def parse_unified(text: str) -> FilePatch:
     """As `parse_patches`, for one file. Raises PatchInvalid where there are several."""
     patches = parse_patches(text)
     if len(patches) > 1:
-        raise PatchInvalid(f"the patch is of {len(patches)} files", hint="Send one file's.")
+        raise PatchInvalid(f"the patch changes {len(patches)} files", hint="Send one file's.")
     return patches[0]
 
 

@@ -250,7 +250,7 @@ def test_both_near_places_are_named() -> None:
 def test_of_a_line_quoted_without_indentation_one_reason_is_told() -> None:
     with pytest.raises(SearchNotFound) as caught:
         changed("class A:\n    x = 1\n", edit("x = 1", "x = 1\ny = 2"))
-    assert "It stands there without the line's indentation" in caught.value.message
+    assert "It is there without the line's indentation" in caught.value.message
     assert "but for typography" not in caught.value.message
     assert caught.value.details["nearest"] == [{"line": 2, "end_line": 2, "score": 1.0}]
 

@@ -42,8 +42,8 @@ def parse_begin_patch(rows: Rows) -> tuple[FilePatch, ...]:
             files.append(FilePatch(_path(rows, DELETE), None, (), drops=True))
             if rows.at < len(rows) and rows.row[:1] in {"-", "+", " ", "@"} and rows.row.strip():
                 raise rows.refused(
-                    f"{rows.row[:60]!r} follows '{DELETE}', which takes the whole file, whatever it holds",
-                    hint="Leave the lines out, or send a unified diff to /dev/null, which is held to them.",
+                    f"{rows.row[:60]!r} follows '{DELETE}', which deletes the whole file, whatever it contains",
+                    hint="Leave the lines out, or send a unified diff to /dev/null, whose lines are checked.",
                 )
         elif row.startswith(UPDATE):
             files.append(_updated(rows))
@@ -106,7 +106,7 @@ def _added(rows: Rows) -> FilePatch:
         if row and not row.startswith("+"):
             raise rows.refused("a line of an added file must begin with '+'")
         if left_out(row[1:]):
-            raise rows.refused(f"{row[1:].strip()[:60]!r} stands for lines that were left out")
+            raise rows.refused(f"{row[1:].strip()[:60]!r} is a placeholder for lines that were left out")
         lines.append(row[1:] if row else "\n")
         rows.at += 1
     while lines and lines[-1] == "\n":  # blank rows without a sign, before what comes next

@@ -89,7 +89,7 @@ def read_hunk(rows: Rows, header: Header, ends: Ends) -> PatchHunk | None:
     for tag, text in body.lines:
         if tag == "+" and text not in old and left_out(text):
             raise rows.refused(
-                f"{text.strip()[:60]!r} stands for lines that were left out",
+                f"{text.strip()[:60]!r} is a placeholder for lines that were left out",
                 top,
                 hint="Write every line of the hunk; leave out lines between two hunks only.",
             )

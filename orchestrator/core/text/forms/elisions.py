@@ -22,7 +22,7 @@ def refuse_elided(changes: Sequence[Change], present: Sequence[str], path: str) 
     known = {line.strip() for line in present} if found else set()
     for at, name, line in found:
         if line not in known:
-            why = f"has {line[:60]!r}, which stands for lines that were left out (change {at})"
+            why = f"has {line[:60]!r}, a placeholder for lines that were left out (change {at})"
             raise ParameterInvalid(name, why, hint=_HINT)
 
 
@@ -34,7 +34,7 @@ def refuse_elided_whole(name: str, content: str, present: Sequence[str], path: s
         return  # no line goes
     line = next((line for line in lines if line not in known and left_out_of(line, path)), None)
     if line is not None:
-        raise ParameterInvalid(name, f"has {line[:60]!r}, which stands for lines that were left out", hint=_HINT_WHOLE)
+        raise ParameterInvalid(name, f"has {line[:60]!r}, a placeholder for lines that were left out", hint=_HINT_WHOLE)
 
 
 def _elided(changes: Sequence[Change], path: str) -> Iterator[tuple[int, str, str]]:

@@ -64,7 +64,7 @@ def _refuse_left_out(rows: Rows, file: FilePatch, path: str) -> None:
             if tag == "+" and text.strip() not in old and left_out_of(text, path):
                 at = next((at for at, row in enumerate(rows.rows) if row in {text, f"+{text}"}), None)
                 raise rows.refused(
-                    f"{text.strip()[:60]!r} stands for lines that were left out",
+                    f"{text.strip()[:60]!r} is a placeholder for lines that were left out",
                     at,
                     hint="Write every line of the hunk; leave out lines between two hunks only.",
                 )

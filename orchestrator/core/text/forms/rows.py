@@ -94,13 +94,13 @@ class Rows:
         line = min(self.at if at is None else at, len(self.rows) - 1) + 1
         return PatchInvalid(
             f"line {line} of the patch: {why}.",
-            hint=hint or "Mend it there, or use edit_file.",
+            hint=hint or "Correct it there, or use edit_file.",
             details={"line": line},
         )
 
     def too_deep(self) -> PatchInvalid:
         """The refusal of more headings, one below the other, than anything is nested."""
-        return self.refused(f"more than {MAX_HEADINGS} headings stand above one hunk", hint="Name the innermost ones.")
+        return self.refused(f"more than {MAX_HEADINGS} headings are above one hunk", hint="Name the innermost ones.")
 
     def ambiguous(self, why: str, at: int, *, hint: str | None = None) -> PatchAmbiguous:
         line = at + 1
@@ -137,7 +137,7 @@ def path_in(row: str) -> str | None:
 def too_many(files: int) -> PatchInvalid:
     """The refusal of a patch of more files than are changed together."""
     return PatchInvalid(
-        f"the patch is of {files:,} files; at most {MAX_FILES:,} are changed together.",
+        f"the patch changes {files:,} files; at most {MAX_FILES:,} are changed together.",
         hint=_SPLIT,
         details={"files": files, "max_files": MAX_FILES},
     )

@@ -40,7 +40,7 @@ def parse_search_replace(rows: Rows, path: str | None) -> tuple[FilePatch, ...]:
         if name in created or (not search and name in blocks):
             raise rows.refused(f"{name} is created by one block and changed by another", top)
         if not search and name is None:
-            raise rows.refused("a block with nothing to search for makes a file, and none is named", top)
+            raise rows.refused("a block with an empty search creates a file, but names none", top)
         if not search:
             created.add(name)
         lines = _lines(search, replace)
@@ -95,12 +95,12 @@ def _block(rows: Rows, top: int) -> tuple[list[str], list[str]]:
         raise rows.refused("the search/replace block has no row '======='", top)
     if len(dividers) > 1:
         divider = body[dividers[0]].rstrip()
-        raise rows.ambiguous(f"{divider!r} stands {len(dividers)} times in the block", top, hint=_OTHER_WAY)
+        raise rows.ambiguous(f"{divider!r} occurs {len(dividers)} times in the block", top, hint=_OTHER_WAY)
     search, replace = list(body[: dividers[0]]), list(body[dividers[0] + 1 :])
     gap = next((row for row in replace if left_out(row) and row not in search), None)
     if gap is not None:
         raise rows.refused(
-            f"{gap.strip()[:60]!r} stands for lines that were left out",
+            f"{gap.strip()[:60]!r} is a placeholder for lines that were left out",
             top,
             hint="Write every line of both sides, or send several short blocks.",
         )

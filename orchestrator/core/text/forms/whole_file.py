@@ -49,7 +49,7 @@ def parse_whole_file(rows: Rows, path: str | None) -> FilePatch | None:
     gap = next((at for at, row in enumerate(body) if left_out(row)), None)
     if gap is not None:
         raise rows.refused(
-            f"{body[gap].strip()[:60]!r} stands for lines that were left out",
+            f"{body[gap].strip()[:60]!r} is a placeholder for lines that were left out",
             top + 1 + gap,
             hint="Send the whole file, or a patch of what changes.",
         )

@@ -112,7 +112,7 @@ def _first(cluster: Cluster, sides: Sides, tried: Iterable[AutomaticRule]) -> tu
 def _plain(cluster: Cluster) -> tuple[MergeRule, str]:
     if cluster.ours and cluster.theirs:
         return "same_change", "both sides made the same change"
-    return "apart", "nobody else changed these lines or the ones next to them"
+    return "apart", "no other change touched these lines or their neighbours"
 
 
 def _joined(

@@ -19,7 +19,7 @@ from orchestrator.core.text.merge import Cluster, Region
 from orchestrator.core.text.merging.merge_region import is_significant
 from orchestrator.core.text.merging.surroundings import strayed
 
-STRAYED = "what the change stands below is somewhere else by now"
+STRAYED = "the block around the change has moved"
 
 Lines = Sequence[str]
 Reach = tuple[int, int]

@@ -65,7 +65,7 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     more = sum(line not in base for line in longer.values())
     return Resolution(
         tuple(lines),
-        f"only imports stand here, and none was removed: {added} lines added, {more} made longer by one side or both; "
+        f"only imports are here, and none was removed: {added} lines added, {more} made longer by one side or both; "
         "no name is bound twice",
     )
 
