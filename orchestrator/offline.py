@@ -13,6 +13,7 @@ from orchestrator.api import locations
 from orchestrator.api import maintenance as k
 from orchestrator.api.results import VerifyAnswer
 from orchestrator.core.checkpoint import Checkpoint, parse_checkpoint
+from orchestrator.core.errors import plural
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.journal import JournalAdopted
 from orchestrator.core.ids import Seq, WorkspacePath, show
@@ -189,7 +190,7 @@ async def _adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
     if known is not None and known.journal != reached.journal:
         other = f" another journal ({reached.journal[:8]}…) than the workspace had ({known.journal[:8]}…),"
     return k.AdoptAnswer(
-        message=f"adopted{other} at {show(head)}; {files} files that differ are recorded as changed from outside",
+        message=f"adopted{other} at {show(head)}; changes of {plural(files, 'file')} recorded as external",
         files=files,
         head=show(head),
         known_head=show(known.head) if known is not None else None,

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from orchestrator.core.errors import plural
+
 ChangeStatus = Literal[
     "applied", "preview", "waiting", "conflict", "denied", "expired", "dropped", "diverged", "still_waiting"
 ]
@@ -563,7 +565,7 @@ class VerifyAnswer(Result, frozen=True, kw_only=True):
         """In words; `ok` alone only where all could be checked that this walk can check."""
         if not self.ok:
             return "not ok"
-        return f"ok as far as it could be checked: {self.unread} events not checked" if self.unread else "ok"
+        return f"ok as far as it could be checked: {plural(self.unread, 'event')} not checked" if self.unread else "ok"
 
 
 class RebuildAnswer(Result, frozen=True, kw_only=True):

@@ -617,6 +617,15 @@ class PolicyInvalid(OperatorError):
     code = "policy_invalid"
 
 
+def plural(count: int, noun: str) -> str:
+    """A count and its noun: "1 file", "3 files", "2 entries"."""
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{count} {noun[:-1]}ies"
+    return f"{count} {noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
+
+
 def escaped(text: str) -> str:
     """A text from outside with every control, format, blank-looking and lone surrogate character made visible."""
     if text.isascii() and text.isprintable():

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from orchestrator.core.checkpoint import Checkpoint
-from orchestrator.core.errors import JournalCorrupt
+from orchestrator.core.errors import JournalCorrupt, plural
 from orchestrator.core.events import chain
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.journal import PayloadRedacted
@@ -121,11 +121,11 @@ class _Walk:
             named = ", ".join(f"@{seq}" for seq in sorted(self._silenced)[:10])
             more = f" and {len(self._silenced) - 10} more" if len(self._silenced) > 10 else ""
             yield (
-                f"{len(self._silenced)} events with a redacted payload, which cannot be checked: {named}{more}; "
-                "the rest of each is as its redaction left it"
+                f"{plural(len(self._silenced), 'redacted payload')}, which cannot be checked: {named}{more}; "
+                "the rest of each event is as its redaction left it"
             )
         if self._more:
-            yield f"{self._more} more problems"
+            yield plural(self._more, "more problem")
 
     def _counted(self, walk: Iterator[None]) -> int:
         """How many steps a walk took; a page that can't be read ends it."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from orchestrator.api import blame as t
 from orchestrator.api import results as r
-from orchestrator.core.errors import escaped
+from orchestrator.core.errors import escaped, plural
 from orchestrator.engine.paths import quoted
 
 MOST_RANGES = 300
@@ -70,7 +70,7 @@ def file_text(result: r.FileText, token: str) -> str:
 def tree_diff(result: r.Diff, token: str) -> str:
     """The patch; behind it, outside of the markers, what was left out and how to go on."""
     head = (
-        f"tree {result.from_version} → {result.to_version}: {result.total_files} files differ; "
+        f"tree {result.from_version} → {result.to_version}: {plural(result.total_files or 0, 'differing file')}; "
         f"shown here: {len(result.files)}, +{result.added} -{result.removed}"
     )
     rows = []
@@ -91,9 +91,9 @@ def tree_diff(result: r.Diff, token: str) -> str:
 
 def search_result(result: r.SearchResult, token: str) -> str:
     """Hits by file; matching lines are marked `:`, context lines `-`."""
-    head = f"{result.total} matching lines in {result.files_searched} files searched"
+    head = f"{plural(result.total, 'matching line')} in {plural(result.files_searched, 'file')} searched"
     if result.files_left_out:
-        head += f"; {result.files_left_out} files were left out by policy"
+        head += f"; policy left out {plural(result.files_left_out, 'file')}"
     if result.partial:
         head += "; some files could not be searched"
     rows: list[str] = []
@@ -130,7 +130,7 @@ def listing(result: r.Listing) -> str:
             case "OtherEntry":
                 rows.append(f"{escaped(entry.path)} (not a regular file)")
             case _:
-                notes = [] if entry.size is None else [f"{entry.size} bytes"]
+                notes = [] if entry.size is None else [plural(entry.size, "byte")]
                 notes += entry.tags
                 if entry.version_id:
                     notes.append(entry.version_id)
@@ -143,7 +143,7 @@ def listing(result: r.Listing) -> str:
 
 
 def history(result: r.History) -> str:
-    rows = [f"{escaped(result.path)}: {len(result.versions)} versions, newest first"]
+    rows = [f"{escaped(result.path)}: {plural(len(result.versions), 'version')}, newest first"]
     for version in result.versions:
         when = datetime.fromtimestamp(version.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
         parts = [version.version_id, when, version.agent or "-", version.operation or version.kind]

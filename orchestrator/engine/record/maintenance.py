@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.api import maintenance as k
 from orchestrator.core.annotations import contents
-from orchestrator.core.errors import ParameterInvalid, escaped
+from orchestrator.core.errors import ParameterInvalid, escaped, plural
 from orchestrator.core.events.catalog import PROPOSAL_TAGS
 from orchestrator.core.ids import Digest, Seq, parse_seq, show
 from orchestrator.core.maintenance_errors import BackupRefused, StillNeeded
@@ -49,7 +49,9 @@ class Maintenance:
         await self._demand_over(last)
         moved = await self._keeper.archive(last, caller.origin(call))
         events = sum(item.last - item.first + 1 for item in moved)
-        message = f"{events} events are in {len(moved)} files now" if moved else "these events were archived already"
+        message = "these events were archived already"
+        if moved:
+            message = f"{plural(events, 'event')} moved into {plural(len(moved), 'file')}"
         return self._answer(message, moved)
 
     async def _demand_over(self, last: Seq) -> None:
@@ -109,9 +111,9 @@ class Maintenance:
         if not params.dry_run:
             for digest in found.digests:
                 self._s.contents.drop(digest)
-        done = "would be removed" if params.dry_run else "are removed"
+        done = "would be removed" if params.dry_run else "removed"
         return k.CollectAnswer(
-            message=f"{len(found.digests)} contents {done}",
+            message=f"{plural(len(found.digests), 'content')} {done}",
             contents=len(found.digests),
             size=found.size,
             young=found.young,
