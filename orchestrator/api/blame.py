@@ -96,6 +96,7 @@ BLAME = Operation(
     "Who brought each line of a file in: agent, session, task, approver and change, by ranges of lines.",
     shape="text",
     raises=(*READS, e.BinaryFile, e.VersionNotKept, e.VersionUnknown),
+    command="blame",
 )
 
 CHANGES_SINCE = Operation(
@@ -106,4 +107,5 @@ CHANGES_SINCE = Operation(
     "Go on with `head` of the answer, or with the call in `next`; nothing is left out or comes twice.",
     weight="tree",
     raises=(e.VersionUnknown, e.ParameterInvalid),
+    command="since",
 )

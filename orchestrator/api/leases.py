@@ -64,6 +64,7 @@ RESERVE_PATHS = Operation(
     writes=True,
     weight="tree",
     raises=(e.PathReserved, e.ParameterInvalid, e.RequestIdReused),
+    command="lease reserve",
 )
 
 RELEASE_PATHS = Operation(
@@ -73,4 +74,5 @@ RELEASE_PATHS = Operation(
     "Give a lease back before its time is over.",
     writes=True,
     raises=(e.VersionUnknown, e.NotPermitted, e.RequestIdReused),
+    command="lease release",
 )

@@ -66,12 +66,20 @@ class Operation(msgspec.Struct, Generic[Given, P, R], frozen=True):
     inline: bool = False  # short: answered before the next line of its connection is read
     waits: bool = False  # does nothing but wait for others, so it takes no turn
     weight: Weight = "file"
+    command: str | None = None  # its words after `orchestrator`; None: an operator's by its name, others by none
     planned: tuple[str, ...] = ()  # parameters, or values of them, that the contract names and this version lacks
 
     @property
     def struct(self) -> type[P]:
         """`params` as the type that it is."""
         return cast("type[P]", self.params)
+
+    @property
+    def words(self) -> str:
+        """How a person calls it on the command line; empty: no command is this operation alone."""
+        if self.command is None and self.operator_only:
+            return self.name.replace("_", " ")
+        return self.command or ""
 
     def takes(self, name: str) -> bool:
         """Whether it has a parameter of this name."""

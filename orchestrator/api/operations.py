@@ -23,6 +23,7 @@ LIST_FILES = Operation(
     core=True,
     weight="tree",
     raises=(*PATHS, e.FileNotFound, e.Denied),
+    command="files",
 )
 
 FIND_FILES = Operation(
@@ -34,6 +35,7 @@ FIND_FILES = Operation(
     core=True,
     weight="tree",
     raises=(*PATHS, e.FileNotFound, e.Denied),
+    command="files --recursive --glob",
 )
 
 FILE_INFO = Operation(
@@ -43,6 +45,7 @@ FILE_INFO = Operation(
     "Facts about one path: size, kind, encoding, line ends, version, hash. A missing file is no error.",
     inline=True,
     raises=(*PATHS, e.Denied),
+    command="info",
 )
 
 SEARCH_CONTENT = Operation(
@@ -55,6 +58,7 @@ SEARCH_CONTENT = Operation(
     weight="search",
     raises=READS,
     planned=("mode=regex", "mode=fuzzy", "max_edits"),
+    command="search",
 )
 
 READ_FILE = Operation(
@@ -67,6 +71,7 @@ READ_FILE = Operation(
     inline=True,
     raises=(*READS, e.BinaryFile, e.VersionNotKept),
     planned=("delta",),
+    command="open",
 )
 
 READ_LINES = Operation(
@@ -99,6 +104,7 @@ EDIT_FILE = Operation(
         e.ChangesOverlap,
         e.NothingToChange,
     ),
+    command="edit",
 )
 
 APPLY_PATCH = Operation(
@@ -118,6 +124,7 @@ APPLY_PATCH = Operation(
         e.SearchAmbiguous,
         e.BaseRequired,
     ),
+    command="patch",
 )
 
 WRITE_FILE = Operation(
@@ -129,6 +136,7 @@ WRITE_FILE = Operation(
     destructive=True,
     core=True,
     raises=(*CHANGES, e.FileExists, e.BaseRequired, e.CharacterNotEncodable),
+    command="write",
 )
 
 MOVE_FILE = Operation(
@@ -170,6 +178,7 @@ FILE_HISTORY = Operation(
     shape="text",
     core=True,
     raises=(*PATHS, e.FileNotFound, e.Denied),
+    command="log",
 )
 
 GET_DIFF = Operation(
@@ -182,6 +191,7 @@ GET_DIFF = Operation(
     weight="search",
     inline=True,
     raises=(*READS, e.VersionNotKept, e.VersionUnknown),
+    command="diff",
 )
 
 REVERT = Operation(
@@ -193,6 +203,7 @@ REVERT = Operation(
     destructive=True,
     core=True,
     raises=(*CHANGES, e.VersionUnknown, e.RevertImpossible),
+    command="revert",
 )
 
 SESSION_STATUS = Operation(
@@ -202,6 +213,7 @@ SESSION_STATUS = Operation(
     "What this session has read (stale reads marked), what waits, what it changed, its tasks.",
     core=True,
     inline=True,
+    command="session",
 )
 
 BEGIN_TASK = Operation(
@@ -228,6 +240,7 @@ LIST_CONFLICTS = Operation(
     p.ListConflicts,
     r.Conflicts,
     "The changes that fitted nowhere and wait: base, current and proposed content of each.",
+    command="conflicts list",
 )
 
 RESOLVE_CONFLICT = Operation(
@@ -238,6 +251,7 @@ RESOLVE_CONFLICT = Operation(
     writes=True,
     destructive=True,
     raises=(*CHANGES, e.VersionUnknown, e.NotPermitted, e.ApproverCodeNeeded),
+    command="conflicts resolve",
 )
 
 AWAIT_CHANGE = Operation(
@@ -256,6 +270,7 @@ JOURNAL_QUERY = Operation(
     r.JournalPage,
     "Events of the journal, newest first: your own session's, or all of them for a person.",
     raises=(e.NotPermitted, e.VersionUnknown, *PATHS),
+    command="journal query",
 )
 
 STATUS = Operation("status", p.Status, r.StatusInfo, "What the daemon is doing.", operator_only=True, inline=True)
@@ -269,10 +284,16 @@ APPROVALS_SHOW = Operation(
 )
 
 APPROVE = Operation(
-    "approve", p.Approve, r.ChangeAnswer, "Say yes: the daemon applies the change.", operator_only=True, writes=True
+    "approve",
+    p.Approve,
+    r.ChangeAnswer,
+    "Say yes: the daemon applies the change.",
+    operator_only=True,
+    writes=True,
+    command="approvals approve",
 )
 
-DENY = Operation("deny", p.Deny, r.Done, "Say no.", operator_only=True, writes=True)
+DENY = Operation("deny", p.Deny, r.Done, "Say no.", operator_only=True, writes=True, command="approvals deny")
 
 AGENT_ADD = Operation(
     "agent_add", p.AgentAdd, r.AgentToken, "Make an agent and show its token once.", operator_only=True, writes=True
@@ -291,6 +312,7 @@ APPROVER_CREATE = Operation(
     "Make the approver code, once.",
     operator_only=True,
     writes=True,
+    command="",
 )
 
 APPROVER_RESET = Operation(
@@ -318,7 +340,12 @@ JOURNAL_REBUILD = Operation(
 )
 
 WORKSPACE_CHECK = Operation(
-    "workspace_check", p.WorkspaceCheck, r.WorkspaceReport, "Compare the disk with the journal.", operator_only=True
+    "workspace_check",
+    p.WorkspaceCheck,
+    r.WorkspaceReport,
+    "Compare the disk with the journal.",
+    operator_only=True,
+    command="journal compare",
 )
 
 STOP = Operation("stop", p.Stop, r.Done, "End the daemon.", operator_only=True, writes=True)

@@ -68,4 +68,5 @@ ROLLBACK = Operation(
     destructive=True,
     weight="always",
     raises=(*CHANGES, e.VersionUnknown, e.RevertImpossible, e.NothingToChange, e.ParameterInvalid),
+    command="rollback",
 )

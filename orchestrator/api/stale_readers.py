@@ -93,4 +93,5 @@ STALE_READERS = Operation(
     "Who holds a stale view of a file: sessions that read lines of it which others changed since, with "
     "the version and the lines that each one saw.",
     raises=(*PATHS, e.Denied),
+    command="readers",
 )

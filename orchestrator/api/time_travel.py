@@ -121,6 +121,7 @@ TREE_AT = Operation(
     operator_only=True,
     weight="tree",
     raises=(e.VersionUnknown,),
+    command="",
 )
 
 CONTENT_AT = Operation(
@@ -130,6 +131,7 @@ CONTENT_AT = Operation(
     "The bytes that a file had at any point, in pieces.",
     operator_only=True,
     raises=(*PATHS, e.FileNotFound, e.Denied, e.ApprovalRequired, e.VersionUnknown, e.VersionNotKept),
+    command="",
 )
 
 REPLAY_CHECK = Operation(
@@ -139,4 +141,5 @@ REPLAY_CHECK = Operation(
     "Rebuild every file from events and contents, and compare with the disk.",
     operator_only=True,
     weight="always",
+    command="replay --check",
 )

@@ -1,27 +1,15 @@
-"""What the operations that hints name are called on the command line: a hint is written for whoever calls a tool."""
+"""What operations are called on the command line: hints are written for whoever calls a tool."""
 
 from __future__ import annotations
 
 import re
 
-COMMANDS = {
-    "list_files": "files",
-    "find_files": "files --recursive --glob",
-    "read_file": "open",
-    "search_content": "search",
-    "apply_patch": "patch",
-    "edit_file": "edit",
-    "write_file": "write",
-    "get_diff": "diff",
-    "file_history": "log",
-    "changes_since": "since",
-    "session_status": "session",
-    "list_conflicts": "conflicts list",
-    "resolve_conflict": "conflicts resolve",
-}
-"""Operation → command. `file_info` has none."""
+from orchestrator.api.operations import OPERATIONS
 
-_NAMED = re.compile(rf"\b({'|'.join(COMMANDS)})\b(?:\([^)\n]*\))?")
+COMMANDS = {operation.name: operation.words for operation in OPERATIONS if operation.words}
+"""Operation → command."""
+
+_NAMED = re.compile(rf"\b({'|'.join(name for name in COMMANDS if '_' in name)})\b(?:\([^)\n]*\))?")
 
 
 def for_people(hint: str) -> str:

@@ -237,7 +237,7 @@ def test_json_is_the_typed_result_or_the_refusal(run: Run) -> None:
         ),
         pytest.param(
             ["search", "hit"],
-            "a-1-b\na:2:hit\na-3-c\n--\na-8-d\na:9:hit\na-10-e\n(3 files are kept out by policy)\n",
+            "a-1-b\na:2:hit\na-3-c\n--\na-8-d\na:9:hit\na-10-e\n(policy left out 3 files)\n",
             id="hits",
         ),
         pytest.param(
@@ -311,7 +311,7 @@ def test_a_defect_of_ours_is_a_line(run: Run, monkeypatch: pytest.MonkeyPatch) -
     def broken(*_: object) -> str:
         raise LookupError("oh")
 
-    monkeypatch.setattr("orchestrator.clients.render.when", broken)
+    monkeypatch.setattr("orchestrator.clients.render.answers.when", broken)
     code, _, err = run("files")
     assert code == 5
     assert "LookupError: oh" in err
@@ -465,5 +465,6 @@ def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Com
 
 @pytest.mark.parametrize(("name", "command"), list(commands(orchestrator, "orchestrator")))
 def test_no_option_has_two_meanings(name: str, command: click.Command) -> None:
-    names = [option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)]
+    found = command.get_params(click.Context(command))
+    names = [option for parameter in found for option in (*parameter.opts, *parameter.secondary_opts)]
     assert len(names) == len(set(names)), name

@@ -16,7 +16,7 @@ import pytest
 from orchestrator.api import results as r
 from orchestrator.api import time_travel as t
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from orchestrator.clients.render_trees import tree_diff
+from orchestrator.clients.render import rendered
 from orchestrator.servers.blocks import text_block
 from tests.daemon.daemon_process import RunningDaemon, running
 
@@ -506,7 +506,7 @@ def test_a_model_reads_what_is_left_out_behind_the_markers() -> None:
     assert text is not None
     head, _, rest = text.partition("\n<content token>\n")
     body, _, tail = rest.partition("</content token>\n")
-    assert head == "tree @1 → @9: 7 files differ; shown here: 4, +1 -1"
+    assert head == "tree @1 → @9: 7 differing files; shown here: 4, +1 -1"
     assert body == SHOWN.diff
     assert tail.split("\n") == [
         "[left out (policy): b\\x1b.key, added]",
@@ -520,12 +520,12 @@ def test_a_model_reads_what_is_left_out_behind_the_markers() -> None:
 
 
 def test_a_person_reads_nothing_that_moves_the_terminal() -> None:
-    lines = [click.unstyle(line) for line in tree_diff(SHOWN)]
+    lines = [click.unstyle(line) for line in rendered(SHOWN)]
     assert not [line for line in lines if "\x1b" in line]
     assert lines[-5:] == [
         "b\\x1b.key (added): policy keeps its lines from you",
-        'c (modified): its diff is too large for one answer: get_diff(path="c", from="@1", to="@9")',
+        "c (modified): its diff is too large for one answer: orchestrator diff c --from @1 --to @9",
         "d: mode 0644 became 0600",
-        "2 more differ whose names policy keeps from you",
-        "7 files differ: 1 lines added, 1 removed",
+        "policy keeps the names of 2 more files that differ from you",
+        "7 files differ: 1 line added, 1 removed",
     ]

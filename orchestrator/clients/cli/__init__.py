@@ -8,26 +8,16 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import Any
 
 import click
 
 from orchestrator.api.framing import Refusal
-from orchestrator.clients.cli import (
-    administration,
-    audit,
-    blame,
-    changes,
-    checkpoints,
-    conflicts,
-    daemon,
-    files,
-    leases,
-    maintenance,
-    records,
-    stale_readers,
-    time_travel,
-)
-from orchestrator.clients.cli.context import DONE, INTERNAL, USAGE, Settings, refusal_of, shared
+from orchestrator.api.operations import OPERATIONS, POLICY_CHECK
+from orchestrator.clients.cli import changes, conflicts, daemon, files, journal, offline
+from orchestrator.clients.cli.context import DONE, INTERNAL, USAGE, Settings, refusal_of, shared, text_of
+from orchestrator.clients.cli.operation_commands import OperationCommand
+from orchestrator.clients.cli.replay import replay
 from orchestrator.core.errors import DescriptorsExhausted, OrchestratorError, escaped
 from orchestrator.core.system_errors import OUT_OF_DESCRIPTORS
 from orchestrator.version import VERSION
@@ -35,11 +25,28 @@ from orchestrator.version import VERSION
 INTERRUPTED = 130
 
 
+ORDER = (
+    "up status stop mcp agent approver session files open info search patch edit write diff log blame since revert "
+    "rollback replay readers approvals conflicts lease policy journal completion"
+).split()
+"""That of a first day's use."""
+
+GROUPS = {
+    "agent": "Who may call, and with which token.",
+    "approver": "The code that a person decides with.",
+    "approvals": "Changes that wait for a yes.",
+    "conflicts": "Changes that could not be applied.",
+    "lease": "Who works where: paths that somebody reserved for a while.",
+    "policy": "What agents may do.",
+    "journal": "The record of everything, and whether it holds.",
+}
+
+
 class InOrder(click.Group):
-    """Lists its commands in the order of a first day's use, not of the alphabet."""
+    """Lists its commands in ORDER, not in that of the alphabet."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+        return sorted(self.commands, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
 
 
 @click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -49,19 +56,43 @@ def orchestrator() -> None:
     """Let several coding agents, and you, work on one folder: every change journalled, mergeable, undoable."""
 
 
-for _command in (
-    *(daemon.up, daemon.status, daemon.stop, daemon.mcp),
-    *(administration.agent, administration.approver, records.session),
-    *(files.files, files.open_file, files.search),
-    *(changes.patch, changes.edit, changes.write, files.diff, audit.log, changes.revert, changes.rollback),
-    *(blame.blame, blame.since),
-    time_travel.replay,
-    stale_readers.readers,
-    *(administration.approvals, conflicts.conflicts, leases.lease, records.policy, records.journal, daemon.completion),
-):
-    orchestrator.add_command(_command)
-for _command in (*maintenance.COMMANDS, *checkpoints.COMMANDS):
-    records.journal.add_command(_command)
+def _policy_text(settings: Settings, typed: dict[str, Any]) -> None:
+    name = typed.pop("file")
+    typed |= {"text": text_of(name), "source": name}
+
+
+def _assemble() -> None:
+    """The commands by hand, and for every other operation that is called by one, the usual."""
+    groups = {name: InOrder(name, help=about) for name, about in GROUPS.items()}
+    check = OperationCommand(
+        POLICY_CHECK,
+        about="Check a policy file; changes nothing.",
+        hide=("text", "source"),
+        options=(click.Argument(["file"], metavar="FILE|-"),),
+        prepare=_policy_text,
+    )
+    for group, commands in (
+        (orchestrator, (daemon.up, daemon.stop, daemon.mcp, daemon.completion, replay, *groups.values())),
+        (orchestrator, (files.open_file, files.search, files.diff, files.blame, journal.log)),
+        (orchestrator, (changes.patch, changes.edit, changes.write)),
+        (groups["approver"], (offline.approver_reset,)),
+        (groups["conflicts"], (conflicts.conflicts_list, conflicts.conflicts_show, conflicts.conflicts_resolve)),
+        (groups["lease"], (changes.reserve, changes.lease_list)),
+        (groups["policy"], (check,)),
+        (groups["journal"], (journal.query, journal.export, journal.checkpoint, journal.redact, journal.rebuild)),
+        (groups["journal"], (journal.archive, offline.verify, offline.backup, offline.restore, offline.adopt)),
+        (groups["journal"], (offline.reset,)),
+    ):
+        for command in commands:
+            group.add_command(command)
+    for operation in OPERATIONS:
+        *above, name = operation.words.split() or [""]
+        group = groups[above[0]] if above and above[0] in groups else orchestrator
+        if name and not name.startswith("-") and name not in group.commands:
+            group.add_command(OperationCommand(operation))
+
+
+_assemble()
 
 
 def main(argv: list[str]) -> int:

@@ -1,18 +1,20 @@
-"""The queue of changes that fitted nowhere: looked at, and settled by a person."""
+"""The queue of changes that could not be applied: looked at, and resolved by a person."""
 
 from __future__ import annotations
 
 import re
 import tempfile
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
+import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.clients import render_conflicts
-from orchestrator.clients.cli.context import DONE, Settings, shared, text_of, usage
+from orchestrator.api.operations import LIST_CONFLICTS, RESOLVE_CONFLICT
+from orchestrator.clients.cli.context import DONE, Settings, shared, usage
+from orchestrator.clients.cli.operation_commands import TextFile, command
 from orchestrator.clients.connection import RemoteError
 from orchestrator.core.errors import CallerError
 
@@ -49,117 +51,84 @@ class MarkersLeft(CallerError):
     hint = "Decide each place between <<<<<<< and >>>>>>>, take the marker lines out, and save."
 
 
-@click.group()
-def conflicts() -> None:
-    """Changes that fitted nowhere."""
-
-
-@conflicts.command("list")
-@shared
-@click.pass_obj
-def conflicts_list(settings: Settings) -> int:
+@command(LIST_CONFLICTS, hide=("conflict", "limit", "cursor", "max_tokens"))
+def conflicts_list(settings: Settings, params: p.ListConflicts) -> int:
     """The open conflicts: how far each is, who reviews it, and until when."""
-    found = _all(settings)
-    return settings.show(found, render_conflicts.conflicts(found))
+    found: list[r.ConflictInfo] = []
+    while True:
+        page = settings.ask(LIST_CONFLICTS, params)
+        found += page.conflicts
+        if page.cursor is None:
+            return settings.show(r.Conflicts(conflicts=tuple(found)))
+        params = msgspec.structs.replace(params, cursor=page.cursor)
 
 
-@conflicts.command("show")
+@click.command("show")
 @click.argument("conflict", metavar="@N")
 @shared
 @click.pass_obj
 def conflicts_show(settings: Settings, conflict: str) -> int:
     """One of them: what clashes, the diff from the current content to the proposed, and what reviewers said."""
-    found = _find(settings, conflict)
-    return settings.show(found, render_conflicts.conflict(found))
+    return settings.show(_find(settings, conflict))
 
 
-@conflicts.command("resolve")
-@click.argument("conflict", metavar="@N")
-@click.option("--choose", type=click.Choice(["current", "proposed"]), help="The side that stands.")
-@click.option("--accept", "review", metavar="@N", help="What the reviewer proposes, in the review that `show` names.")
-@click.option("--edit", is_flag=True, help="Edit the file with its markers in $EDITOR.")
-@click.option("--region", "regions", metavar="N=SIDE,…", help="A side for each region, as 1=current,2=proposed.")
-@click.option("--reject", is_flag=True, help="The change shall not be; say why with --reason.")
-@click.option("--file", metavar="FILE|-", help="Another content, whole; with --on.")
-@click.option(
-    "--on",
-    metavar="@N",
-    help="The version that you looked at, which `show` names as current ('@0': none); --region and --file need it.",
-)
-@click.option("--reason", default="", help="Why, for the agent and those who read the history.")
-@shared
-@click.pass_obj
-def conflicts_resolve(
-    settings: Settings,
-    conflict: str,
-    choose: Side | None,
-    review: str | None,
-    edit: bool,
-    regions: str | None,
-    reject: bool,
-    file: str | None,
-    on: str | None,
-    reason: str,
-) -> int:
-    """Settle a conflict, in one of these ways."""
-    if sum((choose is not None, review is not None, edit, regions is not None, reject, file is not None)) != 1:
+def _chosen(settings: Settings, typed: dict[str, Any]) -> None:
+    """The options as a choice, its content or its regions."""
+    edit, reject, on = typed.pop("edit"), typed.pop("reject"), typed["on"]
+    given = [typed[name] is not None for name in ("choice", "review", "regions", "content")]
+    if sum((*given, edit, reject)) != 1:
         usage("give one of --choose, --accept, --edit, --region, --reject and --file")
-    if reject and not reason:
+    if reject and not typed["reason"]:
         usage("--reject needs a --reason: the agent reads it")
-    if on is not None and (edit or review is not None):
+    if on is not None and (edit or typed["review"] is not None):
         usage("--edit and --accept know what you look at: leave --on out")
-    content, sides = None, None
-    choice: Literal["current", "proposed", "content", "regions", "review"] = "content"
-    if choose is not None:
-        choice = choose
-    elif review is not None:
-        choice = "review"
-    elif reject:
-        choice = "current"
-    elif regions is not None:
-        choice, sides = "regions", _sides(regions)
-    elif file is not None:
-        content = text_of(file)
-    else:
-        found = _find(settings, conflict)
-        content, on = _edited(found), found.current_version or ABSENT
-    params = p.ResolveConflict(
-        conflict=conflict,
-        choice=choice,
-        content=content,
-        regions=sides,
-        on=on,
-        review=review,
-        reason=reason,
-        approver=settings.approver(),
-    )
-    answer = settings.call("resolve_conflict", params, r.ChangeAnswer)
+    if edit:
+        found = _find(settings, typed["conflict"])
+        typed |= {"content": _edited(found), "on": found.current_version or ABSENT}
+    if typed["regions"] is not None:
+        typed |= {"choice": "regions", "regions": _sides(typed["regions"])}
+    elif typed["review"] is not None:
+        typed["choice"] = "review"
+    elif typed["choice"] is None:
+        typed["choice"] = "current" if reject else "content"
+
+
+@command(
+    RESOLVE_CONFLICT,
+    files=("content",),
+    options=(
+        click.Option(["--choose", "choice"], type=click.Choice(["current", "proposed"]), help="The side that stands."),
+        click.Option(
+            ["--accept", "review"], metavar="@N", help="A reviewer's proposal: its review, as `show` names it."
+        ),
+        click.Option(["--edit"], is_flag=True, help="Edit the file with its markers in $EDITOR."),
+        click.Option(["--region", "regions"], metavar="N=SIDE,…", help="A side for each, as 1=current,2=proposed."),
+        click.Option(["--reject"], is_flag=True, help="The change shall not be; say why with --reason."),
+        click.Option(["--file", "content"], type=TextFile(), help="Another content, whole; with --on."),
+        click.Option(
+            ["--on"],
+            metavar="@N",
+            help="The version you looked at: `current` of `show` ('@0': none). --region and --file need it.",
+        ),
+    ),
+    prepare=_chosen,
+)
+def conflicts_resolve(settings: Settings, params: p.ResolveConflict) -> int:
+    """Resolve a conflict, in one of these ways."""
+    answer = settings.ask(RESOLVE_CONFLICT, params)
     code = settings.show(answer)
-    settled = choice in ("current", "review") and answer.status == "dropped"  # as asked: nothing changes
-    return DONE if settled else code
+    as_asked = params.choice in ("current", "review") and answer.status == "dropped"  # nothing changes
+    return DONE if as_asked else code
 
 
 def _find(settings: Settings, conflict: str) -> r.ConflictInfo:
-    wanted = p.ListConflicts(conflict=conflict, max_tokens=MOST_TOKENS)
     try:
-        (found,) = settings.call("list_conflicts", wanted, r.Conflicts).conflicts
+        (found,) = settings.call(LIST_CONFLICTS, conflict, max_tokens=MOST_TOKENS).conflicts
     except RemoteError as error:
         if error.code != NoSuchConflict.code:
             raise
         raise NoSuchConflict(f"no open conflict is called {conflict}") from error
     return found
-
-
-def _all(settings: Settings) -> r.Conflicts:
-    """Every page."""
-    found: list[r.ConflictInfo] = []
-    cursor = None
-    while True:
-        page = settings.call("list_conflicts", p.ListConflicts(cursor=cursor), r.Conflicts)
-        found += page.conflicts
-        cursor = page.cursor
-        if cursor is None:
-            return r.Conflicts(conflicts=tuple(found))
 
 
 def _sides(given: str) -> tuple[Side, ...]:

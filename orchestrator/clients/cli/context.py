@@ -6,9 +6,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import click
 import msgspec
@@ -18,14 +18,17 @@ from orchestrator.api import results as r
 from orchestrator.api.blame import BlameAnswer
 from orchestrator.api.framing import Refusal
 from orchestrator.api.leases import LeaseAnswer
+from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import Params
-from orchestrator.clients import render, stale_readers
+from orchestrator.clients import render
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.connection import Caller, Connection, RemoteError, socket_of
 from orchestrator.clients.daemon_launcher import LISTENING_TIMEOUT_S, LOOK_S
 from orchestrator.core.characters import shows
 from orchestrator.core.errors import DaemonUnreachable, OrchestratorError
 
+Given = ParamSpec("Given")
+P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=r.Result)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -44,6 +47,16 @@ class Settings:
     agent: str | None = None
     token_file: str | None = None
     json: bool = False
+
+    @property
+    def root(self) -> str:
+        """The workspace. Raises WorkspaceUnknown."""
+        return locations.find_workspace(self.workspace)
+
+    @property
+    def state_directory(self) -> str:
+        """Where the workspace's daemon keeps its journal, whether it runs or not. Raises WorkspaceUnknown."""
+        return locations.state_directory(locations.workspace_id(self.root), self.state_dir)
 
     def connect(self) -> Connection:
         """Connect as the caller that options and environment name, in the terminal's session."""
@@ -76,7 +89,7 @@ class Settings:
                 path = ""
             if path and locations.answers(path):
                 return path
-            found = processes.serving(locations.find_workspace(self.workspace))
+            found = processes.serving(self.root)
             if found is None:
                 return socket_of(self.workspace, self.state_dir)
             if self.state_dir is None and locations.answers(found.socket):
@@ -88,19 +101,23 @@ class Settings:
                 )
             time.sleep(LOOK_S)
 
-    def call(self, operation: str, params: Params | Mapping[str, Any], result: type[R]) -> R:
-        """One call on a connection of its own."""
+    def call(self, operation: Operation[Given, P, R], *given: Given.args, **named: Given.kwargs) -> R:
+        """One call of an operation with these parameters, on a connection of its own."""
+        return self.ask(operation, operation.params(*given, **named))
+
+    def ask(self, operation: Operation[Given, P, R], params: Params) -> R:
+        """The same with the parameters as one value."""
         with self.connect() as connection:
             try:
-                return connection.call(operation, params, result)
+                return connection.call(operation.name, params, operation.result)
             finally:
                 for notice in connection.notices:
-                    for line in stale_readers.rendered(notice):
+                    for line in render.noticed(notice):
                         echo(line, err=True)
 
-    def run(self, operation: str, params: Params, result: type[R]) -> int:
+    def run(self, operation: Operation[Given, P, R], *given: Given.args, **named: Given.kwargs) -> int:
         """Call, show the answer; the exit code."""
-        return self.show(self.call(operation, params, result))
+        return self.show(self.call(operation, *given, **named))
 
     def show(self, result: r.Result, lines: Iterable[str] | None = None) -> int:
         """Print an answer (with --json the typed result, else `lines` or its usual form); the exit code."""
@@ -130,8 +147,7 @@ class Settings:
 
     def path(self, given: str) -> str:
         """A path as the daemon takes it, from one relative to the current folder where that is in the workspace."""
-        root = locations.find_workspace(self.workspace)
-        below = os.path.relpath(Path.cwd(), root)
+        below = os.path.relpath(Path.cwd(), self.root)
         if Path(given).is_absolute() or below == "." or below.split("/")[0] == "..":
             return given
         return os.path.normpath(f"{below}/{given}")
@@ -147,22 +163,31 @@ class Settings:
         return Caller(self.agent or seen.agent, token, seen.session, "orchestrator")
 
 
-def shared_but_agent(command: Command) -> Command:
-    """The global options for a command whose own `--agent` is a filter."""
-    for option in (
-        click.option("--json", is_flag=True, expose_value=False, callback=_keep, help="Print one JSON document."),
-        click.option("--token-file", metavar="FILE", expose_value=False, callback=_keep, help="The agent's token."),
-        click.option("--state-dir", metavar="DIR", expose_value=False, callback=_keep, help="The daemon's state."),
-        click.option("--workspace", metavar="DIR", expose_value=False, callback=_keep, help="The workspace."),
-    ):
-        command = option(command)
-    return command
+def _keep(context: click.Context, option: click.Parameter, value: object) -> None:
+    if value and option.name is not None:
+        setattr(context.ensure_object(Settings), option.name, value)
+
+
+_SHARED: dict[str, dict[str, Any]] = {
+    "--workspace": {"metavar": "DIR", "help": "The workspace; default: found from the current folder."},
+    "--state-dir": {"metavar": "DIR", "help": "Where the daemon keeps its journal."},
+    "--agent": {"metavar": "NAME", "help": "Act as this agent."},
+    "--token-file": {"metavar": "FILE", "help": "A file with the agent's token."},
+    "--json": {"is_flag": True, "help": "Print one JSON document."},
+}
+
+
+def global_options(*, agent: bool = True) -> list[click.Option]:
+    """The options that every command takes. `agent` False: for a command whose own `--agent` is a filter."""
+    wanted = {flag: shape for flag, shape in _SHARED.items() if agent or flag != "--agent"}
+    return [click.Option([flag], expose_value=False, callback=_keep, **shape) for flag, shape in wanted.items()]
 
 
 def shared(command: Command) -> Command:
     """Give a command the global options."""
-    agent = click.option("--agent", metavar="NAME", expose_value=False, callback=_keep, help="Act as this agent.")
-    return shared_but_agent(agent(command))
+    for flag, shape in reversed(_SHARED.items()):
+        command = click.option(flag, expose_value=False, callback=_keep, **shape)(command)
+    return command
 
 
 def exit_code(result: r.Result) -> int:
@@ -170,21 +195,13 @@ def exit_code(result: r.Result) -> int:
     match result:
         case r.ChangeAnswer(status="applied" | "preview"):
             return DONE
-        case r.ChangeAnswer(status="waiting" | "still_waiting" | "conflict"):
+        case r.ChangeAnswer(status="waiting" | "still_waiting" | "conflict") | LeaseAnswer(status="clash"):
             return WAITING
         case r.ChangeAnswer():
             return REFUSED
-        case LeaseAnswer(status="clash"):
-            return WAITING
-        case (
-            r.PolicyReport(ok=False)
-            | r.VerifyAnswer(ok=False)
-            | r.RebuildAnswer(ok=False)
-            | r.WorkspaceReport(ok=False)
-        ):
-            return REFUSED
         case _:
-            return DONE
+            holds = getattr(result, "ok", True) and getattr(result, "complete", True)
+            return DONE if holds else REFUSED
 
 
 def refusal_of(error: OrchestratorError) -> Refusal:
@@ -225,8 +242,3 @@ def text_of(name: str) -> str:
         usage(f"{name}: {error.strerror}")
     except UnicodeDecodeError:
         usage(f"{name} is not UTF-8 text")
-
-
-def _keep(context: click.Context, option: click.Parameter, value: object) -> None:
-    if value and option.name is not None:
-        setattr(context.ensure_object(Settings), option.name, value)

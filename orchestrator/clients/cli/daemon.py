@@ -19,10 +19,11 @@ from click.shell_completion import get_completion_class
 from orchestrator.api import locations, processes
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.clients import daemon_launcher, render
+from orchestrator.clients import daemon_launcher
 from orchestrator.clients.cli import terminal
 from orchestrator.clients.cli.context import Settings, shared
 from orchestrator.clients.connection import Caller, Connection
+from orchestrator.clients.render.text import facts
 from orchestrator.core.errors import DaemonUnreachable, escaped
 
 
@@ -48,7 +49,7 @@ class UpFacts(r.Result, frozen=True, kw_only=True):
 @click.pass_obj
 def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     """Start the daemon, or find it; say how to connect."""
-    root = locations.find_workspace(settings.workspace)
+    root = settings.root
     options = ("--no-watch",) if no_watch else ()
     if foreground:
         _become_daemon(root, settings.state_dir, options)
@@ -61,7 +62,7 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     with Connection(location.socket, Caller(client="orchestrator up")) as connection:
         code = _new_approver_code(connection, may_show=settings.json or terminal.there_is_one())
         status = connection.call("status", p.Status(), r.StatusInfo)
-    facts = UpFacts(
+    found = UpFacts(
         workspace=location.workspace,
         workspace_id=locations.workspace_id(root),
         socket=location.socket,
@@ -75,15 +76,7 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     )
     if code is not None and not settings.json:
         terminal.tell(f"Approver code, shown this once: {code}\nApprovals, agents and policy changes ask for it.\n\n")
-    return settings.show(facts, _up_lines(facts))
-
-
-@click.command()
-@shared
-@click.pass_obj
-def status(settings: Settings) -> int:
-    """What the daemon is doing, and what waits."""
-    return settings.run("status", p.Status(), r.StatusInfo)
+    return settings.show(found, _up_lines(found))
 
 
 @click.command()
@@ -91,7 +84,7 @@ def status(settings: Settings) -> int:
 @click.pass_obj
 def stop(settings: Settings) -> int:
     """End the daemon; returns when it has ended."""
-    root = locations.find_workspace(settings.workspace)
+    root = settings.root
     try:
         with settings.connect() as connection:
             known = processes.serving(root) or locations.read_location(locations.workspace_id(root))
@@ -159,18 +152,18 @@ def _new_approver_code(connection: Connection, *, may_show: bool) -> str | None:
     return connection.call("approver_create", p.ApproverCreate(), r.ApproverCode).approver_code
 
 
-def _up_lines(facts: UpFacts) -> Iterator[str]:
-    yield from render.facts(
-        ("daemon", f"{'started' if facts.started else 'running'}, pid {facts.pid}"),
-        ("workspace", facts.workspace),
-        ("socket", facts.socket),
-        ("state dir", facts.state_dir),
-        ("page", facts.page or ""),
+def _up_lines(up: UpFacts) -> Iterator[str]:
+    yield from facts(
+        ("daemon", f"{'started' if up.started else 'running'}, pid {up.pid}"),
+        ("workspace", up.workspace),
+        ("socket", up.socket),
+        ("state dir", up.state_dir),
+        ("page", up.page or ""),
     )
-    if facts.approver == "missing":
+    if up.approver == "missing":
         yield "approver:   no code yet, approvals wait: run `orchestrator up` in a terminal"
     yield "connect an agent:"
-    for agent, how in facts.connect.items():
+    for agent, how in up.connect.items():
         yield f"  {agent}:"
         yield f"    {escaped(how)}"
 

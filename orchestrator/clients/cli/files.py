@@ -1,120 +1,127 @@
-"""Looking: files, their text, versions and differences."""
+"""Looking: files, their text, their versions, authors and differences."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import click
+import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.clients import render
-from orchestrator.clients.cli import time_travel
-from orchestrator.clients.cli.context import Settings, echo, shared, usage
+from orchestrator.api.blame import BLAME, Blame, BlameAnswer, BlamedLines
+from orchestrator.api.operations import GET_DIFF, READ_FILE, SEARCH_CONTENT
+from orchestrator.clients.cli.context import DONE, Settings, echo, usage
+from orchestrator.clients.cli.operation_commands import OperationCommand, command
+from orchestrator.clients.connection import Connection
+from orchestrator.clients.render.answers import diff_notes
+from orchestrator.clients.render.text import content, numbered, when
+from orchestrator.core.errors import escaped
 
 WHOLE_TOKENS = 200_000
 """A person reads past the budget that suits a model; this is the most that the daemon gives at once."""
 
+MOST_TOKENS = 2_000_000
+"""Of one page of a diff: the most that the daemon gives."""
 
-@click.command()
-@click.argument("path", default=".")
-@click.option("--glob", "globs", multiple=True, help="Only these; gitignore-style, may be repeated.")
-@click.option("--recursive", "-r", is_flag=True, help="Also what is in the directories below.")
-@click.option("--hidden", is_flag=True, help="Also names that begin with a dot.")
-@click.option("--limit", type=int, default=200, show_default=True)
-@click.option("--cursor", help="Go on where the last answer ended.")
-@shared
-@click.pass_obj
-def files(
-    settings: Settings,
-    *,
-    path: str,
-    globs: tuple[str, ...],
-    recursive: bool,
-    hidden: bool,
-    limit: int,
-    cursor: str | None,
-) -> int:
-    """List a directory."""
-    params = p.ListFiles(
-        path=settings.path(path), globs=globs, recursive=recursive, include_hidden=hidden, limit=limit, cursor=cursor
-    )
-    return settings.run("list_files", params, r.Listing)
+search = OperationCommand(
+    SEARCH_CONTENT,
+    defaults={"context_lines": 0, "max_results": 200},
+    options=(click.Option(["--case-sensitive/--ignore-case", " /-i"], default=True, help="Whether 'a' finds 'A'."),),
+)
 
 
-@click.command("open")
-@click.argument("path")
-@click.option("--start", type=int, default=1, help="First line.")
-@click.option("--end", type=int, help="Last line.")
-@click.option("--at", help="An earlier state, @N.")
-@click.option("--numbers/--no-numbers", default=None, help="Number the lines; default on a terminal.")
-@shared
-@click.pass_obj
-def open_file(
-    settings: Settings, *, path: str, start: int, end: int | None, at: str | None, numbers: bool | None
-) -> int:
+@command(
+    READ_FILE,
+    name="open",
+    hide=("max_tokens", "line_numbers"),
+    options=(click.Option(["--numbers/--no-numbers"], default=None, help="Number the lines; default: on a terminal."),),
+)
+def open_file(settings: Settings, params: p.ReadFile, *, numbers: bool | None) -> int:
     """Show a file, or lines of it."""
-    params = p.ReadFile(
-        path=settings.path(path), start=start, end=end, at=at, line_numbers=False, max_tokens=WHOLE_TOKENS
-    )
-    text = settings.call("read_file", params, r.FileText)
+    text = settings.ask(READ_FILE, msgspec.structs.replace(params, line_numbers=False, max_tokens=WHOLE_TOKENS))
     if numbers is None:
         numbers = sys.stdout.isatty()
-    code = settings.show(text, render.numbered(text.text, text.start) if numbers else render.content(text.text))
+    code = settings.show(text, numbered(text.text, text.start) if numbers else content(text.text))
     if text.truncated and not settings.json:
         echo(f"… lines {text.start}-{text.end} of {text.total_lines}; go on with --start {text.end + 1}", err=True)
     return code
 
 
-@click.command()
-@click.argument("pattern")
-@click.argument("path", default=".")
-@click.option("--glob", "globs", multiple=True, help="Only these files; gitignore-style, may be repeated.")
-@click.option("--ignore-case", "-i", is_flag=True)
-@click.option("--word", "-w", is_flag=True, help="Only whole words.")
-@click.option("--context", "-C", type=int, default=0, show_default=True, help="Lines around each hit.")
-@click.option("--limit", type=int, default=200, show_default=True)
-@click.option("--cursor", help="Go on where the last answer ended.")
-@shared
-@click.pass_obj
-def search(
-    settings: Settings,
-    *,
-    pattern: str,
-    path: str,
-    globs: tuple[str, ...],
-    ignore_case: bool,
-    word: bool,
-    context: int,
-    limit: int,
-    cursor: str | None,
-) -> int:
-    """Find a text in the files."""
-    params = p.SearchContent(
-        pattern=pattern,
-        path=settings.path(path),
-        globs=globs,
-        case_sensitive=not ignore_case,
-        word=word,
-        context_lines=context,
-        max_results=limit,
-        cursor=cursor,
-    )
-    return settings.run("search_content", params, r.SearchResult)
+def _from_what(settings: Settings, typed: dict[str, Any]) -> None:
+    if typed["path"] is None and typed["from_"] == "@previous":
+        usage("without PATH, give --from @N")
 
 
-@click.command()
-@click.argument("path", required=False)
-@click.option("--from", "from_", help="@N, @previous (the default for a file) or working.")
-@click.option("--to", default="current", show_default=True, help="@N, current or working (the disk now).")
-@click.option("--context", "-C", type=int, default=3, show_default=True)
-@shared
-@click.pass_obj
-def diff(settings: Settings, path: str | None, from_: str | None, to: str, context: int) -> int:
-    """The difference between two versions of a file; without PATH, of all files."""
-    if path is None:
-        if from_ is None:
-            usage("without PATH, give --from @N")
-        return time_travel.tree_diff(settings, from_, to, context)
-    params = p.GetDiff(path=settings.path(path), from_=from_ or "@previous", to=to, context_lines=context)
-    return settings.run("get_diff", params, r.Diff)
+@command(GET_DIFF, hide=("max_tokens", "cursor"), prepare=_from_what)
+def diff(settings: Settings, params: p.GetDiff) -> int:
+    """The difference between two versions of a file; without PATH, of all files.
+
+    Of all files, into a pipe or a file, it is a patch that `git apply` takes, with notes on stderr.
+    """
+    if params.path is not None:
+        return settings.show(settings.ask(GET_DIFF, params))
+    with settings.connect() as connection:
+        whole = _all_pages(connection, msgspec.structs.replace(params, max_tokens=MOST_TOKENS))
+    if settings.json or sys.stdout.isatty():
+        return settings.show(whole)
+    click.echo(whole.diff.encode(), nl=False)
+    for note in (*diff_notes(whole), *(f"note: {warning}" for warning in whole.warnings)):
+        echo(note, err=True)
+    return DONE
+
+
+def _all_pages(connection: Connection, params: p.GetDiff) -> r.Diff:
+    page = whole = connection.call("get_diff", params, r.Diff)
+    while page.cursor is not None:
+        page = connection.call("get_diff", msgspec.structs.replace(params, cursor=page.cursor), r.Diff)
+        whole = msgspec.structs.replace(
+            whole,
+            diff=whole.diff + page.diff,
+            added=whole.added + page.added,
+            removed=whole.removed + page.removed,
+            files=(*whole.files, *page.files),
+            cursor=None,
+        )
+    return whole
+
+
+@command(BLAME)
+def blame(settings: Settings, params: Blame) -> int:
+    """Who brought in each line of a file."""
+    with settings.connect() as connection:
+        blamed = connection.call("blame", params, BlameAnswer)
+        lines = () if settings.json else tuple(_lines(connection, blamed))
+    return settings.show(blamed, _annotated(blamed, lines))
+
+
+def _lines(connection: Connection, blamed: BlameAnswer) -> Iterator[str]:
+    """The lines that were blamed, of the very version."""
+    wanted = p.ReadFile(blamed.path, end=blamed.end, at=blamed.version_id, line_numbers=False, max_tokens=WHOLE_TOKENS)
+    start = blamed.start
+    while start <= blamed.end:
+        page = connection.call("read_file", msgspec.structs.replace(wanted, start=start), r.FileText)
+        yield from content(page.text)
+        if page.end < start:
+            return
+        start = page.end + 1
+
+
+def _annotated(blamed: BlameAnswer, lines: tuple[str, ...]) -> Iterator[str]:
+    """As git shows it: version, author, time, number, line; a mark where the file had another name."""
+    rows = [(part, (part.version, _who(part), when(part.at), escaped(part.path or ""))) for part in blamed.ranges]
+    widths = [max((len(row[column]) for _, row in rows), default=0) for column in range(4)]
+    digits = len(str(blamed.end))
+    for part, row in rows:
+        head = " ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width)
+        for number in range(part.start, part.end + 1):
+            place = number - blamed.start
+            text = lines[place] if place < len(lines) else ""
+            yield click.style(f"{head} {number:>{digits}}) ", dim=True) + text
+
+
+def _who(part: BlamedLines) -> str:
+    who = escaped(part.agent) if part.agent else part.kind
+    return f"{who} ({escaped(part.approver)})" if part.approver else who

@@ -1,25 +1,16 @@
-"""The workspace as it was: rebuilt, checked, compared."""
+"""The workspace as it was, written into a folder of its own; and whether the journal explains the disk."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import msgspec
 
-from orchestrator.api import parameters as p
-from orchestrator.api import results as r
 from orchestrator.api import time_travel as t
-from orchestrator.clients import render_trees
-from orchestrator.clients.cli.context import DONE, REFUSED, Settings, echo, shared, usage
-from orchestrator.clients.cli.outfile import state_directory
+from orchestrator.clients.cli.context import Settings, shared, usage
 from orchestrator.clients.connection import Connection, RemoteError
 from orchestrator.clients.export_tree import NotWhole, Target, TargetRefused
-
-MOST_TOKENS = 2_000_000
-"""Of one page of a diff: the most that the daemon gives."""
 
 _REASONS = {
     "policy": "policy keeps its content from you",
@@ -38,15 +29,11 @@ def replay(settings: Settings, *, at: str | None, into: Path | None, check: bool
     if check:
         if at is not None or into is not None:
             usage("--check goes alone")
-        report = settings.call("replay_check", t.ReplayCheck(), t.ReplayReport)
-        settings.show(report, render_trees.replay_report(report))
-        return DONE if report.ok else REFUSED
+        return settings.run(t.REPLAY_CHECK)
     if at is None or into is None:
         usage("give --to and --into, or --check")
     with settings.connect() as connection:
-        done = _rebuilt(connection, at, into, state_directory(settings))
-    settings.show(done, render_trees.replayed(done))
-    return DONE if done.complete else REFUSED
+        return settings.show(_rebuilt(connection, at, into, settings.state_directory))
 
 
 def _rebuilt(connection: Connection, at: str, into: Path, state_dir: str) -> t.Replayed:
@@ -62,7 +49,7 @@ def _rebuilt(connection: Connection, at: str, into: Path, state_dir: str) -> t.R
                 except OSError as error:
                     raise TargetRefused(
                         f"{entry.path} could not be written into {target.path}: {error.strerror}",
-                        hint=f"{files} files were written before it; empty the folder and start again.",
+                        hint="Empty the folder and start again.",
                     ) from error
                 size += written
                 files += missed is None
@@ -85,12 +72,12 @@ def _written(connection: Connection, target: Target, entry: t.TreeEntry) -> tupl
     try:
         return None, target.write(entry, _pieces(connection, entry))
     except RemoteError as error:
-        return t.NotWritten(path=entry.path, reason=error.code, message=error.message), 0
+        reason, message = error.code, error.message
     except NotWhole as error:
-        return t.NotWritten(path=entry.path, reason="not_whole", message=str(error)), 0
+        reason, message = "not_whole", str(error)
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
-        message = "another file of the tree has its name there"
-        return t.NotWritten(path=entry.path, reason="not_portable", message=message), 0
+        reason, message = "not_portable", "another file of the tree has its name there"
+    return t.NotWritten(path=entry.path, reason=reason, message=message), 0
 
 
 def _pages(connection: Connection, page: t.Tree) -> Iterator[t.Tree]:
@@ -110,31 +97,3 @@ def _pieces(connection: Connection, entry: t.TreeEntry) -> Iterator[bytes]:
         piece = connection.call("content_at", params, t.Content)
         yield piece.data
         offset = piece.next
-
-
-def tree_diff(settings: Settings, from_: str, to: str, context: int) -> int:
-    """All files that differ; into a pipe or a file as a patch that `git apply` takes, its notes on stderr."""
-    with settings.connect() as connection:
-        diff = _whole(connection, p.GetDiff(from_=from_, to=to, context_lines=context, max_tokens=MOST_TOKENS))
-    if settings.json or sys.stdout.isatty():
-        return settings.show(diff, render_trees.tree_diff(diff))
-    click.echo(diff.diff.encode(), nl=False)
-    for note in (*render_trees.notes(diff), *(f"note: {warning}" for warning in diff.warnings)):
-        echo(note, err=True)
-    return DONE
-
-
-def _whole(connection: Connection, params: p.GetDiff) -> r.Diff:
-    """All pages as one."""
-    page = whole = connection.call("get_diff", params, r.Diff)
-    while page.cursor is not None:
-        page = connection.call("get_diff", msgspec.structs.replace(params, cursor=page.cursor), r.Diff)
-        whole = msgspec.structs.replace(
-            whole,
-            diff=whole.diff + page.diff,
-            added=whole.added + page.added,
-            removed=whole.removed + page.removed,
-            files=(*whole.files, *page.files),
-            cursor=None,
-        )
-    return whole

@@ -1,15 +1,17 @@
-"""Conflicts, and how far their reviews are, as people read it."""
+"""Conflicts, and how far their reviews are, as lines for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from orchestrator.api import results as r
-from orchestrator.clients.render import diff_lines, facts, table, when
-from orchestrator.core.errors import escaped
+from orchestrator.clients.render.answers import rendered
+from orchestrator.clients.render.text import diff_lines, facts, go_on, table, when
+from orchestrator.core.errors import escaped, plural
 
 
-def conflicts(found: r.Conflicts) -> Iterator[str]:
+@rendered.register
+def _listed(found: r.Conflicts) -> Iterator[str]:
     """A line for each: what waits, how far it is, for whom and until when."""
     yield from table(
         (
@@ -24,25 +26,27 @@ def conflicts(found: r.Conflicts) -> Iterator[str]:
         )
         for c in found.conflicts
     )
+    yield from go_on(len(found.conflicts), None, found.cursor)
 
 
-def conflict(info: r.ConflictInfo) -> Iterator[str]:
+@rendered.register
+def _whole(info: r.ConflictInfo) -> Iterator[str]:
     """All of one, and what to do."""
     yield from facts(
         ("conflict", info.conflict),
         ("file", info.path),
         ("moved", f"from {info.moved_from} at {info.moved_at}" if info.moved_from else ""),
         ("deleted", f"at {info.deleted_at}: the proposed side brings it back whole" if info.deleted_at else ""),
-        ("from", _party(info.proposer) or info.agent or ""),
+        ("from", _party(info.proposer) or info.agent),
         ("against", "; ".join(map(_party, info.holders))),
         ("since", when(info.since)),
         ("reason", info.reason),
-        ("base", info.base_version or ""),
-        ("current", info.current_version or ""),
-        ("state", info.state + (", and nothing clashes any more" if info.fits else "")),
+        ("base", info.base_version),
+        ("current", info.current_version),
+        ("state", info.state + (", and the sides no longer overlap" if info.fits else "")),
         ("route", info.route or "a person"),
-        ("reviewer", info.reviewer or ""),
-        ("deadline", when(info.deadline) if info.deadline is not None else ""),
+        ("reviewer", info.reviewer),
+        ("deadline", when(info.deadline)),
         ("same symbol", ", ".join(info.same_symbol)),
     )
     for number, region in enumerate(info.regions, 1):
@@ -51,7 +55,7 @@ def conflict(info: r.ConflictInfo) -> Iterator[str]:
             f"{region.proposed_start}-{region.proposed_end} of the proposed"
         )
     if info.regions_left_out:
-        yield f"  and {info.regions_left_out} more regions"
+        yield f"  and {plural(info.regions_left_out, 'more region')}"
     for item in info.reviews:
         yield escaped(
             f"  {item.review} {item.reviewer}: {item.state} {item.verdict or ''} {item.code} "
@@ -59,20 +63,22 @@ def conflict(info: r.ConflictInfo) -> Iterator[str]:
         ).rstrip()
         if item.hint:
             yield escaped(f"    {item.hint}")
-    yield from diff_lines(info.diff or "")
-    if info.diff_truncated:
-        yield "  (the diff goes on)"
+    yield from _sides(info.diff, truncated=info.diff_truncated)
     if info.review_diff is not None:
         yield f"  {info.reviewer} proposes:"
-        yield from diff_lines(info.review_diff)
-        if info.review_diff_truncated:
-            yield "  (the diff goes on)"
+        yield from _sides(info.review_diff, truncated=info.review_diff_truncated)
         yield f"  Accept that: orchestrator conflicts resolve {info.conflict} --accept {info.reviews[-1].review}"
     yield (
-        f"  Settle it: orchestrator conflicts resolve {info.conflict} --choose current|proposed, --edit, "
+        f"  Resolve it: orchestrator conflicts resolve {info.conflict} --choose current|proposed, --edit, "
         "--reject --reason WHY, or, made from what is shown here, "
         f"--region 1=current,… or --file FILE, with --on {info.current_version or '@0'}"
     )
+
+
+def _sides(diff: str | None, *, truncated: bool) -> Iterator[str]:
+    yield from diff_lines(diff or "")
+    if truncated:
+        yield "  (the diff goes on)"
 
 
 def _since(info: r.ConflictInfo) -> str:

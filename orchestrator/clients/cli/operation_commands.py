@@ -1,0 +1,159 @@
+"""Commands made from the catalogue: parameters become arguments and options, the answer is shown by its type.
+
+What is required is an argument, and so is a path; all else is an option. A command whose shape differs says only what
+differs: parameters that it hides, other defaults, options of its own, or a function that calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+import msgspec
+from msgspec.inspect import BoolType, FloatType, IntType, LiteralType, Metadata, NoneType, UnionType, VarTupleType
+
+from orchestrator.api.operation import AnyOperation
+from orchestrator.api.parameters import Params
+from orchestrator.clients.cli.context import Settings, global_options, text_of
+
+FLAGS = {
+    "globs": "--glob",
+    "include_hidden": "--hidden",
+    "max_results": "--limit",
+    "context_lines": "--context",
+    "expected_count": "--count",
+    "ttl_s": "--ttl",
+    "grace_days": "--grace",
+    "fields": "--field",
+}
+"""Parameter → option, where that is not its name."""
+
+SHORT = {"recursive": "-r", "word": "-w", "context_lines": "-C"}
+
+NOT_TYPED = ("request_id", "approver", "supersedes")
+"""Made by the client; asked of the person; for agents."""
+
+Prepare = Callable[[Settings, dict[str, Any]], None]
+
+
+class TextFile(click.ParamType[str]):
+    """The text of a file, or of stdin for '-'. It is read when the command runs."""
+
+    name = "FILE|-"
+
+
+class OperationCommand(click.Command):
+    """One operation on the command line.
+
+    `prepare` may change what was typed, before the approver code is asked for. `run` gets the settings, the
+    parameters, and what was typed besides. `options` take the place of those made for the parameters of their names.
+    """
+
+    def __init__(
+        self,
+        operation: AnyOperation,
+        run: Callable[..., int] | None = None,
+        *,
+        name: str | None = None,
+        about: str | None = None,
+        hide: tuple[str, ...] = (),
+        defaults: Mapping[str, Any] | None = None,
+        files: tuple[str, ...] = (),
+        options: tuple[click.Parameter, ...] = (),
+        prepare: Prepare | None = None,
+    ) -> None:
+        about = about or operation.summary
+        brief = re.split(r"[.:;]", about, maxsplit=1)[0] + "."
+        super().__init__(name or operation.words.split()[-1], help=about, short_help=brief)
+        self._operation, self._run, self._prepare = operation, run, prepare
+        self._hide, self._defaults, self._files, self._options = hide, dict(defaults or {}), files, options
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Made when they are first needed: reading the types of all commands would slow each of them."""
+        if not self.params:
+            hide = {*NOT_TYPED, *self._hide, *(str(option.name) for option in self._options)}
+            made = parameters(self._operation.struct, hide=hide, defaults=self._defaults, files=self._files)
+            shared = global_options(agent=not self._operation.takes("agent"))
+            self.params = sorted([*made, *self._options, *shared], key=lambda each: isinstance(each, click.Option))
+        return super().get_params(ctx)
+
+    def invoke(self, ctx: click.Context) -> int:
+        """Call the operation; the exit code."""
+        settings = ctx.ensure_object(Settings)
+        typed = dict(ctx.params)
+        for parameter in self.params:
+            if isinstance(parameter.type, TextFile) and typed[str(parameter.name)] is not None:
+                typed[str(parameter.name)] = text_of(typed[str(parameter.name)])
+        if self._prepare is not None:
+            self._prepare(settings, typed)
+        given = {name: value for name, value in typed.items() if self._operation.takes(name)}
+        more = {name: value for name, value in typed.items() if name not in given}
+        if given.get("path") is not None:
+            given["path"] = settings.path(given["path"])
+        if self._operation.takes("approver") and not given.get("dry_run"):
+            given["approver"] = settings.approver()
+        params = self._operation.params(**given)
+        if self._run is not None:
+            return self._run(settings, params, **more)
+        return settings.show(settings.ask(self._operation, params))
+
+
+def command(operation: AnyOperation, **shape: Any) -> Callable[[Callable[..., int]], OperationCommand]:
+    """Make a function the `run` of a command, and its docstring the help; `shape` as in `OperationCommand`."""
+    return lambda run: OperationCommand(operation, run, about=run.__doc__, **shape)
+
+
+def parameters(
+    struct: type[Params], *, hide: set[str], defaults: Mapping[str, Any], files: tuple[str, ...] = ()
+) -> list[click.Parameter]:
+    """An argument or an option for each parameter. `files`: those whose text is read from a file."""
+    described = msgspec.inspect.type_info(struct)
+    assert isinstance(described, msgspec.inspect.StructType)
+    made: list[click.Parameter] = []
+    for field in described.fields:
+        about, kinds = _parts(field.type)
+        if field.name in hide or (isinstance(kinds[0], LiteralType) and len(kinds[0].values) == 1):
+            continue
+        required = field.required and field.name not in defaults
+        default = None if required else defaults.get(field.name, field.default)
+        shape: dict[str, Any] = {"type": TextFile() if field.name in files else _type(kinds)}
+        if not required:
+            shape["default"] = default
+        if field.name not in files and len(kinds) == 2:  # a version is a text or a number
+            shape["metavar"] = "@N"
+        many = isinstance(kinds[0], VarTupleType)
+        if field.required or (field.name == "path" and all(isinstance(each, click.Argument) for each in made)):
+            made.append(click.Argument([field.name], required=required, nargs=-1 if many else 1, **shape))
+            continue
+        flag = FLAGS.get(field.name, "--" + field.encode_name.replace("_", "-"))
+        if isinstance(kinds[0], BoolType):
+            shape = {"default": default, "is_flag": True}
+        elif default not in (None, "", ()):
+            shape["show_default"] = True
+        names = [flag, field.name, *([SHORT[field.name]] if field.name in SHORT else [])]
+        made.append(click.Option(names, help=about, multiple=many, **shape))
+    return made
+
+
+def _parts(kind: msgspec.inspect.Type) -> tuple[str, list[msgspec.inspect.Type]]:
+    """What is said of a type, and the types that it may be, without None."""
+    if isinstance(kind, Metadata):
+        about, kinds = _parts(kind.type)
+        return (kind.extra_json_schema or {}).get("description", about), kinds
+    if isinstance(kind, UnionType):
+        return "", [part for each in kind.types for part in _parts(each)[1]]
+    return "", [] if isinstance(kind, NoneType) else [kind]
+
+
+def _type(kinds: list[msgspec.inspect.Type]) -> click.ParamType[Any] | type:
+    match kinds:
+        case [LiteralType(values=values)]:
+            return click.Choice([str(value) for value in values])
+        case [IntType()]:
+            return int
+        case [FloatType()]:
+            return float
+        case _:
+            return str

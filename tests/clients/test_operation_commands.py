@@ -1,0 +1,87 @@
+"""Every operation has its command or is one that programs alone call; options carry what the parameters say."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import click
+import pytest
+from msgspec import Meta
+
+from orchestrator.api.operation import Operation
+from orchestrator.api.operations import OPERATIONS
+from orchestrator.api.parameters import AnyPath, Params, PathText, Version
+from orchestrator.api.results import Done, Result
+from orchestrator.clients.cli import orchestrator
+from orchestrator.clients.cli.operation_commands import OperationCommand
+from orchestrator.clients.render import rendered
+from orchestrator.core.errors import plural
+
+WITHOUT = {
+    *("read_lines", "move_file", "delete_file", "create_directory", "begin_task", "end_task", "await_change"),
+    *("approver_create", "tree_at", "content_at"),
+}
+"""Operations that no command is for; `up` makes the approver code, `replay` reads trees."""
+
+
+def test_every_other_operation_has_a_command() -> None:
+    assert {operation.name for operation in OPERATIONS if not operation.words} == WITHOUT
+
+
+class Count(Params, frozen=True):
+    path: PathText
+    since: Annotated[Version, Meta(description="Only what came after, '@N'.")]
+    below: Annotated[AnyPath | None, Meta(description="Where.")] = None
+    globs: tuple[str, ...] = ()
+    quick: bool = False
+    most: Annotated[int, Meta(description="At most.")] = 7
+
+
+def test_a_new_operation_is_a_command_with_the_options_of_its_parameters() -> None:
+    command = OperationCommand(Operation("count_lines", Count, Done, "Count lines: how many.", operator_only=True))
+    context = click.Context(command, info_name="lines")
+    assert (command.name, command.get_short_help_str(80)) == ("lines", "Count lines.")
+    usage = " ".join(command.get_help(context).split())
+    assert usage.startswith("Usage: lines [OPTIONS] PATH @N Count lines: how many.")
+    for option in ("--below TEXT Where.", "--glob TEXT", "--quick", "--most INTEGER At most. [default: 7]", "--json"):
+        assert option in usage
+    with pytest.raises(click.MissingParameter):
+        command.make_context("lines", ["a.py"])
+    typed = command.make_context("lines", ["a.py", "@3", "--glob", "*.c", "--glob", "*.h", "--quick"]).params
+    assert typed == {"path": "a.py", "since": "@3", "below": None, "globs": ("*.c", "*.h"), "quick": True, "most": 7}
+
+
+class Lines(Result, frozen=True, kw_only=True):
+    total_lines: int
+    last_modified: int | None = None
+    whole: bool = True
+    paths: tuple[str, ...] = ("a", "b\x1b")
+
+
+def test_a_result_without_a_form_of_its_own_comes_as_names_and_values() -> None:
+    assert list(rendered(Lines(total_lines=3))) == ["total lines:  3", "whole:        yes", "paths:        a, b\\x1b"]
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "shown"),
+    [
+        (1, "file", "1 file"),
+        (0, "file", "0 files"),
+        (2, "entry", "2 entries"),
+        (3, "match", "3 matches"),
+        (2, "day", "2 days"),
+    ],
+)
+def test_plural(count: int, noun: str, shown: str) -> None:
+    assert plural(count, noun) == shown
+
+
+def test_every_command_shows_its_help() -> None:
+    def walk(command: click.Command, name: str) -> None:
+        context = click.Context(command, info_name=name)
+        assert command.get_help(context).startswith(f"Usage: {name}")
+        if isinstance(command, click.Group):
+            for below in command.list_commands(context):
+                walk(command.commands[below], f"{name} {below}")
+
+    walk(orchestrator, "orchestrator")
