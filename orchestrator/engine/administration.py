@@ -76,8 +76,8 @@ class Administration:
         if stopped:
             notes.append(f"writes are stopped: {stopped}")
         notes += self._checking.unread
-        if self._s.unnoted:
-            notes.append(f"not in the journal, which could take nothing then: {self._s.unnoted} reads and refusals")
+        if unnoted := self._s.notes.unnoted:
+            notes.append(f"not in the journal, which could take nothing then: {unnoted} reads and refusals")
         skipped = ", ".join(f"{count} {why}" for why, count in sorted(self._baseline.skipped.items()) if count)
         if skipped:
             notes.append(f"left out of the start scan: {skipped}")
@@ -194,7 +194,7 @@ class Administration:
 
     async def load(self, policy: Policy) -> None:
         """Let a policy decide from now on, and say so in the journal."""
-        self._s.policy = policy
+        self._s.permissions.policy = policy
         event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))
         await self._s.append(Origin(), ("policy", event))
 

@@ -9,13 +9,17 @@ from functools import partial
 from anyio import to_thread
 
 from orchestrator.core.content import LineHunk
-from orchestrator.core.errors import VersionNotKept
+from orchestrator.core.decisions.costs import LARGE_LINES
+from orchestrator.core.decisions.rebase import line_hunks
+from orchestrator.core.decisions.stale_regions import hunks_between
+from orchestrator.core.errors import TextTooCostly, VersionNotKept
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.journal import ContentRedacted
 from orchestrator.core.ids import Digest, show
 from orchestrator.core.projections.encodings import Encodings
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.ports.journal import EventFilter, Journal
+from orchestrator.ports.workers import Effort
 
 CACHE_BYTES = 24 * 1024 * 1024
 """Of memory: the plain bytes, and the lines of what was decoded."""
@@ -38,13 +42,17 @@ _UNSEEN = object()
 class Contents:
     """A cache by digest in front of the journal's blobs. Contents never change, so nothing in it goes stale."""
 
-    def __init__(self, journal: Journal, encodings: Encodings, *, cache_bytes: int = CACHE_BYTES) -> None:
-        self._journal, self._encodings = journal, encodings
+    def __init__(
+        self, journal: Journal, encodings: Encodings, effort: Effort, *, cache_bytes: int = CACHE_BYTES
+    ) -> None:
+        self._journal, self._encodings, self._effort = journal, encodings, effort
         self._most = cache_bytes
         self._held = 0
         self._cost: dict[Digest, int] = {}
         self._bytes: OrderedDict[Digest, bytes] = OrderedDict()
         self._documents: dict[Digest, Document | None] = {}
+        self._differences: OrderedDict[tuple[Digest, Digest], Sequence[LineHunk]] = OrderedDict()
+        self._hunks = 0
 
     def put(self, digest: Digest, data: bytes, document: Document | None = None) -> None:
         """Keep at hand what was just read or written; `document` is what decoding it is sure to give."""
@@ -147,32 +155,46 @@ class Contents:
                     hint="It is gone for good. Read the file as it is now.",
                 )
 
+    # --- differences --------------------------------------------------------------------
+
+    @property
+    def compared(self) -> int:
+        """How many differences are at hand."""
+        return len(self._differences)
+
+    async def line_hunks(self, old: Document, new: Document) -> tuple[LineHunk, ...]:
+        """What makes one text the other; large ones are compared in a worker. Raises TextTooCostly."""
+        if old.line_count + new.line_count > LARGE_LINES:
+            return await self._effort.run(partial(line_hunks, old, new))
+        return line_hunks(old, new)
+
+    async def differences(self, old: Digest, new: Digest) -> Sequence[LineHunk] | None:
+        """The same line by line as far as that goes, remembered: every reader of a file asks for the same few.
+
+        Where comparing takes too long, all of it is one. None where one is binary, or not kept.
+        """
+        known = self._differences.get((old, new))
+        if known is not None:
+            return known
+        was, is_now = await self.kept_text(old), await self.kept_text(new)
+        if was is None or is_now is None:
+            return None
+        hunks: Sequence[LineHunk]
+        try:
+            if was.line_count + is_now.line_count <= LARGE_LINES:
+                hunks = hunks_between(was.lines, is_now.lines)
+            else:
+                hunks = await self._effort.run(partial(hunks_between, was.lines, is_now.lines))
+        except TextTooCostly:
+            hunks = [LineHunk(0, was.line_count, 0, is_now.line_count)]
+        self._differences[old, new] = hunks
+        self._hunks += len(hunks) + 1
+        while self._hunks > MOST_HUNKS and len(self._differences) > 1:
+            self._hunks -= len(self._differences.popitem(last=False)[1]) + 1
+        return hunks
+
 
 def _taken(document: Document) -> int:
     """Memory of a decoded text, nearly: a character takes one byte, two or four."""
     text = document.lines
     return sum(map(len, text)) + LINE_BYTES * len(text)
-
-
-class Comparisons:
-    """Every session that read a file asks after each change for the same few differences."""
-
-    def __init__(self, *, most_hunks: int = MOST_HUNKS) -> None:
-        self._most, self._held = most_hunks, 0
-        self._known: OrderedDict[tuple[Digest, Digest], Sequence[LineHunk]] = OrderedDict()
-
-    def __len__(self) -> int:
-        """How many are remembered."""
-        return len(self._known)
-
-    def known(self, old: Digest, new: Digest) -> Sequence[LineHunk] | None:
-        """What makes one text the other, line by line as far as that goes, if it is at hand."""
-        return self._known.get((old, new))
-
-    def keep(self, old: Digest, new: Digest, hunks: Sequence[LineHunk]) -> Sequence[LineHunk]:
-        """Remember a difference."""
-        self._known[old, new] = hunks
-        self._held += len(hunks) + 1
-        while self._held > self._most and len(self._known) > 1:
-            self._held -= len(self._known.popitem(last=False)[1]) + 1
-        return hunks

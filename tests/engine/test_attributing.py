@@ -29,8 +29,8 @@ class Past:
     """Writes a journal of what other programs did, and asks for owners; `-N`: not certain since @N."""
 
     def __init__(self, services: Services) -> None:
-        self._s = services
-        self.attributions = Attributions(services)
+        self.services = services
+        self.attributions = Attributions(services.journal, services.contents)
         self._now: dict[WorkspacePath, Digest] = {}
 
     async def put(
@@ -64,7 +64,7 @@ class Past:
         ]
 
     async def _append(self, path: WorkspacePath, event: Event, blobs: tuple[tuple[Digest, bytes], ...] = ()) -> int:
-        recorded = await self._s.journal.append(Unit((NewEvent(f"file:{path}", event),), Origin(), blobs))
+        recorded = await self.services.journal.append(Unit((NewEvent(f"file:{path}", event),), Origin(), blobs))
         return recorded[0].seq
 
 
@@ -155,7 +155,7 @@ async def test_a_fold_goes_on_from_the_last_and_leaves_it_as_it_was(past: Past) 
 
 
 async def test_what_is_at_hand_is_bounded(past: Past) -> None:
-    past.attributions = Attributions(past._s, most=400)  # the same services, less room
+    past.attributions = Attributions(past.services.journal, past.services.contents, most=400)  # less room
     paths = [WorkspacePath(f"f{n}") for n in range(50)]
     versions = [await past.put(path, "a b c") for path in paths]
     for _ in range(2):

@@ -100,7 +100,7 @@ async def test_a_change_is_compared_once_however_many_sessions_read_the_file(rea
         await readers.change(2 * change + 1, f"change {change}")
         for session in sessions[: change + 1]:
             assert await readers.stale(session, followed=True) is not None
-    assert len(readers.services.comparisons) == CHANGES
+    assert readers.services.contents.compared == CHANGES
 
 
 async def test_what_is_followed_is_what_is_compared(readers: Readers) -> None:

@@ -30,7 +30,7 @@ class ReviewContext:
     """Tells of conflicts."""
 
     def __init__(self, services: Services) -> None:
-        self._s, self._attributions = services, Attributions(services)
+        self._s, self._attributions = services, Attributions(services.journal, services.contents)
 
     async def brief(self, conflict: Conflict) -> ReviewRequest | None:
         """What a reviewer is sent; None where no lines clash."""

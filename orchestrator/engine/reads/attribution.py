@@ -14,8 +14,9 @@ from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.projections.attribution import Attribution, RevertTexts, Step
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.encoding import Document
-from orchestrator.engine.services import OFF_LOOP_BYTES, Services
-from orchestrator.ports.journal import KnownVersion
+from orchestrator.engine.contents import Contents
+from orchestrator.engine.services import OFF_LOOP_BYTES
+from orchestrator.ports.journal import Journal, KnownVersion
 
 KEPT_NUMBERS = 4_000_000
 """Of all folds at hand together: some 32 MB, or two hundred files of 20,000 lines."""
@@ -61,8 +62,8 @@ class Lineage:
 class Attributions:
     """Folds by (path, version). A later version of a path goes on from an earlier one's."""
 
-    def __init__(self, services: Services, *, most: int = KEPT_NUMBERS) -> None:
-        self._s, self._most = services, most
+    def __init__(self, journal: Journal, contents: Contents, *, most: int = KEPT_NUMBERS) -> None:
+        self._journal, self._contents, self._most = journal, contents, most
         self.held = 0
         """Numbers in all folds that are at hand."""
         self._kept: OrderedDict[tuple[WorkspacePath, Seq], Lineage] = OrderedDict()
@@ -89,7 +90,7 @@ class Attributions:
         target: WorkspacePath | None = None
         while True:
             base = self._newest(path, until)
-            versions = await self._s.journal.changes_of(path, after=base, until=until)
+            versions = await self._journal.changes_of(path, after=base, until=until)
             if target is not None and versions and _moved_to(versions[-1]) == target:
                 versions.pop()  # its removal from here was the move
             moved = next((n for n in reversed(range(len(versions))) if versions[n].row.moved_from), None)
@@ -158,7 +159,7 @@ class Attributions:
                 lineage.attribution.refill(_unfounded(lineage, known), new.line_count)
                 lineage.went_on(known)
                 return
-            hunks = await self._s.line_hunks(old, new)
+            hunks = await self._contents.line_hunks(old, new)
         step = _step(lineage, known, hunks)
         await self._take(lineage, [msgspec.structs.replace(step, texts=await self._texts(lineage, step))])
         lineage.went_on(known)
@@ -187,10 +188,10 @@ class Attributions:
 
     async def _document(self, digest: Digest | None) -> Document | None:
         """The lines of a content, none for a binary one; None if it was not kept."""
-        data = await self._s.contents.get(digest) if digest is not None else None
+        data = await self._contents.get(digest) if digest is not None else None
         if digest is None or data is None:
             return None
-        return await self._s.contents.text(digest, data) or _NO_LINES
+        return await self._contents.text(digest, data) or _NO_LINES
 
 
 def _told(lineage: Lineage, known: KnownVersion) -> Step | None:

@@ -41,7 +41,7 @@ class Blamer:
 
     def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
         self._s, self._observer, self._paths = services, observer, paths
-        self._attributions, self._past = Attributions(services), PastVersions(services)
+        self._attributions, self._past = Attributions(services.journal, services.contents), PastVersions(services)
 
     async def blame(self, caller: Caller, call: Call, params: t.Blame) -> t.BlameAnswer:
         path = self._paths.file(params.path)

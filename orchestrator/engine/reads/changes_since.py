@@ -136,7 +136,7 @@ class ChangeSummaries:
             old, new = await self._document(changed.before), await self._document(changed.after)
             if old is None or new is None:
                 return None
-            hunks = await self._s.line_hunks(old, new)
+            hunks = await self._s.contents.line_hunks(old, new)
         return sum(h.new_len for h in hunks), sum(h.old_len for h in hunks)
 
     async def _document(self, digest: Digest | None) -> Document | None:

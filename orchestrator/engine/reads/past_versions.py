@@ -23,11 +23,12 @@ class PastVersions:
     """
 
     def __init__(self, services: Services) -> None:
-        self._s = services
+        self._journal, self._contents = services.journal, services.contents
+        self._registry, self._permissions = services.state.registry, services.permissions
 
     async def at(self, path: WorkspacePath, at: Seq, *, hint: str = HINT) -> VersionRow:
         """The version that stood at a path. Raises FileNotFound."""
-        row = await self._s.journal.version_at(path, at)
+        row = await self._journal.version_at(path, at)
         if row is None or not row.present:
             raise FileNotFound(path, f"it was not there at {show(at)}", hint=hint)
         return row
@@ -36,11 +37,11 @@ class PastVersions:
         """The content of a version. Raises VersionNotKept."""
         if digest is None:
             raise VersionNotKept(f"the content of {path} at {show(version)} was never hashed")
-        return digest, await self._s.contents.need(digest, f"{path} at {show(version)}")
+        return digest, await self._contents.need(digest, f"{path} at {show(version)}")
 
     async def text(self, path: WorkspacePath, version: Seq, digest: Digest | None) -> Document:
         """The same, decoded. Raises VersionNotKept, BinaryFile."""
-        document = await self._s.contents.text(*await self.content(path, version, digest))
+        document = await self._contents.text(*await self.content(path, version, digest))
         if document is None:
             raise BinaryFile(path, f"its content at {show(version)} is not text")
         return document
@@ -56,10 +57,10 @@ class PastVersions:
 
     async def readable(self, caller: Caller, row: VersionRow) -> bool:
         """Whether a version may be shown. Cost: O(versions of the file before it)."""
-        entry = self._s.state.registry.get(row.path)
+        entry = self._registry.get(row.path)
         if not row.present or (entry is not None and entry.version == row.seq):
             return True
-        return all(self._s.readable(caller, name) for name in await self._names(row))
+        return all(self._permissions.readable(caller, name) for name in await self._names(row))
 
     async def _names(self, row: VersionRow) -> set[WorkspacePath]:
         """The names that the file had until this version, which is in them."""
@@ -74,7 +75,7 @@ class PastVersions:
     async def _came_from(self, path: WorkspacePath, before: int) -> tuple[WorkspacePath | None, int]:
         """Where the file that stood at a path came from, and before which version; None: it was made there."""
         newer: VersionRow | None = None
-        while rows := await self._s.journal.versions(path, limit=PAGE, before=before):
+        while rows := await self._journal.versions(path, limit=PAGE, before=before):
             for row in rows:
                 if row.moved_from is not None:
                     return row.moved_from, int(row.seq)

@@ -52,8 +52,8 @@ class ReadSets:
     """Looks at views that others touched; every other view is current without a look."""
 
     def __init__(self, services: Services) -> None:
-        self._s = services
-        self.tracked = TrackedReads(services)
+        self._registry, self._readers = services.state.registry, services.state.readers
+        self.tracked = TrackedReads(services.journal, services.contents, services.recent)
 
     async def stale(
         self, session: SessionId, path: WorkspacePath, view: View, *, news_only: bool = False
@@ -64,9 +64,9 @@ class ReadSets:
         """
         if not view.touched or not view.read_records:
             return None
-        entry = self._s.state.registry.get(path)
+        entry = self._registry.get(path)
         if entry is None:
-            removed = self._s.state.registry.removed_at(path) or view.touched
+            removed = self._registry.removed_at(path) or view.touched
             return None if news_only and view.notified >= removed else Stale(path, view, removed)
         if news_only and view.notified >= view.touched:
             return None
@@ -91,7 +91,7 @@ class ReadSets:
 
     async def unseen(self, session: SessionId, paths: Iterable[WorkspacePath]) -> tuple[UnseenChange, ...]:
         """What others did to lines of these files that the session saw, and that no read or notice showed it since."""
-        reader = self._s.state.readers.get(session)
+        reader = self._readers.get(session)
         out: list[UnseenChange] = []
         for path in paths if reader is not None else ():
             view = reader.views.get(path) if reader is not None else None

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from orchestrator.core.content import LineHunk
-from orchestrator.core.decisions.costs import LARGE_LINES
-from orchestrator.core.decisions.stale_regions import At, Lines, hunks_between
+from orchestrator.core.decisions.stale_regions import At, Lines
 from orchestrator.core.decisions.tracked_regions import Authors, Found, Step, Tracker
-from orchestrator.core.errors import TextTooCostly
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated
 from orchestrator.core.ids import Digest, SessionId, WorkspacePath
 from orchestrator.core.projections.read_sets import OUTSIDE, ReadRecord, View
-from orchestrator.core.projections.recent_versions import Version
-from orchestrator.engine.services import Services
-from orchestrator.ports.journal import KnownVersion
+from orchestrator.core.projections.recent_versions import RecentVersions, Version
+from orchestrator.engine.contents import Contents
+from orchestrator.ports.journal import Journal, KnownVersion
 
 MOST_TRACKED = 50_000
 """Views, and places in them that are otherwise than they were seen; who was not asked about longest goes first."""
@@ -59,8 +56,8 @@ class _Tracked:
 class TrackedReads:
     """For each session and file a tracker. Any of them can be lost at any time: it is then made anew."""
 
-    def __init__(self, services: Services) -> None:
-        self._s, self._held = services, 0
+    def __init__(self, journal: Journal, contents: Contents, recent: RecentVersions) -> None:
+        self._journal, self._contents, self._recent, self._held = journal, contents, recent, 0
         self._tracked: OrderedDict[tuple[SessionId, WorkspacePath], _Tracked] = OrderedDict()
         self._digests: dict[At, Digest] = {}
 
@@ -161,50 +158,34 @@ class TrackedReads:
         """The versions of a path, without a gap; None where they are not known one by one."""
         if here.path != until.path:
             return None
-        recent = self._s.recent.since(here.path, here.version)
-        if recent is not None and self._s.recent.digest(*until) is not None:
+        recent = self._recent.since(here.path, here.version)
+        if recent is not None and self._recent.digest(*until) is not None:
             return recent
         if sum(other.count for other in view.other_authors) > MOST_TRACED:
             return None
-        known = await self._s.journal.changes_of(here.path, after=here.version, until=until.version)
+        known = await self._journal.changes_of(here.path, after=here.version, until=until.version)
         if not known or known[-1].row.seq != until.version:
             return None
         return [Version(one.row.seq, one.row.digest, ((_who(one), one.row.seq),)) for one in known if one.row.digest]
 
     async def _was_present(self, record: ReadRecord) -> bool:
         """Whether it was shown as the file's state of then."""
-        stood = self._s.recent.stood(record.path, record.version, record.at)
+        stood = self._recent.stood(record.path, record.version, record.at)
         if stood is None:
-            row = await self._s.journal.version_at(record.path, record.at)
+            row = await self._journal.version_at(record.path, record.at)
             stood = row is not None and row.seq == record.version
         return stood
 
     # --- contents -----------------------------------------------------------------------
 
     async def _hunks(self, old: At, new: At) -> Sequence[LineHunk] | None:
-        """What makes one text the other; where comparing takes too long, all of it. None: one was not kept."""
         before, after = await self._digest(old), await self._digest(new)
-        if before is None or after is None:
-            return None
-        known = self._s.comparisons.known(before, after)
-        if known is not None:
-            return known
-        was, is_now = await self._text(old), await self._text(new)
-        if was is None or is_now is None:
-            return None
-        try:
-            if len(was) + len(is_now) <= LARGE_LINES:
-                hunks = hunks_between(was, is_now)
-            else:
-                hunks = await self._s.effort.run(partial(hunks_between, was, is_now))
-        except TextTooCostly:
-            hunks = [LineHunk(0, len(was), 0, len(is_now))]
-        return self._s.comparisons.keep(before, after, hunks)
+        return await self._contents.differences(before, after) if before is not None and after is not None else None
 
     async def _digest(self, at: At) -> Digest | None:
-        digest = self._digests.get(at) or self._s.recent.digest(*at)
+        digest = self._digests.get(at) or self._recent.digest(*at)
         if digest is None:
-            row = await self._s.journal.version_at(at.path, at.version)
+            row = await self._journal.version_at(at.path, at.version)
             digest = row.digest if row is not None else None
             if row is not None and row.seq == at.version and digest is not None:
                 self._digests[at] = digest
@@ -214,7 +195,7 @@ class TrackedReads:
 
     async def _text(self, at: At) -> Lines | None:
         digest = await self._digest(at)
-        document = await self._s.contents.kept_text(digest) if digest is not None else None
+        document = await self._contents.kept_text(digest) if digest is not None else None
         return document.lines if document is not None else None
 
     async def _texts(self, wanted: set[At]) -> dict[At, Lines]:

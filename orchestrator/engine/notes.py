@@ -1,0 +1,46 @@
+"""Facts appended to the journal by acts whose streams need no expected version."""
+
+from __future__ import annotations
+
+from orchestrator.core.errors import DiskFull, WritesStopped, escaped
+from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.files import MetadataRead
+from orchestrator.core.ids import EscapedPath, WorkspacePath
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.logs import logger
+from orchestrator.ports.journal import ANY_VERSION, Journal, NewEvent, Unit
+
+
+class Notes:
+    """What callers did and were shown. While the journal can take nothing, reads are answered and counted here."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self.unnoted = 0
+        """Reads and refusals that were answered while the journal could not take them."""
+        self._log = logger("engine")
+
+    async def append(self, origin: Origin, *events: tuple[str, Event]) -> tuple[Recorded, ...]:
+        """Append facts to streams whose version does not matter to them."""
+        return await self._journal.append(
+            Unit(tuple(NewEvent(stream, event, ANY_VERSION) for stream, event in events), origin)
+        )
+
+    async def note(self, origin: Origin, *events: tuple[str, Event]) -> None:
+        """Append what an answer does not hang on: while the journal can take nothing, reads go on without."""
+        try:
+            await self.append(origin, *events)
+        except (DiskFull, WritesStopped) as error:
+            if not self.unnoted:
+                self._log.error("reads are answered and not noted", error=error.message, hint=error.hint)
+            self.unnoted += 1
+
+    async def note_shown(self, caller: Caller, call: Call | None, *events: Event) -> None:
+        """As `note`, in the stream of the caller's session: what an answer showed."""
+        await self.note(caller.origin(call), *((f"session:{caller.session}", event) for event in events))
+
+    async def note_metadata(self, caller: Caller, call: Call, path: WorkspacePath) -> None:
+        """Note that facts about a path were shown, and none of its lines."""
+        await self.note_shown(
+            caller, call, MetadataRead(operation=call.operation.name, path=EscapedPath(escaped(path)))
+        )

@@ -1,0 +1,99 @@
+"""What policy lets a caller do, asked by path."""
+
+from __future__ import annotations
+
+from orchestrator.core.errors import Denied, escaped
+from orchestrator.core.ids import AgentName, WorkspacePath
+from orchestrator.core.policy.evaluate import evaluate, hidden_from_all
+from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
+from orchestrator.core.projections.identities import Identities
+from orchestrator.engine.caller import Caller
+from orchestrator.ports.workspace import Workspace
+
+
+class Permissions:
+    """The policy as it is now, and what it says of an act."""
+
+    def __init__(self, policy: Policy, identities: Identities, workspace: Workspace) -> None:
+        self.policy, self._identities, self._workspace = policy, identities, workspace
+
+    def verdict(
+        self,
+        caller: Caller,
+        action: Action,
+        path: WorkspacePath,
+        *,
+        others_work: bool = False,
+        directory: bool = False,
+        on_disk: bool = False,
+    ) -> Verdict:
+        """What policy says of this act; with `on_disk` also by what the path leads to, whatever its spelling."""
+        request = Request(
+            agent=caller.agent,
+            agent_class=caller.agent_class,
+            action=action,
+            path=path,
+            others_work=others_work,
+            directory=directory,
+            is_git=on_disk and self._is_git(path),
+        )
+        return evaluate(self.policy, request)
+
+    def _is_git(self, path: WorkspacePath) -> bool:
+        """Whether a directory in the path is a repository's `.git` under another name: (device, inode) tell.
+
+        Some file systems know one directory by several spellings. Raises the PathError family.
+        """
+        above = ""
+        for name in path.split("/"):
+            here = f"{above}/{name}" if above else name
+            git = self._workspace.identity(WorkspacePath(f"{above}/.git" if above else ".git"))
+            if git is not None and git == self._workspace.identity(WorkspacePath(here)):
+                return True
+            above = here
+        return False
+
+    def permit(
+        self,
+        caller: Caller,
+        action: Action,
+        path: WorkspacePath,
+        *,
+        directory: bool = False,
+        on_disk: bool = False,
+    ) -> Allow | NeedApproval:
+        """As `verdict`. Raises Denied."""
+        verdict = self.verdict(caller, action, path, directory=directory, on_disk=on_disk)
+        if isinstance(verdict, Deny):
+            raise denied(action, path, verdict)
+        return verdict
+
+    def readable(self, caller: Caller, path: WorkspacePath) -> bool:
+        """Whether the caller may be shown content of a path without asking anybody."""
+        return isinstance(self.verdict(caller, "read", path), Allow)
+
+    def listable(self, caller: Caller, path: WorkspacePath) -> bool:
+        """Whether the caller may know of a path."""
+        return not isinstance(self.verdict(caller, "list", path), Deny)
+
+    def hidden_from_all(self, path: WorkspacePath) -> bool:
+        """Whether nobody may read a path: its content is kept when it is to be changed, and not before."""
+        return hidden_from_all(self.policy, path)
+
+    def readable_to(self, agent: AgentName | None, *paths: WorkspacePath) -> bool:
+        """The same of an agent that is not calling now; of nobody's work everything."""
+        if agent is None:
+            return True
+        known = self._identities.get(agent)
+        agent_class = known.agent_class if known else "cloud"
+        return all(
+            isinstance(evaluate(self.policy, Request(agent, agent_class, "read", path)), Allow) for path in paths
+        )
+
+
+def denied(action: Action, path: WorkspacePath, verdict: Deny) -> Denied:
+    """The refusal of an act that policy forbids."""
+    return Denied(
+        f"{action} {escaped(path)}: {verdict.reason}",
+        details={"path": escaped(path), "action": action, "rule": verdict.rule},
+    )
