@@ -1,0 +1,14 @@
+"""Pure computation: no I/O, no clock, no randomness, no tasks.
+
+Begin with `events/` (what is recorded) and `decisions/` (how a command and facts become events).
+
+events/        event types and their encoding; projections/ folds them into state
+decisions/     commands, and what becomes of each: apply, conflict, need
+conflicts/     the versions of a conflict, and its rebase; merge_rules.py
+policy/        parses policy files and evaluates them
+text/          encoding, diff, matching, patches, merging, secrets
+ids, content, paths, timestamps       values that everything names
+globs, glob_pattern, glob_index, ignore_file    which paths a pattern selects
+errors, maintenance_errors, system_errors       every error with its code
+treediff, checkpoint, redaction, annotations    trees, signed checkpoints, redacted payloads
+"""

@@ -1,4 +1,4 @@
-"""Which characters leave no mark on a screen, and which of them file systems drop."""
+"""Characters that are invisible on a screen, and those that file systems ignore in names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file is at one moment: contents by digest, stat signatures, and how one became the other."""
+"""The content of a file at one moment: its digest, its stat signature, and how one content became another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A queue that serves its owners in turn, however much one of them puts in."""
+"""A queue that takes turns between its owners, whatever the number of entries each has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a name to the few globs that might name a path which ends with it."""
+"""An index over globs by the last part of a path: which few globs may match it."""
 
 from __future__ import annotations
 

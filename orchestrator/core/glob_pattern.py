@@ -1,4 +1,4 @@
-"""One glob of gitignore's kind, matched without backtracking.
+"""One glob in gitignore syntax, matched without backtracking.
 
 A glob becomes a regular expression that never tries a wildcard's second choice. What stands
 between two stars is taken at its first place (an atomic group), which is right because it has a

@@ -1,4 +1,4 @@
-"""A list of globs by which a caller, a lease or a route means files; `!` for exceptions."""
+"""A list of globs that selects files for a caller, a lease or a route; `!` marks exceptions."""
 
 from __future__ import annotations
 

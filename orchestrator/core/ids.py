@@ -1,4 +1,4 @@
-"""Names of things: positions in the journal, digests, and who acts."""
+"""Types of identifiers: sequence numbers, digests, paths, agents, sessions."""
 
 from __future__ import annotations
 

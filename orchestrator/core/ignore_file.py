@@ -1,4 +1,4 @@
-"""One file of ignore rules, read as git reads it: what its last fitting line says of one name.
+"""One ignore file, with git's rule: the last matching line decides.
 
 Git compares bytes (`?` is half of an `é`), so both sides are bytes here, written as Latin-1.
 """

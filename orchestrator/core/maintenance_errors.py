@@ -1,4 +1,4 @@
-"""What can go wrong when people keep the journal: archiving, collecting, backing up, restoring."""
+"""Errors of journal maintenance: archive, collect, back up, restore."""
 
 from __future__ import annotations
 

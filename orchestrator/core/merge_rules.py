@@ -1,4 +1,4 @@
-"""What merging settles that git would leave to a person: the rules by name, and the report of a merge."""
+"""The rules that resolve what git leaves as a conflict, by name, and the report of a merge."""
 
 from __future__ import annotations
 

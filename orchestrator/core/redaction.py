@@ -1,4 +1,4 @@
-"""What a redacted event says instead, and how its stored payload comes to say so."""
+"""The text that replaces a redacted value, and the redaction of a stored payload."""
 
 from __future__ import annotations
 

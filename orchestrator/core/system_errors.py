@@ -1,4 +1,4 @@
-"""What an error of the operating system means to a caller, whatever was being done."""
+"""The caller's error for an error of the operating system."""
 
 from __future__ import annotations
 

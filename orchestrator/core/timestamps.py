@@ -1,4 +1,4 @@
-"""Moments as callers write them: a position in the journal, or a date and time."""
+"""Points in time as callers write them: a sequence number, or a date and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a tree between two states: by path, with renames found again."""
+"""The difference of two trees by path, with renames recognised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One durable change of one path: stage, land with proof, finish.
+"""One durable change of one path: stage, commit with verification, finish.
 
 Nothing is ever overwritten: content is exchanged, or renamed to where nothing stands, and what
 comes out must be what the change was made against, or it goes back.

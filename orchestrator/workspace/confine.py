@@ -1,4 +1,4 @@
-"""Paths to handles, under the root's handle; the kernel judges each of them."""
+"""Opens paths below the root's handle; the kernel resolves and refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel, call by call: openat2, renameat2 and leases through the C library, the rest through os."""
+"""System calls: openat2, renameat2 and leases through the C library, the others through `os`."""
 
 from __future__ import annotations
 

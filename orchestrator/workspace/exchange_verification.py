@@ -1,4 +1,4 @@
-"""What stands under a name, proven: nobody writes to it any more, and it is the content that it should be."""
+"""Verifies the content behind a name after an exchange, and that no program is writing to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grammars that parse: each from its wheel, loaded when a text first asks for it."""
+"""Tree-sitter grammars, each loaded from its wheel on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What listings, searches and scans leave out: built-in names, .gitignore files, .orchestratorignore."""
+"""The ignore rules of listings, searches and scans: built-in names, .gitignore, .orchestratorignore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel's own notifier on Linux: a descriptor, watches on directories, and what it tells.
+"""Linux inotify: a descriptor, watches on directories, and their events.
 
 Called directly, because watchfiles keeps three things from us: that the queue overflowed, which
 folders it could not watch, and (it follows links) that it watches outside the workspace.

@@ -1,4 +1,4 @@
-"""The parser: outlines by content, made by a worker process."""
+"""Outlines by content, computed in a worker process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells where something changed: by watchfiles, on systems without inotify (FSEvents on macOS)."""
+"""Watches for changes with watchfiles, where inotify does not exist (macOS)."""
 
 from __future__ import annotations
 

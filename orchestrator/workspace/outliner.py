@@ -1,4 +1,4 @@
-"""Parsing and outlining a text, in a worker process."""
+"""Parses and outlines a text; runs in a worker process."""
 
 from __future__ import annotations
 

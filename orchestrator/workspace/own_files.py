@@ -1,4 +1,4 @@
-"""The daemon's own files, known by (device, inode): a hard link to one is as if absent, under whatever name."""
+"""The daemon's own files by device and inode: a hard link to one reads as absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps a second daemon away: a lock on the workspace's root itself, and one in the state directory."""
+"""Locks on the workspace's root and the state directory that exclude a second daemon."""
 
 from __future__ import annotations
 

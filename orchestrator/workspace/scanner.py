@@ -1,4 +1,4 @@
-"""Walks the whole tree by directory handles: every file that is not ignored, and every leftover of ours."""
+"""Scans the whole tree: files that are not ignored, and leftover temporary files."""
 
 from __future__ import annotations
 

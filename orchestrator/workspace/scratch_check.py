@@ -1,4 +1,4 @@
-"""A policy's check command, run in a scratch copy of the tree, with an end to its time and to its words."""
+"""Runs a policy's check command in a scratch copy of the tree, with limits on time and output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The temporary file: the new content, in the old one's clothes, synced."""
+"""A temporary file with the new content and the old file's metadata, synced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells where something changed: by the kernel's notifier on Linux, folder by folder."""
+"""Watches the tree for changes with inotify, directory by directory."""
 
 from __future__ import annotations
 

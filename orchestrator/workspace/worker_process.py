@@ -1,4 +1,4 @@
-"""The worker: a process that does what it is handed, and ends where that takes too long or too much memory.
+"""The main loop of a worker process, with limits on time and memory per job.
 
 Apart from the daemon because of two kinds of work. Grammars are C code that a crafted text can crash (128,000 times
 `- ` does it to YAML's) or hold up for minutes, with the interpreter lock in hand. And a merge, a diff or a search by

@@ -1,4 +1,4 @@
-"""Worker processes: jobs in, answers out, within limits of time and memory. There are two of them at most."""
+"""At most two worker processes for costly work on texts: jobs in, answers out."""
 
 from __future__ import annotations
 

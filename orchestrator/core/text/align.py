@@ -1,4 +1,4 @@
-"""Which lines two texts have in common: the line pairs that git would choose.
+"""The lines that two texts share, paired as git pairs them.
 
 A merge agrees with git's only where both pair the same lines, so of several shortest edit
 scripts this picks git's: lines that cannot or hardly match are set aside, `myers` pairs the

@@ -1,4 +1,4 @@
-"""A passage found again after others moved or indented it: by the lines around it, indentation left aside."""
+"""Finds a passage that was moved or indented, by the lines around it."""
 
 from __future__ import annotations
 

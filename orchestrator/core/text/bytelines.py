@@ -1,4 +1,4 @@
-"""The bytes of those lines that would come out otherwise than they went in.
+"""The bytes of lines that decoding and encoding would not give back unchanged.
 
 Some encodings have two ways to write one character (the NEC and IBM rows of Shift-JIS), and some files hold
 bytes that are no character: half of a surrogate pair, an odd byte at the end of UTF-16, a stray

@@ -1,4 +1,4 @@
-"""The encodings that we read, and which of them the bytes of a file are in."""
+"""The supported encodings, and the detection of a file's encoding from its bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Line differences: as hunks to compute with, and as a unified diff to read."""
+"""Differences of lines: as hunks to compute with, and as a unified diff to read."""
 
 from __future__ import annotations
 

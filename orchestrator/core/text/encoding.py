@@ -1,4 +1,4 @@
-"""A file's bytes as lines, and back without losing one.
+"""Decodes a file's bytes to lines and encodes them back without losing a byte.
 
 A document remembers encoding, byte order mark and the ending of each line, so that a change
 touches the bytes of the lines that it names and no others.

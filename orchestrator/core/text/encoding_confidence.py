@@ -1,4 +1,4 @@
-"""How much a file's bytes say for the encoding that was guessed: the characters that speak for it, and those against.
+"""The confidence in a detected encoding: characters that speak for it, and against it.
 
 Only a file that we may be wrong about is held back: one in which too little, or something else too, speaks.
 """

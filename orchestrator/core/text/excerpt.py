@@ -1,4 +1,4 @@
-"""Lines as a model reads them: numbered, bounded in width and in number."""
+"""An excerpt for a model: numbered lines, limited in width and number."""
 
 from __future__ import annotations
 

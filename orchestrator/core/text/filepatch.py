@@ -1,4 +1,4 @@
-"""One file's part of a patch over a tree, as git writes it: headers for what happened to it, then its hunks."""
+"""One file's part of a git patch: headers, then hunks."""
 
 from __future__ import annotations
 

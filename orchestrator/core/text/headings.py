@@ -1,4 +1,4 @@
-"""What stands below a heading: the lines of the block that `def name` or `class X` opens."""
+"""The lines of the block below a heading such as `def name` or `class X`."""
 
 from __future__ import annotations
 

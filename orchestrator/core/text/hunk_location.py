@@ -1,4 +1,4 @@
-"""Where a hunk goes: at the one place where its lines stand, or nearly so, and never at one of several alike."""
+"""Locates a hunk: the one place whose lines equal the hunk's, exactly or nearly."""
 
 from __future__ import annotations
 

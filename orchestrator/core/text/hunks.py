@@ -1,4 +1,4 @@
-"""What patches are made of; `forms` reads them, `patch` says what they edit."""
+"""The parts of a patch. `forms` parses them, `patch` turns them into edits."""
 
 from __future__ import annotations
 

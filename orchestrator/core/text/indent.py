@@ -1,4 +1,4 @@
-"""Indentation: of what a passage is written with, and how that reads at another depth or in another style."""
+"""Indentation: the unit that a passage uses, and the passage at another depth or in another unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of a text, and what ends each of them."""
+"""Splits a text into lines and their endings, and joins them."""
 
 from __future__ import annotations
 

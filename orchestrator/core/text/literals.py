@@ -1,4 +1,4 @@
-"""Lines that begin inside of a string: the blanks there are its value, so they are not indented as code is."""
+"""Lines that begin inside a string literal: their blanks are content, so they are never reindented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search and replace: where passages stand in a document, and what replacing them edits."""
+"""Search and replace: locates passages in a document and returns the edits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A symbol's new content: which lines it takes the place of, and how it is indented there."""
+"""Replaces a symbol: the lines it has now, and the indentation of its new content."""
 
 from __future__ import annotations
 

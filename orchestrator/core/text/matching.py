@@ -1,4 +1,4 @@
-"""The one place where a passage of lines stands but for typography and indentation, and what a change does there."""
+"""Finds a passage in the one place where it is equal except for typography and indentation."""
 
 from __future__ import annotations
 

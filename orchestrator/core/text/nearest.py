@@ -1,4 +1,4 @@
-"""The places most like a passage that does not stand in a text, for whoever looked for it, and what differs there."""
+"""The most similar passages of a text for a search that failed, and how they differ."""
 
 from __future__ import annotations
 

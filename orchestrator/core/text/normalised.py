@@ -1,4 +1,4 @@
-"""When a quoted line and a line of a file are equal but for typography, and how a change keeps the file's own.
+"""Compares a quoted line with a file's line except for typography, and keeps the file's own typography.
 
 Free are blanks (the indentation, runs of blanks, blanks at the end), typographic quotes, dashes and ellipses for
 plain ones, the kind of quotes, and one comma or semicolon at the end. Nothing else: what is merely alike is no match.

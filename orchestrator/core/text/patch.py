@@ -1,4 +1,4 @@
-"""Patches of files, and what their hunks edit; `forms` reads them, `placing` finds where they go."""
+"""Patches of files and the edits that their hunks make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private keys over several lines, in whatever each line is wrapped: a list, a quotation, a table, a call."""
+"""Finds private keys over several lines, also inside lists, quotations, tables and calls."""
 
 from __future__ import annotations
 

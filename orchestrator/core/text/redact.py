@@ -1,4 +1,4 @@
-"""Secrets in a text, by the forms that their issuers give them: found, hidden for a reader, and put back.
+"""Redacts secrets in a text with markers, and restores them.
 
 First rules: provider tokens and private keys. They look at a text line by line, so that a marker
 stands where the secret stood and no line moves.

@@ -1,4 +1,4 @@
-"""Ranges of lines, carried through the hunks of a change. Ranges are 1-based with both ends, hunks 0-based."""
+"""Ranges of lines, moved through the hunks of a change. Ranges are 1-based and inclusive, hunks 0-based."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of an answer a client hands to its model. What is beyond that is cut away unseen, so it is not sent."""
+"""The part of an answer that a client passes on to its model; more is not sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find a text in the lines of a file."""
+"""Searches the lines of a file for a text."""
 
 from __future__ import annotations
 

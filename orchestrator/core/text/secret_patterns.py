@@ -1,4 +1,4 @@
-"""The forms that issuers give their secrets, and the settings that hold secrets without a form of their own."""
+"""Patterns of secrets: issuers' token forms, and settings that hold secrets of any form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of a unified diff that fits an answer, and which lines of the newer text stand in it."""
+"""The part of a unified diff that fits an answer, and the new lines that it shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether new content of one symbol also defines what stands beside it, by how that is written there."""
+"""Checks that the new content of one symbol does not define a neighbouring symbol again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text defines, and where: the outline that parsing gives, as plain values."""
+"""The symbols that a text defines and their lines: the outline as plain values."""
 
 from __future__ import annotations
 

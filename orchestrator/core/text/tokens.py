@@ -1,4 +1,4 @@
-"""What a text will cost a model to read, estimated without its vocabulary."""
+"""Estimates the tokens of a text without a model's vocabulary."""
 
 from __future__ import annotations
 

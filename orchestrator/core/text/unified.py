@@ -1,4 +1,4 @@
-"""Unified diffs, git's among them, and those that models write from memory."""
+"""Parses unified diffs: git's, and those that models write from memory."""
 
 from __future__ import annotations
 

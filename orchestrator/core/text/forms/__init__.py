@@ -1,0 +1,7 @@
+"""Patches as models write them. Begin with `recognise.py`.
+
+begin_patch, search_replace, whole_file    one form each (`unified.py` is beside this package)
+rows, bodies    rows of a patch, and the lines of a hunk
+left_out, elisions    placeholders for left-out lines, which are refused
+parsed    the result
+"""

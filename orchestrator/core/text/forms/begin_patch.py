@@ -1,4 +1,4 @@
-"""The `*** Begin Patch` form: files added, updated, moved and deleted; hunks by context and heading."""
+"""Parses `*** Begin Patch`: files added, updated, moved and deleted; hunks by context and heading."""
 
 from __future__ import annotations
 

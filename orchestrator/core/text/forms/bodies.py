@@ -1,4 +1,4 @@
-"""The rows of a hunk: context, removed and added lines, with their counts right, wrong or absent."""
+"""Parses the lines of a hunk, whether its counts are right, wrong or absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines that stand for others ("# ... existing code ...") in what edits write; they delete what they stand for."""
+"""Refuses edits whose text has a placeholder for left-out lines ("# ... existing code ...")."""
 
 from __future__ import annotations
 

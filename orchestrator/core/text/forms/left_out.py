@@ -1,4 +1,4 @@
-"""Lines that stand for others which were left out: "# ... existing code ...", "// rest unchanged", "[...]"."""
+"""Recognises placeholders for left-out lines: "# ... existing code ...", "// rest unchanged", "[...]"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a patch turns out to be."""
+"""A parsed patch, whatever its form was."""
 
 from __future__ import annotations
 

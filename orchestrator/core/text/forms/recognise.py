@@ -1,4 +1,4 @@
-"""The one front of all forms of patches: which form it is, and what it says."""
+"""Entry point of all patch forms: recognises the form and parses it."""
 
 from __future__ import annotations
 

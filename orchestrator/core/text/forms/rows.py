@@ -1,4 +1,4 @@
-"""The rows of a patch as it was sent, fences and all, and the refusals that point into them."""
+"""The rows of a patch as sent, and the refusals that name one of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search and replace blocks: `<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE`, the file named before the block."""
+"""Parses blocks of `<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE`, with the file named above."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole file in a Markdown fence, with its path; or the rows of one hunk, which are no file."""
+"""Parses a whole file in a Markdown fence, with its path."""
 
 from __future__ import annotations
 

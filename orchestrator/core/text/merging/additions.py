@@ -1,4 +1,4 @@
-"""Both sides added definitions at one place."""
+"""Merge rule: both sides added definitions at one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes whose place is not sure: where the lines that they replace stand twice by now.
+"""Finds changes whose place is ambiguous because the lines that they replace occur twice by now.
 
 Of two equal passages a diff cannot say which one is new: the hunk that brought it, or took it, may be
 slid over equal lines, and is as good there. What lies under it then is one line in one reading, and

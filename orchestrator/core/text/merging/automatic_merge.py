@@ -1,4 +1,4 @@
-"""Three-way merge beyond git: what clashes there, but is safe to settle, is settled and reported."""
+"""Three-way merge beyond git's: regions that a rule can resolve safely are resolved and reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sides changed different lines, which touch, in different symbols."""
+"""Merge rule: the sides changed adjacent lines of different symbols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a merge of lines gets wrong without a clash: a removal that is lost, and an addition that comes twice.
+"""Finds what a clean merge of lines gets wrong: a lost removal, a doubled addition, a moved surrounding.
 
 One side moved lines and the other removed them where they stood: then both took them away there, and
 they stand where they went, as if nobody had removed them. Or both sides brought the same lines, at two

@@ -1,4 +1,4 @@
-"""Which lines of a text import something, and the names that each of them binds.
+"""Parses the lines of a text that import something: source, and the names that they bind.
 
 Read line by line, as people write imports: what is written in another way counts as no import.
 """

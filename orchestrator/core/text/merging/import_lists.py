@@ -1,4 +1,4 @@
-"""Import lists on one line, and one such list with the names that two sides added to it."""
+"""One line's list of imported names, and its merge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both sides changed a list of imports."""
+"""Merge rule: both sides changed a list of imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what two sides did at one place can stand together: neither works with what the other takes or changes."""
+"""Decides whether two changes at one place are independent: neither uses what the other removes or changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both sides added entries of one list at one place: items, rows of a table, or lines of a sorted block."""
+"""Merge rule: both sides added entries to one list, table or sorted block."""
 
 from __future__ import annotations
 

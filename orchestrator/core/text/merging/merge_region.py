@@ -1,4 +1,4 @@
-"""What the settling rules look at, and what they answer."""
+"""The input and the result of a merge rule."""
 
 from __future__ import annotations
 

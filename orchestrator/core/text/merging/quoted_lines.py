@@ -1,4 +1,4 @@
-"""Which lines of a text stand in a string or a comment that began on a line above."""
+"""Finds lines inside a string or comment that began on an earlier line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both sides made the same change, and one of them went on next to it."""
+"""Merge rule: both sides made the same change, and one of them changed neighbouring lines too."""
 
 from __future__ import annotations
 

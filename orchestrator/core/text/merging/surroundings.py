@@ -1,4 +1,4 @@
-"""Whether a change still stands in the block, item or section of the base that it was made in.
+"""Checks that a change is still inside the block, list item or section that its base had.
 
 A diff pairs equal lines, whatever they stand below: of two sections with equal bodies that changed places, it takes
 the names for changed and the bodies for unchanged. What each line stands below tells them apart.

@@ -1,4 +1,4 @@
-"""Which symbols a change touches."""
+"""The symbols that a change touches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two outlines say together: whether a merge broke the text, and what both sides touched."""
+"""Compares two outlines: did a merge break the syntax, and which symbols did both sides touch?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which language a file is in, by its name alone."""
+"""The language of a file, by its name alone."""
 
 from __future__ import annotations
 

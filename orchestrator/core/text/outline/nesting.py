@@ -1,4 +1,4 @@
-"""From definitions in any order to symbols inside symbols."""
+"""Nests definitions in any order into symbols within symbols."""
 
 from __future__ import annotations
 

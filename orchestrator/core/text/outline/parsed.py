@@ -1,4 +1,4 @@
-"""The outline of a text that a grammar has read, from the tree and the matches that are handed in.
+"""The outline of a text from its syntax tree.
 
 The queries name what they find: `@definition.KIND` the whole definition, `@name` its name, `@scope` what
 the name belongs to where the text says so elsewhere (`func (s *Server) Start`), and `@above` comments

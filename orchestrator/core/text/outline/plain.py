@@ -1,4 +1,4 @@
-"""The outline of a text without a grammar: by its headings, else by its indentation."""
+"""The outline of a text without a grammar, by headings or indentation."""
 
 from __future__ import annotations
 
