@@ -48,9 +48,10 @@ def asked(path: str, messages: Iterable[dict[str, Any]], *, toolset: str, struct
 
 def written(path: str) -> dict[str, str]:
     """What the files in `answers/` must hold, by name, as the daemon on this socket answers."""
-    core = {operation.name for operation in toolset("core")}
+    full, core = toolset("full"), {operation.name for operation in toolset("core")}
     files: dict[str, str] = {}
     handshake: dict[str, Any] = {"handshake_versions": HANDSHAKE_VERSIONS, "modern_versions": MODERN_VERSIONS}
+    handshake["writes"] = [operation.name for operation in full if operation.takes("request_id")]
     for structured in (False, True):
         old = [initialize(HANDSHAKE_VERSIONS[-1]), request("tools/list")]
         new = [request("server/discover", _meta=META), request("tools/list", _meta=META)]

@@ -36,6 +36,7 @@ class Handshake:
         self._greeted = False  # by `initialize`, answered here
         with open(os.path.join(folder, HANDSHAKE_FILE), encoding="utf-8") as file:
             self._known: dict[str, Any] = json.load(file)
+        self.writes: frozenset[str] = frozenset(self._known["writes"])
 
     def reply(self, said: messages.ClientMessage) -> bytes | None:
         """The daemon's answer to a line of the client, if it is one of the constants."""

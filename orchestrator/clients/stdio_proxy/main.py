@@ -19,8 +19,7 @@ from orchestrator.clients import daemon_launcher
 from orchestrator.clients.daemon_launcher import DaemonDied, DaemonRefused
 from orchestrator.clients.stdio_proxy import messages
 from orchestrator.clients.stdio_proxy.handshake import Handshake
-from orchestrator.clients.stdio_proxy.link import Link
-from orchestrator.clients.stdio_proxy.relay import Pipe, StillUnreachable
+from orchestrator.clients.stdio_proxy.relay import Link, Pipe, StillUnreachable
 from orchestrator.core.errors import DaemonStopped, OperatorError, OrchestratorError, WorkspaceHeld
 
 USAGE = """\
@@ -38,6 +37,8 @@ Options:
   --max-answer-bytes N  Cut answers to so many bytes, 4000 at least; default: what is known of the client.
   --help
 """
+
+WORDS = "workspace= state-dir= agent= token-file= toolset= structured max-answer-bytes= help".split()
 
 WELCOME_TIMEOUT_S = 30.0
 
@@ -151,34 +152,18 @@ class Dialler:
 def main(argv: list[str]) -> int:
     """Serve until the client closes its side. Exit code 0; 1 where no daemon could be had; 2 for wrong usage."""
     try:
-        given = dict(
-            getopt.getopt(
-                argv,
-                "",
-                [
-                    "workspace=",
-                    "state-dir=",
-                    "agent=",
-                    "token-file=",
-                    "toolset=",
-                    "structured",
-                    "max-answer-bytes=",
-                    "help",
-                ],
-            )[0]
-        )
+        given = dict(getopt.getopt(argv, "", WORDS)[0])
+        if given.get("--toolset", "core") not in ("core", "full"):
+            raise getopt.GetoptError("--toolset is core or full")
+        most = given.get("--max-answer-bytes", "4000")
+        if not most.isdecimal() or int(most) < 4000:
+            raise getopt.GetoptError("--max-answer-bytes is a number, 4000 at least")
     except getopt.GetoptError as error:
         print(f"orchestrator mcp: {error}\n\n{USAGE}", file=sys.stderr)
         return 2
     if "--help" in given:
         print(USAGE)
         return 0
-    if given.get("--toolset", "core") not in ("core", "full"):
-        print(f"orchestrator mcp: --toolset is core or full\n\n{USAGE}", file=sys.stderr)
-        return 2
-    if not given.get("--max-answer-bytes", "4000").isdecimal() or int(given.get("--max-answer-bytes", "4000")) < 4000:
-        print(f"orchestrator mcp: --max-answer-bytes is a number, 4000 at least\n\n{USAGE}", file=sys.stderr)
-        return 2
     try:
         options = _options(given)
         dialler = Dialler(options)

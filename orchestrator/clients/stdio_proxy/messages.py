@@ -9,28 +9,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from orchestrator.core.errors import DaemonRestarted, OrchestratorError
-
-WRITE_TOOLS = (
-    "edit_file",
-    "apply_patch",
-    "write_file",
-    "move_file",
-    "delete_file",
-    "create_directory",
-    "revert",
-    "rollback",
-    "begin_task",
-    "end_task",
-    "resolve_conflict",
-    "reserve_paths",
-    "release_paths",
-)
-"""The tools that take a `request_id`: the catalogue's, which is too heavy to import here."""
 
 Id = int | str
 Kind = Literal["request", "reply", "initialize", "initialized", "cancelled", "other"]
@@ -65,8 +48,8 @@ class DaemonMessage(NamedTuple):
     id: Id | None = None
 
 
-def said(line: bytes) -> ClientMessage:
-    """Read a line of the client; `line` comes back changed only where a `request_id` was put in."""
+def said(line: bytes, writes: Container[str] = ()) -> ClientMessage:
+    """Read a line of the client; `line` comes back changed only where one of the tools `writes` gets a `request_id`."""
     message = _object(line)
     if message is None:
         return ClientMessage(line, "other")
@@ -80,7 +63,7 @@ def said(line: bytes) -> ClientMessage:
     meta = params.get("_meta")
     modern = isinstance(meta, dict) and _PROTOCOL_IN_META in meta
     request_id = None
-    if method == "tools/call" and params.get("name") in WRITE_TOOLS:
+    if method == "tools/call" and params.get("name") in writes:
         arguments = params.get("arguments")
         if arguments is None:
             arguments = params["arguments"] = {}
@@ -119,10 +102,10 @@ def lost(call: Call) -> bytes:
 
 def failed(call: Call, error: OrchestratorError) -> bytes:
     """An error as the model sees it: a tool's result, or for any other request a JSON-RPC error."""
-    told: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint}
-    told["details"] = {"request_id": call.request_id, **error.details} if call.request_id else error.details
     if call.method != "tools/call":
         return refused(call.id, error)
+    told: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint}
+    told["details"] = {"request_id": call.request_id, **error.details} if call.request_id else error.details
     result: dict[str, Any] = {"content": [{"type": "text", "text": json.dumps(told)}], "isError": True}
     if call.modern:
         result["resultType"] = "complete"

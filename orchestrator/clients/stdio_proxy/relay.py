@@ -10,11 +10,11 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
+from contextlib import suppress
 from typing import BinaryIO, NamedTuple, Protocol
 
 from orchestrator.clients.stdio_proxy import messages
-from orchestrator.clients.stdio_proxy.link import Link
 from orchestrator.core.errors import DaemonUnreachable, OrchestratorError
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -31,6 +31,31 @@ PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 REPLAY_TIMEOUT_S = 30.0
 DRAIN_S = 60.0
 """A call may wait 50 s for a person; its answer is worth as long once the client has closed its side."""
+
+
+class Link(NamedTuple):
+    """The socket, its lines, and the session that the daemon gave."""
+
+    socket: socket.socket
+    lines: BinaryIO
+    session: str
+
+    def send(self, line: bytes) -> None:
+        """Send; where that fails, the reader of the link sees its end too, and what is open is sent again."""
+        try:
+            self.socket.sendall(line)
+        except OSError:
+            self.shut(socket.SHUT_RDWR)
+
+    def shut(self, how: int) -> None:
+        """Say that no more comes, if that can be said."""
+        with suppress(OSError):  # it may be down already
+            self.socket.shutdown(how)
+
+    def close(self) -> None:
+        """Both sides."""
+        self.lines.close()
+        self.socket.close()
 
 
 class StillUnreachable(Exception):
@@ -55,7 +80,10 @@ class Sent(NamedTuple):
 
 
 class Constants(Protocol):
-    """Answers that need no daemon."""
+    """What needs no daemon: constant answers, and the names of the tools that write."""
+
+    @property
+    def writes(self) -> Container[str]: ...
 
     def reply(self, said: messages.ClientMessage) -> bytes | None: ...
 
@@ -114,7 +142,7 @@ class Pipe:
 
     def _take(self, line: bytes) -> Link | None:
         """Answer a line, pass it on, or keep it for the daemon that comes up. Returns the link that took it."""
-        said = messages.said(line)
+        said = messages.said(line, self._constants.writes)
         constant = self._constants.reply(said)
         if constant is not None:
             self._say(constant)
