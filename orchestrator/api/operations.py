@@ -280,7 +280,7 @@ APPROVALS_LIST = Operation(
 )
 
 APPROVALS_SHOW = Operation(
-    "approvals_show", p.ApprovalsShow, r.ApprovalInfo, "One of them, with its diff.", operator_only=True
+    "approvals_show", p.ApprovalsShow, r.ApprovalInfo, "One approval, with its diff.", operator_only=True
 )
 
 APPROVE = Operation(
@@ -293,7 +293,9 @@ APPROVE = Operation(
     command="approvals approve",
 )
 
-DENY = Operation("deny", p.Deny, r.Done, "Say no.", operator_only=True, writes=True, command="approvals deny")
+DENY = Operation(
+    "deny", p.Deny, r.Done, "Say no: the change is dropped.", operator_only=True, writes=True, command="approvals deny"
+)
 
 AGENT_ADD = Operation(
     "agent_add", p.AgentAdd, r.AgentToken, "Make an agent and show its token once.", operator_only=True, writes=True
@@ -303,7 +305,7 @@ AGENT_REVOKE = Operation(
     "agent_revoke", p.AgentRevoke, r.Done, "Take an agent's token away.", operator_only=True, writes=True
 )
 
-AGENT_LIST = Operation("agent_list", p.AgentList, r.Agents, "Who may call.", operator_only=True)
+AGENT_LIST = Operation("agent_list", p.AgentList, r.Agents, "The agents that may call.", operator_only=True)
 
 APPROVER_CREATE = Operation(
     "approver_create",

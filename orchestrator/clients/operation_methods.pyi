@@ -514,7 +514,7 @@ class OperationMethods:
         """
 
     async def approvals_show(self, approval: str | int) -> orchestrator.api.results.ApprovalInfo:
-        """One of them, with its diff."""
+        """One approval, with its diff."""
 
     async def approve(
         self,
@@ -534,7 +534,7 @@ class OperationMethods:
         *,
         approver: str | None = None,
     ) -> orchestrator.api.results.Done:
-        """Say no.
+        """Say no: the change is dropped.
 
         approver: The approver code.
         reason: Why, in a few words.
@@ -559,7 +559,7 @@ class OperationMethods:
         """
 
     async def agent_list(self) -> orchestrator.api.results.Agents:
-        """Who may call."""
+        """The agents that may call."""
 
     async def approver_create(self) -> orchestrator.api.results.ApproverCode:
         """Make the approver code, once."""

@@ -71,7 +71,7 @@ class Administration:
         pending = self._s.state.pending
         notes = [*self._facts.notes, *self._facts.plugins()]
         if not self._gate.is_set:
-            notes.append("no approver code yet, so approvals wait: run `orchestrator up`")
+            notes.append("no approver code yet, so approvals wait: run `orchestrator up` in a terminal")
         stopped = self._effects.stopped or self._s.journal.trouble
         if stopped:
             notes.append(f"writes are stopped: {stopped}")

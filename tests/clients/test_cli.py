@@ -56,7 +56,11 @@ STATUS = r.StatusInfo(
     ),
     approvals=2,
     conflicts=0,
-    health=r.Health(state="ok", baseline="done"),
+    health=r.Health(
+        state="ok",
+        baseline="done",
+        notes=("plugin tags: failed, no installed package has it", "run `orchestrator up` in a terminal"),
+    ),
     policy="default",
     approver="missing",
 )
@@ -365,7 +369,6 @@ def test_up_shows_the_code_on_the_terminal_only(run: Run, rpc: RpcDaemon, monkey
     assert CODE in told[0]
     assert CODE not in out
     assert "claude mcp add orchestrator -- " in out
-    assert "page:" not in out
     assert [operation for operation, _ in rpc.calls] == ["approver_create", "status"]
 
 
@@ -374,6 +377,15 @@ def test_up_makes_no_code_that_nobody_would_see(run: Run, rpc: RpcDaemon) -> Non
     assert code == 0
     assert "run `orchestrator up` in a terminal" in out
     assert [operation for operation, _ in rpc.calls] == ["status"]
+
+
+@pytest.mark.usefixtures("rpc")
+def test_up_says_what_is_amiss_and_no_more_than_a_new_user_needs(run: Run) -> None:
+    _, out, _ = run("up")
+    first, connecting = out.split("connect an agent:\n")
+    assert [line.split(":")[0] for line in first.splitlines()] == ["daemon", "workspace", "socket", "note", "note"]
+    assert "note: plugin tags: failed, no installed package has it\n" in first
+    assert connecting.startswith("  Claude Code:\n")
 
 
 def test_foreground_becomes_the_daemon(run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

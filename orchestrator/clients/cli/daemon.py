@@ -38,7 +38,7 @@ class UpFacts(r.Result, frozen=True, kw_only=True):
     started: bool  # by this call
     approver: Literal["set", "missing"]
     approver_code: str | None  # only from the call that made it
-    page: str | None
+    notes: tuple[str, ...]  # what is amiss, as `status` says it
     connect: dict[str, str]  # agent → what to run or to put into its settings
 
 
@@ -71,7 +71,7 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
         started=started,
         approver=status.approver,
         approver_code=code,
-        page=None,
+        notes=status.health.notes,
         connect=_connecting(location.workspace),
     )
     if code is not None and not settings.json:
@@ -157,11 +157,8 @@ def _up_lines(up: UpFacts) -> Iterator[str]:
         ("daemon", f"{'started' if up.started else 'running'}, pid {up.pid}"),
         ("workspace", up.workspace),
         ("socket", up.socket),
-        ("state dir", up.state_dir),
-        ("page", up.page or ""),
     )
-    if up.approver == "missing":
-        yield "approver:   no code yet, approvals wait: run `orchestrator up` in a terminal"
+    yield from (f"note: {escaped(note)}" for note in up.notes)
     yield "connect an agent:"
     for agent, how in up.connect.items():
         yield f"  {agent}:"
