@@ -146,9 +146,10 @@ class BroughtContent(msgspec.Struct, frozen=True):
 
 def brought(value: msgspec.Struct) -> Iterator[BroughtContent]:
     """The contents that came with a struct, at any depth."""
+    about = getattr(value, "path", None)
     for part in parts(value):
         for digest in marked(part, Mark.BROUGHT):
-            yield BroughtContent(digest, getattr(part, "path", None), getattr(part, "kept", True))
+            yield BroughtContent(digest, getattr(part, "path", about), getattr(part, "kept", True))
 
 
 def fields_with(kind: type[msgspec.Struct], mark: Mark) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.changes.undo import Undoer
 from orchestrator.engine.changes.write_operations import Writer
+from orchestrator.engine.conflicts.listing import ConflictListing
 from orchestrator.engine.conflicts.proposals import Proposals
 from orchestrator.engine.conflicts.rebase import Rebaser
 from orchestrator.engine.conflicts.resolution import ConflictResolver
@@ -99,7 +100,7 @@ class Engine:
         self._baseline = Baseline(services, observer, importer)
         self._watching = Watching(services, observer, importer, watcher)
         self._approvals = ApprovalService(services, observer, effects, answers, gate, pipeline.repositories)
-        proposals, review_context = Proposals(services, pipeline, checker), ReviewContext(services)
+        proposals, review_context = Proposals(services, pipeline, answers, checker), ReviewContext(services)
         rebaser = Rebaser(services, observer)
         self._reviewing = Reviewing(services, rebaser, proposals, review_context, reviewers)
         self._leaser = Leaser(services, paths)
@@ -116,9 +117,8 @@ class Engine:
         reader, historian = Reader(services, observer, paths), Historian(services, observer, paths)
         lister, travel = Lister(services, reader, paths), TimeTravel(services, paths, self._baseline)
         writer, undoer = Writer(services, pipeline, effects, answers, paths), Undoer(services, pipeline, answers)
-        resolver = ConflictResolver(
-            services, pipeline, answers, gate, proposals, review_context, self._reviewing.route, rebaser
-        )
+        conflicts = ConflictListing(services, answers, review_context, rebaser)
+        resolver = ConflictResolver(services, answers, gate, proposals, rebaser)
         auditor, redactor = Auditor(services, paths), Redactor(services, gate, paths)
         upkeep = Maintenance(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self._snapshots.keep)
         administration = Administration(
@@ -144,7 +144,7 @@ class Engine:
             handled_by(o.SESSION_STATUS, sessions.session_status),
             handled_by(o.BEGIN_TASK, sessions.begin_task),
             handled_by(o.END_TASK, sessions.end_task),
-            handled_by(o.LIST_CONFLICTS, resolver.list_conflicts),
+            handled_by(o.LIST_CONFLICTS, conflicts.list_conflicts),
             handled_by(o.RESOLVE_CONFLICT, resolver.resolve_conflict),
             handled_by(o.AWAIT_CHANGE, sessions.await_change),
             handled_by(o.JOURNAL_QUERY, auditor.journal_query),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from orchestrator.api import results as r
 from orchestrator.core.merge_rules import ResolvedRegion
+from orchestrator.core.three_way import Span
 
 MOST_TOLD = 40
 """Places of one merge that an answer tells."""
@@ -16,15 +17,15 @@ def told(settled: Sequence[ResolvedRegion]) -> tuple[r.MergeText, ...]:
     chosen = sorted(settled, key=lambda region: region.rule == "apart")[:MOST_TOLD]
     return tuple(
         r.MergeText(
-            path=region.path,
-            lines=_lines(region.start, region.length),
-            rule=region.rule,
-            why=region.why,
-            base=_lines(region.base_start, region.base_len),
-            current=_lines(region.current_start, region.current_len),
-            proposed=_lines(region.proposed_start, region.proposed_len),
+            path=item.path,
+            lines=_lines(item.merged),
+            rule=item.rule,
+            why=item.why,
+            base=_lines(item.region.base),
+            current=_lines(item.region.current),
+            proposed=_lines(item.region.proposed),
         )
-        for region in chosen
+        for item in chosen
     )
 
 
@@ -33,5 +34,5 @@ def rules(settled: Sequence[ResolvedRegion]) -> str:
     return ", ".join(dict.fromkeys(region.rule for region in settled if region.rule != "apart"))
 
 
-def _lines(start: int, length: int) -> tuple[int, int]:
-    return start + 1, start + length
+def _lines(span: Span) -> tuple[int, int]:
+    return span.start + 1, span.end

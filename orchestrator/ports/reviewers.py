@@ -9,6 +9,7 @@ import msgspec
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.private_keys import Secret
+from orchestrator.core.three_way import ThreeWay
 
 Lines = tuple[str, ...]
 
@@ -21,23 +22,17 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class KeyLines(msgspec.Struct, frozen=True, kw_only=True):
+class KeyLines(ThreeWay[tuple[Secret, ...]], frozen=True, kw_only=True):
     """Lines of private keys in one region, 0-based in each part: found in the whole texts, of which it is cut."""
 
     before: tuple[Secret, ...] = ()
-    base: tuple[Secret, ...] = ()
-    current: tuple[Secret, ...] = ()
-    proposed: tuple[Secret, ...] = ()
     after: tuple[Secret, ...] = ()
 
 
-class ReviewRegion(msgspec.Struct, frozen=True, kw_only=True):
-    """One place that clashes, as each side has it, and the lines around it."""
+class ReviewRegion(ThreeWay[Lines], frozen=True, kw_only=True):
+    """One place of a conflict, as each side has it, and the lines around it."""
 
     number: int  # from 1
-    base: Lines
-    current: Lines
-    proposed: Lines
     before: Lines = ()
     after: Lines = ()
     keys: KeyLines | None = None  # for hiding them; None in what a reviewer is sent

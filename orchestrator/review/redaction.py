@@ -67,19 +67,16 @@ class RedactedRequest:
         What began or ends beyond these lines is known from the whole texts, which `keys` are of.
         """
         before, after = region.before, region.after
-        keys = region.keys or KeyLines()
+        keys = region.keys or KeyLines((), (), ())
         sides: list[Lines] = []
-        for side, own in ((region.base, keys.base), (region.current, keys.current), (region.proposed, keys.proposed)):
+        for side, own in zip(region, keys, strict=True):
             cut = len(region.before)
             known = (*keys.before, *_moved(own, cut), *_moved(keys.after, cut + len(side)))
             hidden = self._veil.hide((*region.before, *side, *region.after), known)
             before = _more_hidden(region.before, before, hidden[:cut])
             sides.append(hidden[cut : cut + len(side)])
             after = _more_hidden(region.after, after, hidden[cut + len(side) :])
-        base, current, proposed = sides
-        return ReviewRegion(
-            number=region.number, base=base, current=current, proposed=proposed, before=before, after=after
-        )
+        return ReviewRegion(*sides, number=region.number, before=before, after=after)
 
     def _party(self, party: Party) -> Party:
         return Party(agent=self.clean(party.agent), task=self.clean(party.task), reason=self.clean(party.reason))

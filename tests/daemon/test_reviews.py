@@ -176,7 +176,7 @@ async def test_what_clashed_by_no_line_does_not_fit_because_lines_go_together(ba
             assert met.status == "conflict"
             await alice.edit_file("n.py", [Replacement(search=" 25,", replace=" 26,")])
             (moved,) = await follow(person, "conflict_rebased")
-            assert (moved.get("fits", False), len(moved.get("regions", ()))) == (False, 1)
+            assert (moved.get("fits", False), len(moved["sides"].get("regions", ()))) == (False, 1)
             assert (await one(person)).conflict == met.conflict
             assert "[4," not in (daemon.workspace / "n.py").read_text()
 

@@ -8,7 +8,7 @@ import pytest
 from orchestrator.core.content import digest_of
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.conflicts import ConflictFound, ConflictRegion, ConflictResolved
+from orchestrator.core.events.conflicts import ConflictFound, ConflictResolved, ConflictSides
 from orchestrator.core.events.reviews import ReviewAnswered, ReviewFailed
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
@@ -27,6 +27,7 @@ from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.ports.reviewers import RegionText, ReviewReply, ReviewRequest
 from tests.in_memory.journal import MemoryJournal
 from tests.in_memory.workspace import MemoryWorkspace
+from tests.regions import region
 
 pytestmark = pytest.mark.anyio
 
@@ -88,19 +89,21 @@ class Queue:
         )
         observer, answers = Observer(self.services), Answers(self.services)
         changer = ChangePipeline(self.services, observer, Effects(self.services), answers)
-        proposals, briefer = Proposals(self.services, changer, None), ReviewContext(self.services)
+        proposals, briefer = Proposals(self.services, changer, answers, None), ReviewContext(self.services)
         rebaser = Standing(self.services, observer)
         self.duty = Reviewing(self.services, rebaser, proposals, briefer, {"silent": Silent(), "other": Silent()})
 
     async def found(self) -> Seq:
         event = ConflictFound(
             path=FILE,
-            base=digest_of(BASE),
-            base_version=None,
-            current=digest_of(MINE),
-            current_version=None,
-            proposed=digest_of(OTHER),
-            regions=(ConflictRegion(0, 1, 0, 1, 0, 1),),
+            sides=ConflictSides(
+                base=digest_of(BASE),
+                current=digest_of(MINE),
+                proposed=digest_of(OTHER),
+                base_version=None,
+                current_version=None,
+                regions=(region(0, 1, 0, 1, 0, 1),),
+            ),
         )
         blobs: tuple[tuple[Digest, bytes], ...] = tuple((digest_of(data), data) for data in (BASE, MINE, OTHER))
         origin = Origin(agent=AgentName("bob"), session=SessionId("s"))

@@ -42,4 +42,4 @@ def test_routed(route: str, flagged: bool, waits: bool) -> None:
         return
     assert isinstance(outcome, ConflictOutcome)
     assert (outcome.base, outcome.base_version, outcome.proposed) == (digest_of(OLD), 7, NEW)
-    assert (outcome.same_symbol, [(r.current_start, r.current_len) for r in outcome.regions]) == (("f",), [(1, 1)])
+    assert (outcome.same_symbol, [(r.current.start, r.current.length) for r in outcome.regions]) == (("f",), [(1, 1)])

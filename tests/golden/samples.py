@@ -14,6 +14,8 @@ from orchestrator.core.events import sessions as s
 from orchestrator.core.events.base import Event
 from orchestrator.core.ids import AgentName, Checksum, Digest, EscapedPath, Seq, SessionId, WorkspacePath
 from orchestrator.core.merge_rules import ResolvedRegion
+from orchestrator.core.three_way import Span
+from tests.regions import region
 
 A = Digest("sha256:" + "a" * 64)
 B = Digest("sha256:" + "b" * 64)
@@ -112,12 +114,14 @@ SAMPLES: tuple[Event, ...] = (
     f.OrphanContentKept(path=PATH, digest=C, size=11, change=Seq(16)),
     c.ConflictFound(
         path=PATH,
-        base=A,
-        base_version=Seq(3),
-        current=C,
-        current_version=Seq(22),
-        proposed=B,
-        regions=(c.ConflictRegion(1, 2, 3, 4, 5, 6),),
+        sides=c.ConflictSides(
+            base=A,
+            current=C,
+            proposed=B,
+            base_version=Seq(3),
+            current_version=Seq(22),
+            regions=(region(1, 2, 3, 4, 5, 6),),
+        ),
         mode=0o644,
         operation="edit_file",
         reason="the tests fail",
@@ -163,12 +167,14 @@ SAMPLES: tuple[Event, ...] = (
     k.JournalAdopted(by="ada", head=Seq(40), known_head=Seq(90), reason="the disk died"),
     v.ConflictRebased(
         conflict=Seq(26),
-        base=A,
-        base_version=Seq(3),
-        current=B,
-        current_version=Seq(24),
-        proposed=C,
-        regions=(c.ConflictRegion(1, 2, 3, 4, 5, 6),),
+        sides=c.ConflictSides(
+            base=A,
+            current=B,
+            proposed=C,
+            base_version=Seq(3),
+            current_version=Seq(24),
+            regions=(region(1, 2, 3, 4, 5, 6),),
+        ),
         fits=True,
     ),
     v.ConflictExpired(conflict=Seq(26), cause="moot", message="the file holds it"),
@@ -236,11 +242,13 @@ GROWN: tuple[Event, ...] = (
     k.PayloadRedacted(target=Seq(11), fields=("pattern",), by="ada", reason="a password", rest_hash="0e" * 32),
     c.ConflictFound(
         path=PATH,
-        base=A,
-        base_version=Seq(3),
-        current=C,
-        current_version=Seq(22),
-        proposed=B,
+        sides=c.ConflictSides(
+            base=A,
+            current=C,
+            proposed=B,
+            base_version=Seq(3),
+            current_version=Seq(22),
+        ),
         operation="revert",
         reverts=(Seq(2),),
         names=(OLD,),
@@ -259,17 +267,19 @@ GROWN: tuple[Event, ...] = (
 )
 """Samples of events that got new fields with a default after they were first released; see SAMPLES for the old form."""
 
-SETTLED = ResolvedRegion(PATH, "imports", "only imports stand here", 1, 0, 1, 2, 1, 3, 1, 5)
+SETTLED = ResolvedRegion(PATH, "imports", "only imports stand here", region(1, 0, 1, 2, 1, 3), Span(1, 5))
 SETTLING: tuple[Event, ...] = (
     f.ChangeIntended(operation="edit_file", paths=(INTENDED,), rung="merged", settled=(SETTLED,)),
     f.ChangeApplied(change=Seq(16), paths=(CHANGED,), rung="merged", settled=(SETTLED,)),
     c.ConflictFound(
         path=PATH,
-        base=A,
-        base_version=Seq(3),
-        current=C,
-        current_version=Seq(22),
-        proposed=B,
+        sides=c.ConflictSides(
+            base=A,
+            current=C,
+            proposed=B,
+            base_version=Seq(3),
+            current_version=Seq(22),
+        ),
         settleable=("imports", "list_items"),
     ),
     c.ApprovalRequested(
@@ -288,11 +298,13 @@ SETTLING: tuple[Event, ...] = (
 GROWN_AGAIN: tuple[Event, ...] = (
     c.ConflictFound(
         path=PATH,
-        base=A,
-        base_version=Seq(3),
-        current=A,
-        current_version=Seq(3),
-        proposed=B,
+        sides=c.ConflictSides(
+            base=A,
+            current=A,
+            proposed=B,
+            base_version=Seq(3),
+            current_version=Seq(3),
+        ),
         operation="edit_file",
         reverts=(Seq(2),),
         names=(OLD,),
@@ -330,11 +342,13 @@ STALE: tuple[Event, ...] = (
     ),
     c.ConflictFound(
         path=PATH,
-        base=A,
-        base_version=Seq(3),
-        current=A,
-        current_version=Seq(3),
-        proposed=B,
+        sides=c.ConflictSides(
+            base=A,
+            current=A,
+            proposed=B,
+            base_version=Seq(3),
+            current_version=Seq(3),
+        ),
         ahead=True,
         unseen=(UNSEEN,),
     ),
@@ -344,11 +358,13 @@ STALE: tuple[Event, ...] = (
 MOVED: tuple[Event, ...] = (
     v.ConflictRebased(
         conflict=Seq(26),
-        base=A,
-        base_version=Seq(3),
-        current=B,
-        current_version=Seq(24),
-        proposed=C,
+        sides=c.ConflictSides(
+            base=A,
+            current=B,
+            proposed=C,
+            base_version=Seq(3),
+            current_version=Seq(24),
+        ),
         path=PATH,
         moved_at=Seq(24),
     ),

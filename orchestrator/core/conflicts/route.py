@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from orchestrator.core.events.conflicts import ConflictRegion
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, WorkspacePath
 from orchestrator.core.policy.routes import PERSON, Route
-from orchestrator.core.policy.rules import AgentClass
+from orchestrator.core.policy.rules import AgentClass, Policy
+from orchestrator.core.projections.identities import Identities
+from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.projections.reviews import Review
+from orchestrator.core.three_way import Region
 
 MOST_ATTEMPTS = 2
 """Of one reviewer, where its first came to nothing through no fault of its own."""
@@ -38,14 +40,27 @@ class Asking(msgspec.Struct, frozen=True):
     attempt: int
 
 
-def lines_of(regions: Sequence[ConflictRegion]) -> int:
+def lines_of(regions: Sequence[Region]) -> int:
     """How large a conflict is: of each region its longest side."""
-    return sum(max(r.base_len, r.current_len, r.proposed_len) for r in regions)
+    return sum(max(span.length for span in region) for region in regions)
 
 
 def route_of(routes: Sequence[Route], matter: Matter) -> Route | None:
-    """The first route that matches; None: a person settles it."""
+    """The first route that matches; None: a person resolves it."""
     return next((route for route in routes if _matches(route, matter)), None)
+
+
+def route_for(conflict: Conflict, policy: Policy, identities: Identities) -> Route | None:
+    """The route that a conflict takes by the present policy; None: a person resolves it."""
+    agent = identities.get(conflict.agent) if conflict.agent is not None else None
+    matter = Matter(
+        path=conflict.found.path,
+        agent=conflict.agent,
+        agent_class=agent.agent_class if agent else None,
+        lines=lines_of(conflict.found.sides.regions),
+        same_symbol=bool(conflict.found.same_symbol),
+    )
+    return route_of(policy.routes, matter)
 
 
 def _matches(route: Route, matter: Matter) -> bool:

@@ -8,12 +8,12 @@ import msgspec
 
 from orchestrator.core.content import LineHunk, Rung
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.core.events.conflicts import ConflictRegion
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.merge_rules import AutomaticRule, ResolvedRegion
 from orchestrator.core.policy.rules import EditRules
 from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.symbols import Outline
+from orchestrator.core.three_way import Region
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -111,7 +111,7 @@ class ConflictOutcome(msgspec.Struct, frozen=True, kw_only=True):
     proposed: bytes | None  # None: the proposal is that nothing stands there
     ahead: bool = False  # it would apply, and policy wants it looked at first
     same_symbol: tuple[str, ...] = ()  # why so: what others changed too since the base
-    regions: tuple[ConflictRegion, ...] = ()
+    regions: tuple[Region, ...] = ()
     why: str = ""  # if not because both sides changed the same lines
     reverts: tuple[Seq, ...] = ()
     names: tuple[WorkspacePath, ...] = ()  # as of a Part

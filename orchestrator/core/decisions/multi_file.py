@@ -285,7 +285,7 @@ def _refused(clashes: list[ConflictOutcome], facts: AllFacts) -> ChangesConflict
     said = []
     for clash in clashes:
         version = facts[clash.path].version
-        lines = ", ".join(f"{r.current_start + 1}-{r.current_start + max(1, r.current_len)}" for r in clash.regions)
+        lines = ", ".join(f"{r.current.start + 1}-{r.current.start + max(1, r.current.length)}" for r in clash.regions)
         where = f" at lines {lines}" if lines else ""
         said.append(f"{clash.path} (at {show(version)} now){where}" if version else f"{clash.path} (gone)")
     return ChangesConflict(
@@ -296,7 +296,7 @@ def _refused(clashes: list[ConflictOutcome], facts: AllFacts) -> ChangesConflict
                 {
                     "path": clash.path,
                     "current": show(version) if (version := facts[clash.path].version) else None,
-                    "lines": [[r.current_start + 1, r.current_start + r.current_len] for r in clash.regions],
+                    "lines": [[r.current.start + 1, r.current.end] for r in clash.regions],
                 }
                 for clash in clashes
             ],

@@ -14,7 +14,7 @@ from functools import partial
 
 import msgspec
 
-from orchestrator.core.conflicts.rebase import conflict_regions, spanned
+from orchestrator.core.conflicts.rebase import spanned
 from orchestrator.core.content import RUNGS, LineHunk, Rung, digest_of
 from orchestrator.core.decisions import structure
 from orchestrator.core.decisions.anchored import found_again, untouched, whole_elsewhere
@@ -52,11 +52,11 @@ from orchestrator.core.text.encoding import (
     with_runs_of,
 )
 from orchestrator.core.text.locate import Found
-from orchestrator.core.text.merge import Region
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.merging.automatic_merge import UnresolvedMerge
 from orchestrator.core.text.merging.doubts import STRAYED, removed_already
 from orchestrator.core.text.patch import FilePatch, locate_patch
+from orchestrator.core.three_way import Region
 
 EMPTY = Document((), ())
 """The text of a file without lines."""
@@ -381,7 +381,7 @@ def _clash(facts: Facts, proposed: Document, regions: Sequence[Region]) -> Confl
         base=facts.base.digest if facts.base else None,
         base_version=facts.base.version if facts.base else None,
         proposed=_encoded(proposed, facts.path),
-        regions=conflict_regions(regions),
+        regions=tuple(regions),
     )
 
 

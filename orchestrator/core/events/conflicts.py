@@ -4,40 +4,34 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-import msgspec
-
 from orchestrator.core.annotations import Brought, Redactable, Revealing
 from orchestrator.core.content import IntendedPath, Rung
 from orchestrator.core.events.base import Event, Outcome
 from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import Checksum, Digest, Seq, WorkspacePath
 from orchestrator.core.merge_rules import AutomaticRule, ResolvedRegion
+from orchestrator.core.three_way import Region, ThreeWay
 
 
-class ConflictRegion(msgspec.Struct, frozen=True, array_like=True):
-    """0-based start and length of the lines that clash, in each of the three contents."""
+class ConflictSides(ThreeWay[Digest | None], frozen=True, kw_only=True):
+    """The contents of a conflict, all three kept, as of one version of its file. None: nothing stands there."""
 
-    base_start: int
-    base_len: int
-    current_start: int
-    current_len: int
-    proposed_start: int
-    proposed_len: int
+    base: Digest | None
+    current: Digest | None
+    proposed: Brought[Digest | None]
+    base_version: Seq | None
+    current_version: Seq | None
+    regions: Revealing[tuple[Region, ...]] = ()  # where they conflict
 
 
 class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
-    """A change that fits nowhere: base, what the file holds, and what was proposed, all three kept."""
+    """A change that fits nowhere."""
 
     outcomes: ClassVar[tuple[Outcome, ...]] = ("conflict",)
     proposes: ClassVar[bool] = True
 
     path: WorkspacePath
-    base: Digest | None
-    base_version: Seq | None
-    current: Digest | None
-    current_version: Seq | None
-    proposed: Brought[Digest | None]  # None: the proposal is that nothing stands here
-    regions: Revealing[tuple[ConflictRegion, ...]] = ()
+    sides: Revealing[ConflictSides]
     mode: int | None = None
     operation: str = ""
     reason: Redactable[str] = ""

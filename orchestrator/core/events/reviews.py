@@ -12,7 +12,7 @@ import msgspec
 
 from orchestrator.core.annotations import Brought, Redactable, Revealing
 from orchestrator.core.events.base import Event
-from orchestrator.core.events.conflicts import ConflictRegion
+from orchestrator.core.events.conflicts import ConflictSides
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 
 Verdict = Literal["current", "proposed", "content", "reject"]
@@ -27,13 +27,8 @@ class ConflictRebased(Event, frozen=True, kw_only=True, tag="conflict_rebased"):
     proposes: ClassVar[bool] = True
 
     conflict: Seq
-    base: Digest | None
-    base_version: Seq | None
-    current: Digest | None
-    current_version: Seq | None
-    proposed: Brought[Digest | None]
-    regions: Revealing[tuple[ConflictRegion, ...]] = ()
-    fits: Revealing[bool] = False  # nothing clashes any more: the proposal can be applied as it is
+    sides: Revealing[ConflictSides]
+    fits: Revealing[bool] = False  # nothing conflicts any more: the proposal can be applied as it is
     path: WorkspacePath | None = None  # where its file was moved to; None: it is where it was
     moved_at: Seq | None = None  # the version with which it came there
 

@@ -13,7 +13,7 @@ import msgspec
 
 from orchestrator.core.content import IntendedPath, PathChange
 from orchestrator.core.events.base import Event, RecordedLike
-from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
+from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound, ConflictSides
 from orchestrator.core.events.files import ChangeApplied, ExternalFileChanged
 from orchestrator.core.ids import Digest
 from orchestrator.core.projections.base import pieces
@@ -65,7 +65,7 @@ class Encodings:
                 self._written(paths)
             case ExternalFileChanged(before=before, after=after):
                 self._alike(before, after)
-            case ConflictFound(current=current, proposed=proposed):
+            case ConflictFound(sides=ConflictSides(current=current, proposed=proposed)):
                 self._alike(current, proposed)
             case _:
                 return

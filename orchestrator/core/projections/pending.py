@@ -74,7 +74,7 @@ class Conflict(msgspec.Struct, frozen=True):
     def gone(self) -> bool:
         """Whether its file was deleted since: what is proposed would bring it back."""
         found = self.found
-        return found.current_version is None and found.base is not None and found.proposed is not None
+        return found.sides.current_version is None and None not in (found.sides.base, found.sides.proposed)
 
     @property
     def review(self) -> Review | None:
@@ -125,7 +125,7 @@ class Pending:
     """Approvals, conflicts and intents without an outcome."""
 
     name: ClassVar[str] = "pending"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalExpired, FileRead),
@@ -148,6 +148,10 @@ class Pending:
 
     def conflict(self, seq: int) -> Conflict | None:
         return self._conflicts.get(Seq(seq))
+
+    def open_conflict(self, seq: int) -> Conflict | None:
+        """A conflict that still waits; None if it was closed."""
+        return self._conflicts.get(Seq(seq)) if seq in self._open else None
 
     def waiting(self) -> tuple[Approval, ...]:
         """Approvals that wait for a person, oldest first."""
@@ -286,15 +290,7 @@ class Pending:
         known = self._conflicts.get(event.conflict)
         if known is None or known.state != "open":
             return
-        found = msgspec.structs.replace(
-            known.found,
-            base=event.base,
-            base_version=event.base_version,
-            current=event.current,
-            current_version=event.current_version,
-            proposed=event.proposed,
-            regions=event.regions,
-        )
+        found = msgspec.structs.replace(known.found, sides=event.sides)
         moved = known.moved
         if event.path is not None and event.path != found.path:
             old = found.path

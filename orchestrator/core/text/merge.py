@@ -7,17 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from orchestrator.core.text.diff import Hunk, diff
-
-
-class Region(msgspec.Struct, frozen=True):
-    """Where both sides changed the base differently; 0-based starts, the lengths may be 0."""
-
-    base_start: int
-    base_len: int
-    current_start: int
-    current_len: int
-    proposed_start: int
-    proposed_len: int
+from orchestrator.core.three_way import Region, Span
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -53,7 +43,9 @@ def clusters(base: Sequence[str], current: Sequence[str], proposed: Sequence[str
         o, t, start, end = _cluster(ours, o, theirs, t)
         o_start, t_start = start + shift_o, start + shift_t
         shift_o, shift_t = _shift(ours, o), _shift(theirs, t)
-        region = Region(start, end - start, o_start, end + shift_o - o_start, t_start, end + shift_t - t_start)
+        region = Region(
+            Span(start, end - start), Span(o_start, end + shift_o - o_start), Span(t_start, end + shift_t - t_start)
+        )
         found.append(Cluster(region, tuple(ours[first_o:o]), tuple(theirs[first_t:t])))
     return found
 
@@ -77,8 +69,8 @@ def merged_of(
     at = 0
     for cluster in found:
         region = cluster.region
-        lines += base[at : region.base_start]
-        at = region.base_start + region.base_len
+        lines += base[at : region.base.start]
+        at = region.base.end
         agreed = agreed_lines(cluster, current, proposed)
         if agreed is None:
             regions.append(region)
@@ -92,10 +84,8 @@ def merged_of(
 
 def agreed_lines(cluster: Cluster, current: Sequence[str], proposed: Sequence[str]) -> Sequence[str] | None:
     """What git puts in place of a cluster; None where it leaves that to a person."""
-    region = cluster.region
-    mine = current[region.current_start : region.current_start + region.current_len]
-    other = proposed[region.proposed_start : region.proposed_start + region.proposed_len]
-    if not cluster.theirs or list(mine) == list(other):
+    mine, other = cluster.region.current.of(current), cluster.region.proposed.of(proposed)
+    if not cluster.theirs or mine == other:
         return mine
     return None if cluster.ours else other
 
@@ -110,11 +100,10 @@ def merge_favouring_proposed(base: Sequence[str], current: Sequence[str], propos
     at = 0
     for cluster in clusters(base, current, proposed):
         region = cluster.region
-        lines += base[at : region.base_start]
-        at = region.base_start + region.base_len
+        lines += base[at : region.base.start]
+        at = region.base.end
         agreed = agreed_lines(cluster, current, proposed)
-        theirs = proposed[region.proposed_start : region.proposed_start + region.proposed_len]
-        lines += theirs if agreed is None else agreed
+        lines += region.proposed.of(proposed) if agreed is None else agreed
     return (*lines, *base[at:])
 
 

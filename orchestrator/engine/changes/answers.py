@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import msgspec
 
 from orchestrator.api import results as r
-from orchestrator.core.conflicts.rebase import with_proposed
+from orchestrator.core.conflicts.sides import Sides
 from orchestrator.core.content import IntendedPath, LineHunk, PathChange
 from orchestrator.core.decisions.costs import LARGE_LINES
 from orchestrator.core.decisions.decision import Apply
@@ -16,7 +15,7 @@ from orchestrator.core.decisions.rebase import EMPTY
 from orchestrator.core.errors import Aborted, TextTooCostly, VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.conflicts import ApprovalDenied, ConflictRegion, ConflictResolved
+from orchestrator.core.events.conflicts import ApprovalDenied, ConflictResolved
 from orchestrator.core.events.files import (
     ChangeAborted,
     ChangeApplied,
@@ -27,6 +26,7 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.merge_rules import AutomaticRule
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.text.encoding import Document
+from orchestrator.core.three_way import Region
 from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.merges import MOST_TOLD, rules, told
 from orchestrator.engine.reads.read_sets import unseen_in_words, unseen_texts
@@ -154,7 +154,7 @@ class Answers:
 
     async def of_conflict(self, conflict: Conflict, *, shows: Shows = everything) -> r.ChangeAnswer:
         """An open conflict with the lines that the next try needs, or what became of it."""
-        found, number = conflict.found, show(conflict.seq)
+        found, sides, number = conflict.found, conflict.found.sides, show(conflict.seq)
         shown = all(map(shows, (found.path, *found.names)))
         if conflict.state == "superseded":
             done = show(conflict.change or 0)
@@ -188,11 +188,11 @@ class Answers:
             conflict=number,
             diff=diff,
             diff_truncated=truncated,
-            base=show(found.base_version) if found.base_version else None,
+            base=show(sides.base_version) if sides.base_version else None,
             paths=(
-                r.ChangedPath(path=found.path, before=show(found.current_version) if found.current_version else None),
+                r.ChangedPath(path=found.path, before=show(sides.current_version) if sides.current_version else None),
             ),
-            regions=regions(found.regions),
+            regions=regions(sides.regions),
             same_symbol=found.same_symbol,
             unseen=unseen_texts(found.unseen, shows),
         )
@@ -211,23 +211,22 @@ class Answers:
     async def conflict_diff(self, conflict: Conflict) -> tuple[str | None, bool]:
         """What choosing the proposed side would change."""
         found = conflict.found
-        current = await self.document(found.current)
+        current = await self.document(found.sides.current)
         try:
             proposed = await self.proposed(conflict)
         except TextTooCostly:
             return None, True
-        if current is None or (proposed is None and found.proposed is not None):
+        if current is None or (proposed is None and found.sides.proposed is not None):
             return None, False
-        return await self.diffs.between(found.path, current, proposed or EMPTY, gone=found.proposed is None)
+        return await self.diffs.between(found.path, current, proposed or EMPTY, gone=found.sides.proposed is None)
 
     async def proposed(self, conflict: Conflict) -> Document | None:
-        """As `with_proposed`. Raises TextTooCostly."""
-        found = conflict.found
-        base, current = await self.document(found.base), await self.document(found.current)
-        proposed = await self.document(found.proposed)
+        """As `Sides.with_proposed`. Raises TextTooCostly."""
+        sides = conflict.found.sides
+        base, current, proposed = [await self.document(digest) for digest in sides]
         if base is None or current is None or proposed is None:
             return proposed
-        work = partial(with_proposed, base, current, proposed, found.regions)
+        work = Sides(base, current, proposed, sides.regions).with_proposed
         large = current.line_count + proposed.line_count > LARGE_LINES
         return await self._s.effort.run(work) if large else work()
 
@@ -375,16 +374,16 @@ def _waits(conflict: Conflict) -> str:
     return f"{found.path} {why}; it waits as {show(conflict.seq)}{asked}. "
 
 
-def regions(clashes: tuple[ConflictRegion, ...]) -> tuple[r.ConflictRegionText, ...]:
+def regions(clashes: tuple[Region, ...]) -> tuple[r.ConflictRegionText, ...]:
     """Clashing lines as callers count them."""
     return tuple(
         r.ConflictRegionText(
-            base_start=c.base_start + 1,
-            base_end=c.base_start + c.base_len,
-            current_start=c.current_start + 1,
-            current_end=c.current_start + c.current_len,
-            proposed_start=c.proposed_start + 1,
-            proposed_end=c.proposed_start + c.proposed_len,
+            base_start=c.base.start + 1,
+            base_end=c.base.end,
+            current_start=c.current.start + 1,
+            current_end=c.current.end,
+            proposed_start=c.proposed.start + 1,
+            proposed_end=c.proposed.end,
         )
         for c in clashes
     )

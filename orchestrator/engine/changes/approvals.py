@@ -19,6 +19,7 @@ from orchestrator.core.events.conflicts import (
     ApprovalGranted,
     ApprovalRequested,
     ConflictFound,
+    ConflictSides,
 )
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Action, Deny, NeedApproval
@@ -268,12 +269,14 @@ class ApprovalService:
             return
         found = ConflictFound(
             path=item.path,
-            base=item.before,
-            base_version=approval.request.base,
-            current=here.held.digest if here.held else None,
-            current_version=here.version,
-            proposed=digest_of(proposed) if proposed is not None else None,
-            regions=outcome.regions if outcome else (),
+            sides=ConflictSides(
+                base=item.before,
+                current=here.held.digest if here.held else None,
+                proposed=digest_of(proposed) if proposed is not None else None,
+                base_version=approval.request.base,
+                current_version=here.version,
+                regions=outcome.regions if outcome else (),
+            ),
             why=outcome.why if outcome else "",
             mode=here.held.mode if here.held else None,
             operation=approval.request.operation,

@@ -1,8 +1,7 @@
-"""What a reviewer proposes: made into a whole file, checked, and carried out like any other change."""
+"""What reviewers and people choose for a conflict: made into a whole file, checked, and carried out as a change."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -13,109 +12,83 @@ import msgspec
 from orchestrator.api.operations import RESOLVE_CONFLICT
 from orchestrator.api.parameters import ResolveConflict
 from orchestrator.api.results import ChangeAnswer
-from orchestrator.core.conflicts.rebase import GapConflict, Side, within
+from orchestrator.core.conflicts.proposals import ProposalUnfit, check_lines, choices_of
+from orchestrator.core.conflicts.sides import GapConflict
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.commands import Resolve
-from orchestrator.core.decisions.costs import large
-from orchestrator.core.errors import NothingToChange, OrchestratorError
-from orchestrator.core.events.base import Event
-from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.errors import NothingToChange
+from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ConflictResolved
-from orchestrator.core.events.reviews import ReviewAccepted, ReviewAnswered, ReviewFailed
-from orchestrator.core.ids import AgentName, Digest, SessionId, WorkspacePath, parse_seq, show
+from orchestrator.core.events.reviews import ReviewAccepted, ReviewAnswered, ReviewRejected
+from orchestrator.core.ids import AgentName, SessionId, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Allow
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.projections.reviews import Review
-from orchestrator.core.text.encoding import Document, NotEncodable, decode, encode
-from orchestrator.core.text.merge import ConflictingRegion, Merged, merge3
+from orchestrator.core.text.encoding import NotEncodable, decode, encode
+from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.changes.answers import Answers
 from orchestrator.engine.changes.change_request import ChangeRequest
 from orchestrator.engine.changes.pipeline import ChangePipeline
-from orchestrator.engine.conflicts.sides import chosen, sides_of, text
+from orchestrator.engine.conflicts.sides import chosen, computed, event_of, sides_of, text
 from orchestrator.engine.services import Services
 from orchestrator.ports.checks import Checker
-from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.reviewers import ReviewReply
 
-_MARKER = re.compile(r"(<{7}|\|{7}|>{7})( |\Z)")
-
-
-class ProposalUnfit(OrchestratorError):
-    """What a reviewer gave is not to be applied; `code` says in which way."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code  # type: ignore[misc]  # one class for all the ways
+Choice = Literal["current", "proposed", "content"]
 
 
 class Proposals:
-    """Weighs what reviewers propose, and carries out what is accepted."""
+    """Checks what reviewers propose, and carries out what is chosen."""
 
-    def __init__(self, services: Services, changer: ChangePipeline, checker: Checker | None) -> None:
-        self._s, self._changer, self._checker = services, changer, checker
+    def __init__(self, services: Services, changer: ChangePipeline, answers: Answers, checker: Checker | None) -> None:
+        self._s, self._changer, self._answers, self._checker = services, changer, answers, checker
 
     async def assembled(self, conflict: Conflict, reply: ReviewReply) -> bytes | None:
         """The whole file as a reply would have it; None for one that rejects. Raises ProposalUnfit."""
         if reply.verdict == "reject":
             return None
-        sides = await sides_of(self._s.contents, conflict.found)
+        sides = await sides_of(self._s.contents, conflict.found.sides)
         if sides is None:
             raise ProposalUnfit("not_text", "one side of the conflict is no text")
-        choices: dict[int, Side | tuple[str, ...]]
-        if reply.verdict == "content":
-            choices = {item.region - 1: item.lines for item in reply.regions}
-            unknown = sorted(number + 1 for number in choices if number not in range(len(sides.regions)))
-            if unknown or not choices:
-                raise ProposalUnfit(
-                    "review_reply_invalid", f"the conflict has no region {unknown}: 1 to {len(sides.regions)}"
-                )
-            if any("\n" in line or "\r" in line for item in reply.regions for line in item.lines):
-                raise ProposalUnfit("review_reply_invalid", "a line holds a line end")
-        else:
-            choices = sides.all_of(reply.verdict)
+        choices = choices_of(reply.verdict, {item.region: item.lines for item in reply.regions}, sides)
         try:
             return await chosen(self._s.effort, sides, choices)
         except GapConflict as error:
-            raise ProposalUnfit("conflict_moved", "the sides clash elsewhere by now") from error
+            raise ProposalUnfit("conflict_moved", "the sides conflict elsewhere by now") from error
         except NotEncodable as error:
             raise ProposalUnfit("not_encodable", str(error)) from error
 
-    async def checked(self, conflict: Conflict, data: bytes) -> None:
+    async def check(self, conflict: Conflict, data: bytes) -> None:
         """Whether a whole file may count as an answer: its place, its text, its syntax, the check command.
 
         It touches the conflict's regions only; no markers are left; it parses, if what the file holds
         does; and the policy's check passes. Raises ProposalUnfit.
         """
-        sides = await sides_of(self._s.contents, conflict.found)
+        sides = await sides_of(self._s.contents, conflict.found.sides)
         document = decode(data)
         if sides is None or document is None:
             raise ProposalUnfit("not_text", "the proposal, or a side of the conflict, is no text")
         try:
-            between = await self._s.effort.run(sides.gaps) if sides.large else sides.gaps()
+            between = await computed(self._s.effort, sides.gaps, *sides)
         except GapConflict as error:
-            raise ProposalUnfit("conflict_moved", "the sides clash elsewhere by now") from error
-        if sides.regions and not within(between, document.lines):
-            raise ProposalUnfit("outside_regions", "it changes lines outside the regions of the conflict")
-        marked = next((n for n, line in enumerate(document.lines, 1) if _MARKER.match(line)), None)
-        if marked is not None and not any(_MARKER.match(line) for line in sides.current.lines):
-            raise ProposalUnfit("markers_left", f"line {marked} is a conflict marker")
-        await self._parses(conflict, data)
-        await self._passes(conflict, data)
+            raise ProposalUnfit("conflict_moved", "the sides conflict elsewhere by now") from error
+        check_lines(sides, between, document)
+        await self._check_syntax(conflict, data)
+        await self._run_checks(conflict, data)
 
-    async def _parses(self, conflict: Conflict, data: bytes) -> None:
-        """No new errors of syntax. Raises ProposalUnfit."""
-        found = conflict.found
-        held = await self._s.contents.get(found.current) if found.current is not None else None
-        if held is None or found.current is None:
+    async def _check_syntax(self, conflict: Conflict, data: bytes) -> None:
+        """No new syntax errors. Raises ProposalUnfit."""
+        path, current = conflict.found.path, conflict.found.sides.current
+        held = await self._s.contents.get(current) if current is not None else None
+        if held is None or current is None:
             return
-        before = await self._s.parser.outline(found.path, found.current, held)
-        after = await self._s.parser.outline(found.path, digest_of(data), data)
-        if before is None or after is None or not (before.parsed and after.parsed):
-            return
-        if after.errors > before.errors:
-            raise ProposalUnfit("does_not_parse", f"{after.errors - before.errors} new errors of syntax")
+        before = await self._s.parser.outline(path, current, held)
+        after = await self._s.parser.outline(path, digest_of(data), data)
+        if before and after and before.parsed and after.parsed and after.errors > before.errors:
+            raise ProposalUnfit("does_not_parse", f"{after.errors - before.errors} new syntax errors")
 
-    async def _passes(self, conflict: Conflict, data: bytes) -> None:
+    async def _run_checks(self, conflict: Conflict, data: bytes) -> None:
         """The check command of the policy. Raises ProposalUnfit."""
         checks = self._s.policy.checks
         if not checks.command:
@@ -128,133 +101,118 @@ class Proposals:
 
     def _files(self, conflict: Conflict) -> Sequence[WorkspacePath]:
         """What a check's tree holds beside the file: what its author may read, so no secrets."""
-        author, path = self.author(conflict), conflict.found.path
+        author, path = self._author(conflict), conflict.found.path
         files = (entry.path for entry in self._s.state.registry.files() if entry.path != path)
         return [other for other in files if self._s.readable(author, other)]
 
     # --- carrying out -----------------------------------------------------------------
 
+    async def resolve(
+        self,
+        conflict: Conflict,
+        command: Resolve | None,
+        wanted: ChangeRequest,
+        *,
+        choice: Choice,
+        by: str,
+        origin: Origin,
+        accepted: Review | None = None,
+    ) -> ChangeAnswer:
+        """Apply what was chosen, and close the conflict once that is on disk, or where nothing is to be changed.
+
+        `accepted`: the review whose proposal it is; another one's is rejected with it. Raises CallerError.
+        """
+        answer: ChangeAnswer | None = None
+        if command is not None:
+            with suppress(NothingToChange):
+                answer = await self._changer.change(command, wanted)
+        if answer is not None and answer.status != "applied":
+            return answer
+        change = parse_seq(answer.change) if answer is not None and answer.change is not None else None
+        seq, reason, review = conflict.seq, wanted.reason, conflict.review
+        events: list[Event] = [ConflictResolved(conflict=seq, choice=choice, by=by, change=change, reason=reason)]
+        if accepted is not None:
+            events.insert(0, ReviewAccepted(review=accepted.seq, conflict=seq, by=by, change=change))
+        elif review is not None and review.state == "answered":
+            events.insert(0, ReviewRejected(review=review.seq, conflict=seq, by=by, reason=reason))
+        await self._s.append(origin, *((f"conflict:{conflict.found.path}", event) for event in events))
+        return answer or await self._answers.of(seq)
+
+    async def accept(self, conflict: Conflict, review: Review, *, by: str, pre_approved: bool) -> ChangeAnswer:
+        """Carry a proposal out, as the reviewer's change.
+
+        `pre_approved`: a person says yes, so that what policy would ask about is answered. Raises CallerError,
+        ProposalUnfit.
+        """
+        data = await self._onto_present(conflict, review)
+        said = await event_of(self._s.journal, review, ReviewAnswered)
+        choice: Choice = review.verdict if review.verdict in ("current", "proposed") else "content"
+        wanted = ChangeRequest(
+            caller=reviewer_caller(review.reviewer),
+            call=_call(conflict, choice, f"review {show(review.seq)}"),
+            reason=said.reason if said is not None else "",
+            resolves=conflict.seq,
+            pre_approved=pre_approved,
+        )
+        return await self.resolve(
+            conflict,
+            Resolve(path=conflict.found.path, current=conflict.found.sides.current, chosen=data, strict=True),
+            wanted,
+            choice=choice,
+            by=by,
+            origin=msgspec.structs.replace(wanted.caller.origin(), cause=review.seq),
+            accepted=review,
+        )
+
+    async def fit(self, conflict: Conflict) -> None:
+        """Apply a change that conflicts with nothing any more, as its author's. Raises CallerError."""
+        found = conflict.found
+        sides = await sides_of(self._s.contents, found.sides)
+        if conflict.gone or (sides is None and found.sides.proposed is not None):
+            return
+        data = await chosen(self._s.effort, sides, {}) if sides is not None else None
+        wanted = ChangeRequest(
+            caller=self._author(conflict),
+            call=_call(conflict, "proposed"),
+            reason="nothing conflicts with it any more",
+            resolves=conflict.seq,
+        )
+        command = Resolve(path=found.path, current=found.sides.current, chosen=data, strict=True)
+        await self.resolve(conflict, command, wanted, choice="proposed", by="policy", origin=wanted.caller.origin())
+
     def automatic(self, conflict: Conflict) -> bool:
         """Whether the agent itself might change the path without asking; else, or to revive it, a person accepts."""
         if conflict.gone:
             return False
-        verdict = self._s.verdict(self.author(conflict), "write", conflict.found.path, on_disk=True)
+        verdict = self._s.verdict(self._author(conflict), "write", conflict.found.path, on_disk=True)
         return isinstance(verdict, Allow)
 
-    def author(self, conflict: Conflict) -> Caller:
+    def _author(self, conflict: Conflict) -> Caller:
         """Who wanted the change that waits."""
         name = conflict.agent or AgentName("unnamed")
         agent = self._s.state.identities.get(name)
-        return Caller(
-            agent=name,
-            agent_class=agent.agent_class if agent else "cloud",
-            session=conflict.session or SessionId("daemon"),
-            door="daemon",
-        )
+        session = conflict.session or SessionId("daemon")
+        agent_class = agent.agent_class if agent else "cloud"
+        return Caller(agent=name, agent_class=agent_class, session=session, door="daemon")
 
-    async def accept(self, conflict: Conflict, review: Review, *, by: str, vouched: bool) -> ChangeAnswer | None:
-        """Carry a proposal out, as the reviewer's change; None where nothing was to be changed.
-
-        `vouched`: a person says yes, so that what policy would ask about is answered. Raises CallerError,
-        ProposalUnfit.
-        """
-        found = conflict.found
-        accepted = await self._onto_present(conflict, review)
-        command = Resolve(path=found.path, current=found.current, chosen=accepted, strict=True)
-        said = await self.answer(conflict, review)
-        wanted = ChangeRequest(
-            caller=reviewer_caller(review.reviewer),
-            call=settling(conflict, review),
-            reason=said.reason if said is not None else "",
-            resolves=conflict.seq,
-            pre_approved=vouched,
-        )
-        answer: ChangeAnswer | None = None
-        with suppress(NothingToChange):
-            answer = await self._changer.change(command, wanted)
-        if answer is not None and answer.status != "applied":
-            return answer
-        change = parse_seq(answer.change) if answer is not None and answer.change is not None else None
-        stream = f"conflict:{found.path}"
-        events: list[tuple[str, Event]] = [
-            (stream, ReviewAccepted(review=review.seq, conflict=conflict.seq, by=by, change=change)),
-            (
-                stream,
-                ConflictResolved(
-                    conflict=conflict.seq,
-                    choice=_choice(review),
-                    by=by,
-                    change=change,
-                    reason=wanted.reason,
-                ),
-            ),
-        ]
-        origin = msgspec.structs.replace(wanted.caller.origin(), cause=review.seq)
-        await self._s.append(origin, *events)
-        return answer
-
-    async def fit(self, conflict: Conflict) -> ChangeAnswer | None:
-        """Apply a change that clashes with nothing any more, as its author's. Raises CallerError."""
-        found = conflict.found
-        sides = await sides_of(self._s.contents, found)
-        data = await chosen(self._s.effort, sides, {}) if sides is not None else None
-        if conflict.gone or (sides is None and found.proposed is not None):
-            return None
-        call = Call(
-            operation=RESOLVE_CONFLICT,
-            params=ResolveConflict(conflict=show(conflict.seq), choice="proposed"),
-        )
-        reason = "nothing clashes with it any more"
-        wanted = ChangeRequest(caller=self.author(conflict), call=call, reason=reason, resolves=conflict.seq)
-        command = Resolve(path=found.path, current=found.current, chosen=data, strict=True)
-        answer = await self._changer.change(command, wanted)
-        if answer.status == "applied" and answer.change is not None:
-            event = ConflictResolved(
-                conflict=conflict.seq, choice="proposed", by="policy", change=parse_seq(answer.change), reason=reason
-            )
-            await self._s.append(wanted.caller.origin(), (f"conflict:{found.path}", event))
-        return answer
-
-    async def _onto_present(self, conflict: Conflict, review: Review) -> bytes | None:
+    async def _onto_present(self, conflict: Conflict, review: Review) -> bytes:
         """The proposal on what the file holds now: other places may have changed since. Raises ProposalUnfit."""
-        found = conflict.found
+        current = conflict.found.sides.current
         if review.proposal is None:
             raise ProposalUnfit("review_reply_invalid", f"{review.reviewer} proposes nothing")
         data = await self._s.contents.need(review.proposal, f"what {review.reviewer} proposes")
-        if review.current == found.current:
+        if review.current == current:
             return data
-        old, now = await text(self._s.contents, review.current), await text(self._s.contents, found.current)
-        new = decode(data)
-        merged = await self._merged(old, now, new) if old and now and new else None
-        sides = await sides_of(self._s.contents, found)
-        if not isinstance(merged, Merged) or sides is None:
-            raise ProposalUnfit("conflict_moved", "the file has changed where the proposal wants to go")
-        data = encode(sides.current_with(merged.lines))
-        await self.checked(conflict, data)
-        return data
-
-    async def _merged(self, old: Document, now: Document, new: Document) -> Merged | ConflictingRegion:
-        """Raises TextTooCostly."""
-        work = partial(merge3, old.lines, now.lines, new.lines)
-        return await self._s.effort.run(work) if large(old, now, new) else work()
-
-    async def answer(self, conflict: Conflict, review: Review) -> ReviewAnswered | None:
-        """What a reviewer said, as the journal has it."""
-        wanted = EventFilter(tags=(tag_of(ReviewAnswered),), after=review.seq)  # its file may have moved since
-        async for recorded in self._s.journal.events(wanted, batch=20):
-            event = recorded.event
-            if isinstance(event, ReviewAnswered) and event.review == review.seq and not event.ignored:
-                return event
-        return None
-
-    async def failure(self, review: Review) -> ReviewFailed | None:
-        """In which way a review failed, as the journal has it; its conflict may have moved since."""
-        wanted = EventFilter(tags=(tag_of(ReviewFailed),), after=review.seq)
-        async for recorded in self._s.journal.events(wanted, batch=20):
-            event = recorded.event
-            if isinstance(event, ReviewFailed) and event.review == review.seq:
-                return event
-        return None
+        old, now = await text(self._s.contents, review.current), await text(self._s.contents, current)
+        new, sides = decode(data), await sides_of(self._s.contents, conflict.found.sides)
+        if old and now and new and sides:
+            work = partial(merge3, old.lines, now.lines, new.lines)
+            merged = await computed(self._s.effort, work, old, now, new)
+            if isinstance(merged, Merged):
+                data = encode(sides.current_with(merged.lines))
+                await self.check(conflict, data)
+                return data
+        raise ProposalUnfit("conflict_moved", "the file has changed where the proposal wants to go")
 
 
 def reviewer_caller(name: str) -> Caller:
@@ -267,23 +225,7 @@ def reviewer_caller(name: str) -> Caller:
     )
 
 
-def _choice(review: Review) -> Literal["current", "proposed", "content"]:
-    match review.verdict:
-        case "current" | "proposed" as side:
-            return side
-        case "content" | "reject" | None:
-            return "content"
-
-
-def settling(conflict: Conflict, review: Review) -> Call:
-    """The call by which a reviewer would have settled a conflict itself."""
-    params = ResolveConflict(conflict=show(conflict.seq), choice=_choice(review), reason=f"review {show(review.seq)}")
+def _call(conflict: Conflict, choice: Choice, reason: str = "") -> Call:
+    """The call by which the daemon resolves a conflict for somebody."""
+    params = ResolveConflict(conflict=show(conflict.seq), choice=choice, reason=reason)
     return Call(operation=RESOLVE_CONFLICT, params=params)
-
-
-def proposal_of(data: bytes | None) -> tuple[Digest | None, tuple[tuple[Digest, bytes], ...]]:
-    """The digest of a proposal, and the blob to be kept."""
-    if data is None:
-        return None, ()
-    digest = digest_of(data)
-    return digest, ((digest, data),)

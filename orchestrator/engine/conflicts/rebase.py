@@ -1,4 +1,4 @@
-"""Open conflicts whose file moves on, or moves away: they go along, dissolve, or turn out to be moot."""
+"""Open conflicts whose file moves on, or moves away: they go along, dissolve, or expire."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from functools import partial
 
 import msgspec
 
-from orchestrator.core.conflicts.rebase import Rebased, changed_regions, rebased, same_conflict, spanned
+from orchestrator.core.conflicts.rebase import Rebased, changed_regions, rebased, spanned
+from orchestrator.core.conflicts.sides import Sides
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import PathError, TextTooCostly
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.conflicts import ConflictFound, ConflictRegion
+from orchestrator.core.events.conflicts import ConflictSides
 from orchestrator.core.events.reviews import ConflictExpired, ConflictRebased, ReviewFailed
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.encoding import encode
+from orchestrator.core.three_way import Region, Span
 from orchestrator.engine.changes.renames import Renamed, RenameTracker
-from orchestrator.engine.conflicts.sides import Sides, sides_of
+from orchestrator.engine.conflicts.sides import computed, sides_of
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.services import OFF_LOOP_BYTES, Services
+from orchestrator.engine.services import Services
 from orchestrator.ports.journal import NewEvent, Unit
 
 
@@ -26,156 +29,127 @@ class Rebaser:
 
     def __init__(self, services: Services, observer: Observer) -> None:
         self._s, self._observer = services, observer
-        self._departures = RenameTracker(services)
+        self._renames = RenameTracker(services)
 
-    async def follow(self, conflict: Conflict) -> None:
-        """Bring one conflict up to date with its file, if that has changed or was moved."""
-        if self._moved(conflict) or conflict.found.current is None:
-            await self._bring(conflict, await self._went(conflict))
+    async def follow(self, conflict: Conflict, *, renames_only: bool = False) -> Conflict | None:
+        """Bring one conflict up to date with its file; what it is then, None if it is not open any more.
 
-    async def go_along(self, conflict: Conflict) -> None:
-        """Bring one conflict to where its file was moved; what else became of the file can wait."""
-        if self._moved(conflict) or conflict.found.current is None:
-            went = await self._went(conflict)
-            if went is not None:
-                await self._bring(conflict, went)
+        With `renames_only` just to where its file was moved; what else became of the file can wait.
+        """
+        if self._moved(conflict) or conflict.found.sides.current is None:
+            renamed = await self._renamed(conflict)
+            if renamed is not None or not renames_only:
+                await self._bring(conflict, renamed)
+        return self._s.state.pending.open_conflict(conflict.seq)
 
-    async def _bring(self, conflict: Conflict, went: Renamed | None) -> None:
+    async def _bring(self, conflict: Conflict, renamed: Renamed | None) -> None:
         """Under the locks of its paths; if it is otherwise by then, what made it so wakes the duty again."""
-        paths = (conflict.found.path,) if went is None else (conflict.found.path, went.path)
+        paths = (conflict.found.path,) if renamed is None else (conflict.found.path, renamed.path)
         async with self._s.locks.alone(paths):
-            present = self._s.state.pending.conflict(conflict.seq)
-            if present is None or present.state != "open" or present.found.path != conflict.found.path:
+            present = self._s.state.pending.open_conflict(conflict.seq)
+            if present is None or present.found.path != conflict.found.path:
                 return
-            if await self._went(present) == went and (went is not None or self._moved(present)):
-                await self._follow(present, went)
+            if await self._renamed(present) == renamed and (renamed is not None or self._moved(present)):
+                await self._rebase(present, renamed)
 
-    async def _went(self, conflict: Conflict) -> Renamed | None:
+    async def _renamed(self, conflict: Conflict) -> Renamed | None:
         """Where the conflict's file was moved since it was last looked at."""
         found = conflict.found
-        return await self._departures.went(found.path, after=found.current_version or conflict.seq)
+        return await self._renames.went(found.path, after=found.sides.current_version or conflict.seq)
 
     def _moved(self, conflict: Conflict) -> bool:
-        entry = self._s.state.registry.get(conflict.found.path)
-        now = (entry.digest, entry.version) if entry is not None else (None, None)
-        if now[0] is None and entry is not None:
+        digest, version = self._present(conflict.found.path)
+        if digest is None and version is not None:
             return False  # too large to hash: nothing can be said of it
-        return now != (conflict.found.current, conflict.found.current_version)
+        return (digest, version) != (conflict.found.sides.current, conflict.found.sides.current_version)
 
-    async def _follow(self, conflict: Conflict, went: Renamed | None) -> None:
+    def _present(self, path: WorkspacePath) -> tuple[Digest | None, Seq | None]:
+        entry = self._s.state.registry.get(path)
+        return (entry.digest, entry.version) if entry is not None else (None, None)
+
+    async def _rebase(self, conflict: Conflict, renamed: Renamed | None) -> None:
         found = conflict.found
-        if went is not None:
-            found = msgspec.structs.replace(found, path=went.path)
+        path = renamed.path if renamed is not None else found.path
         try:
-            await self._observer.refresh(found.path, content=True, changing=True)
+            await self._observer.refresh(path, content=True, changing=True)
         except PathError:
             return  # it is no file now; what the registry says of it has not changed
-        entry = self._s.state.registry.get(found.path)
-        current, version = (entry.digest, entry.version) if entry is not None else (None, None)
-        if not self._s.readable_to(conflict.agent, found.path, *found.names):
+        current, version = self._present(path)
+        moved = msgspec.structs.replace(found.sides, current=current, current_version=version, regions=())
+        note = partial(self._note, conflict, renamed)
+        if not self._s.readable_to(conflict.agent, path, *found.names):
             # whether the file holds what was proposed, or takes it, is not for its author to know
-            moved = msgspec.structs.replace(found, current=current, current_version=version)
-            await self._note(conflict, _event(conflict, moved, (), went, fits=False), kept=False)
+            await note(moved)
             return
-        if current == found.proposed:
-            await self._expire_due(conflict, "the file holds what was proposed")
+        if current == moved.proposed:
+            await self._expire(conflict, "the file holds what was proposed")
             return
-        moved = msgspec.structs.replace(found, current=current, current_version=version)
         sides = await sides_of(self._s.contents, moved)
         if sides is None:
-            fits = found.proposed is None and current == found.base
-            await self._note(conflict, _event(conflict, moved, (), went, fits=fits), kept=False)
+            await note(moved, fits=moved.proposed is None and current == moved.base)
             return
-        work = partial(rebased, sides.base.lines, sides.current.lines, sides.proposed.lines)
-        size = len(sides.current.lines) + len(sides.proposed.lines)
-        now = await self._rebased(sides) if size > OFF_LOOP_BYTES // 32 else work()
-        if now.regions:
-            kept = await self._only_moved(conflict, sides, now.regions)
-            await self._note(conflict, _event(conflict, moved, now.regions, went, fits=False), kept=kept)
-        elif now.lines == sides.current.lines:
-            await self._expire_due(conflict, "the file holds all that was proposed")
-        elif found.ahead:
-            await self._ahead(conflict, moved, sides, now.lines, went)
-        elif found.why:  # its lines never clashed: that they go together says nothing
-            regions = (spanned(sides.base.lines, sides.current.lines, sides.proposed.lines),)
-            kept = await self._only_moved(conflict, sides, regions)
-            await self._note(conflict, _event(conflict, moved, regions, went, fits=False), kept=kept)
-        else:
-            await self._note(conflict, _event(conflict, moved, (), went, fits=True), kept=False)
+        now = await self._rebased(sides)
+        regions, data = now.regions, None
+        if not regions:
+            if now.lines == sides.lines.current:
+                await self._expire(conflict, "the file holds all that was proposed")
+                return
+            if found.ahead:  # it would apply, and is to be reviewed: against the newer content from now on
+                document = sides.current_with(now.lines)
+                data = encode(document)
+                moved = msgspec.structs.replace(moved, base=current, base_version=version, proposed=digest_of(data))
+                sides = Sides(sides.current, sides.current, document, ())
+                regions = changed_regions(sides.lines.current, sides.lines.proposed)
+            elif found.why:  # its lines never conflicted: that they go together says nothing
+                regions = (spanned(*sides.lines),)
+            else:
+                await note(moved, fits=True)
+                return
+        before = await sides_of(self._s.contents, found.sides)
+        same = before is not None and before.same_conflict(msgspec.structs.replace(sides, regions=regions))
+        await note(msgspec.structs.replace(moved, regions=regions), same=same, data=data)
 
     async def _rebased(self, sides: Sides) -> Rebased:
         """Where comparing them would take too long, they conflict as a whole."""
-        texts = (sides.base.lines, sides.current.lines, sides.proposed.lines)
         try:
-            return await self._s.effort.run(partial(rebased, *texts))
+            return await computed(self._s.effort, partial(rebased, *sides.lines), *sides)
         except TextTooCostly:
-            return Rebased((ConflictRegion(*(number for lines in texts for number in (0, len(lines)))),))
+            return Rebased((Region(*(Span(0, len(lines)) for lines in sides.lines)),))
 
-    async def _only_moved(self, conflict: Conflict, now: Sides, regions: tuple[ConflictRegion, ...]) -> bool:
-        """Whether what clashes is the same as before, so that an answer to it still is one."""
-        before = await sides_of(self._s.contents, conflict.found)
-        return before is not None and same_conflict(
-            before.regions,
-            (before.current.lines, before.proposed.lines),
-            regions,
-            (now.current.lines, now.proposed.lines),
-        )
-
-    async def _ahead(
-        self, conflict: Conflict, moved: ConflictFound, sides: Sides, lines: tuple[str, ...], went: Renamed | None
+    async def _note(
+        self,
+        conflict: Conflict,
+        renamed: Renamed | None,
+        sides: ConflictSides,
+        *,
+        fits: bool = False,
+        same: bool = False,
+        data: bytes | None = None,
     ) -> None:
-        """A change that would apply and is to be looked at: it is against the newer content from now on."""
-        document = sides.current_with(lines)
-        data = encode(document)
-        onto = msgspec.structs.replace(
-            moved, base=moved.current, base_version=moved.current_version, proposed=digest_of(data)
+        """Say what the sides are now; a review is of use only while the `same` lines conflict."""
+        rebased_to = ConflictRebased(
+            conflict=conflict.seq,
+            sides=sides,
+            fits=fits,
+            path=renamed.path if renamed is not None else None,
+            moved_at=renamed.at if renamed is not None else None,
         )
-        regions = changed_regions(sides.current.lines, document.lines)
-        before = await sides_of(self._s.contents, conflict.found)
-        kept = before is not None and same_conflict(
-            before.regions,
-            (before.current.lines, before.proposed.lines),
-            regions,
-            (sides.current.lines, document.lines),
-        )
-        await self._note(conflict, _event(conflict, onto, regions, went, fits=False), kept=kept, data=data)
-
-    async def _note(self, conflict: Conflict, event: ConflictRebased, *, kept: bool, data: bytes | None = None) -> None:
-        """Say where it stands now; a review of what is not there any more comes to nothing."""
-        events: list[Event] = [event]
+        events: list[Event] = [rebased_to]
         review = conflict.review
-        if not kept and review is not None and review.state in ("requested", "answered"):
+        if not same and review is not None and review.state in ("requested", "answered"):
             events.append(
                 ReviewFailed(
                     review=review.seq,
                     conflict=conflict.seq,
                     code="conflict_moved",
-                    message="the file changed where it clashes while this was under review",
+                    message="the file changed where it conflicts while this was under review",
                 )
             )
-        stream = f"conflict:{event.path or conflict.found.path}"
-        blobs = ((event.proposed, data),) if event.proposed is not None and data is not None else ()
-        await self._s.journal.append(
-            Unit(tuple(NewEvent(stream, one) for one in events), Origin(cause=conflict.seq), blobs)
-        )
+        stream = f"conflict:{rebased_to.path or conflict.found.path}"
+        blobs = ((sides.proposed, data),) if sides.proposed is not None and data is not None else ()
+        origin = Origin(cause=conflict.seq)
+        await self._s.journal.append(Unit(tuple(NewEvent(stream, one) for one in events), origin, blobs))
 
-    async def _expire_due(self, conflict: Conflict, message: str) -> None:
+    async def _expire(self, conflict: Conflict, message: str) -> None:
         event = ConflictExpired(conflict=conflict.seq, cause="moot", message=message)
         await self._s.append(Origin(cause=conflict.seq), (f"conflict:{conflict.found.path}", event))
-
-
-def _event(
-    conflict: Conflict, found: ConflictFound, regions: tuple[ConflictRegion, ...], went: Renamed | None, *, fits: bool
-) -> ConflictRebased:
-    return ConflictRebased(
-        conflict=conflict.seq,
-        base=found.base,
-        base_version=found.base_version,
-        current=found.current,
-        current_version=found.current_version,
-        proposed=found.proposed,
-        regions=regions,
-        fits=fits,
-        path=went.path if went is not None else None,
-        moved_at=went.at if went is not None else None,
-    )

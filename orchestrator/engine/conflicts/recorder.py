@@ -12,7 +12,7 @@ from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.conflicts import ConflictFound, ConflictSuperseded
+from orchestrator.core.events.conflicts import ConflictFound, ConflictSides, ConflictSuperseded
 from orchestrator.core.events.files import ContentShown, SeenLines
 from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
@@ -81,12 +81,14 @@ class ConflictRecorder:
         session = self._s.state.sessions.get(wanted.caller.session)
         found = ConflictFound(
             path=clash.path,
-            base=clash.base,
-            base_version=clash.base_version,
-            current=here.held.digest if here.held else None,
-            current_version=here.version,
-            proposed=digest_of(clash.proposed) if clash.proposed is not None else None,
-            regions=clash.regions,
+            sides=ConflictSides(
+                base=clash.base,
+                current=here.held.digest if here.held else None,
+                proposed=digest_of(clash.proposed) if clash.proposed is not None else None,
+                base_version=clash.base_version,
+                current_version=here.version,
+                regions=clash.regions,
+            ),
             why=clash.why,
             mode=here.held.mode if here.held else None,
             operation=wanted.call.operation.name,
@@ -125,8 +127,8 @@ class ConflictRecorder:
         proposed = digest_of(clash.proposed) if clash.proposed is not None else None
         for conflict in self._s.state.pending.open_conflicts(clash.path):
             found = conflict.found
-            same = (found.base, found.current, found.proposed) == (clash.base, current, proposed)
-            same = same and (not here.content_hidden or found.current_version == here.version)
+            same = [*found.sides] == [clash.base, current, proposed]
+            same = same and (not here.content_hidden or found.sides.current_version == here.version)
             if same and conflict.agent == wanted.caller.agent:
                 return conflict
         return None
@@ -138,9 +140,8 @@ class ConflictRecorder:
         document = await self._s.contents.text(here.held.digest, here.held.data)
         if document is None:
             return None
-        first = max(1, clash.regions[0].current_start - 2)
-        region = clash.regions[-1]
-        last = min(document.line_count, region.current_start + region.current_len + 3, first + SHOWN_LINES - 1)
+        first = max(1, clash.regions[0].current.start - 2)
+        last = min(document.line_count, clash.regions[-1].current.end + 3, first + SHOWN_LINES - 1)
         last = fit(document.lines, first, last, SHOWN_TOKENS)
         text, cut = render(document.lines[first - 1 : last], first)
         seen = SeenLines(
@@ -173,7 +174,7 @@ class ConflictRecorder:
             for conflict in self._s.state.pending.open_conflicts(part.path):
                 if conflict.agent != wanted.caller.agent or conflict in closed or conflict.seq == wanted.resolves:
                     continue
-                if conflict.found.current == part.before and _covers(conflict, part.hunks):
+                if conflict.found.sides.current == part.before and _covers(conflict, part.hunks):
                     closed.append(conflict)
         if closed:
             origin = Origin(
@@ -190,10 +191,7 @@ class ConflictRecorder:
 
 def _covers(conflict: Conflict, hunks: tuple[LineHunk, ...]) -> bool:
     """Whether a change made to the very content of a conflict touches each of its regions."""
-    return bool(conflict.found.regions) and all(
-        any(
-            h.old_start <= region.current_start + region.current_len and region.current_start <= h.old_start + h.old_len
-            for h in hunks
-        )
-        for region in conflict.found.regions
+    return bool(conflict.found.sides.regions) and all(
+        any(h.old_start <= region.current.end and region.current.start <= h.old_start + h.old_len for h in hunks)
+        for region in conflict.found.sides.regions
     )

@@ -6,6 +6,7 @@ from bisect import bisect_left
 
 import msgspec
 
+from orchestrator.core.conflicts.sides import Sides
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.conflicts import ConflictFound
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended
@@ -14,7 +15,8 @@ from orchestrator.core.ids import Seq, show
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.private_keys import Secret, key_lines
-from orchestrator.engine.conflicts.sides import Sides, sides_of
+from orchestrator.core.three_way import Span
+from orchestrator.engine.conflicts.sides import sides_of
 from orchestrator.engine.reads.attribution import Attributions, Author
 from orchestrator.engine.reads.read_sets import unseen_in_words
 from orchestrator.engine.services import Services
@@ -34,7 +36,7 @@ class ReviewContext:
 
     async def brief(self, conflict: Conflict) -> ReviewRequest | None:
         """What a reviewer is sent; None where no lines clash."""
-        sides = await sides_of(self._s.contents, conflict.found)
+        sides = await sides_of(self._s.contents, conflict.found.sides)
         if sides is None or not sides.regions:
             return None
         return ReviewRequest(
@@ -56,16 +58,16 @@ class ReviewContext:
     async def holders(self, conflict: Conflict) -> tuple[Party, ...]:
         """Who made the lines that it clashes with, newest first."""
         found = conflict.found
-        if found.current_version is None or not found.regions:
+        if found.sides.current_version is None or not found.sides.regions:
             return ()
-        lineage = await self._attributions.of(found.path, found.current_version)
+        lineage = await self._attributions.of(found.path, found.sides.current_version)
         if lineage.lost is not None:
             return ()
         versions = set[Seq]()
-        for region in found.regions:
-            end = min(region.current_start + max(region.current_len, 1), lineage.attribution.lines)
-            if region.current_start < end:
-                versions |= {part.version for part in lineage.attribution.owned(region.current_start + 1, end)}
+        for region in found.sides.regions:
+            start, end = region.current.start, region.current.start + max(region.current.length, 1)
+            if start < (end := min(end, lineage.attribution.lines)):
+                versions |= {part.version for part in lineage.attribution.owned(start + 1, end)}
         newest = sorted(versions, reverse=True)[:MOST_HOLDERS]
         parties = [await self._party(lineage.authors[version]) for version in newest]
         return tuple(dict.fromkeys(parties))
@@ -100,37 +102,31 @@ def _why(found: ConflictFound) -> str:
 
 
 def _regions(sides: Sides) -> tuple[ReviewRegion, ...]:
-    base, current, proposed = sides.base.lines, sides.current.lines, sides.proposed.lines
-    in_base, in_current, in_proposed = (tuple(key_lines(lines)) for lines in (base, current, proposed))
+    found = sides.lines.map(lambda lines: tuple(key_lines(lines)))
+    current = sides.lines.current
     regions: list[ReviewRegion] = []
-    for number, r in enumerate(sides.regions, 1):
-        start, end = r.current_start, r.current_start + r.current_len
-        before, after = slice(max(0, start - AROUND), start), slice(end, min(end + AROUND, len(current)))
-        of_base = slice(r.base_start, r.base_start + r.base_len)
-        of_proposed = slice(r.proposed_start, r.proposed_start + r.proposed_len)
-        keys = KeyLines(
-            before=_within(in_current, before),
-            base=_within(in_base, of_base),
-            current=_within(in_current, slice(start, end)),
-            proposed=_within(in_proposed, of_proposed),
-            after=_within(in_current, after),
-        )
+    for number, region in enumerate(sides.regions, 1):
+        at = region.current
+        before = Span(max(0, at.start - AROUND), min(AROUND, at.start))
+        after = Span(at.end, min(AROUND, len(current) - at.end))
         regions.append(
             ReviewRegion(
+                *(span.of(lines) for span, lines in zip(region, sides.lines, strict=True)),
                 number=number,
-                base=tuple(base[of_base]),
-                current=tuple(current[start:end]),
-                proposed=tuple(proposed[of_proposed]),
-                before=tuple(current[before]),
-                after=tuple(current[after]),
-                keys=keys,
+                before=before.of(current),
+                after=after.of(current),
+                keys=KeyLines(
+                    *(_within(keys, span) for keys, span in zip(found, region, strict=True)),
+                    before=_within(found.current, before),
+                    after=_within(found.current, after),
+                ),
             )
         )
     return tuple(regions)
 
 
-def _within(found: tuple[Secret, ...], span: slice) -> tuple[Secret, ...]:
+def _within(found: tuple[Secret, ...], span: Span) -> tuple[Secret, ...]:
     """Those that stand in these lines, counted from their first."""
     first = bisect_left(found, span.start, key=lambda secret: secret.line)
-    last = bisect_left(found, span.stop, key=lambda secret: secret.line)
+    last = bisect_left(found, span.end, key=lambda secret: secret.line)
     return tuple(msgspec.structs.replace(secret, line=secret.line - span.start) for secret in found[first:last])

@@ -1,38 +1,43 @@
-"""The conflict queue at work: conflicts follow their files, go to reviewers by policy, and their answers come in.
+"""The review queue: conflicts follow their files, go to reviewers by policy, and their answers come in.
 
-One duty looks at every open conflict whenever something moved or a deadline is due, and takes the next
+One task looks at every open conflict whenever something moved or a deadline is due, and takes the next
 step that its state in the journal asks for. So a restart needs no memory of what was under way.
 """
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import anyio.abc
 
-from orchestrator.core.conflicts.route import Asking, Matter, lines_of, next_reviewer, route_of
-from orchestrator.core.errors import CallerError, OrchestratorError
+from orchestrator.core.conflicts.proposals import ProposalUnfit, ignored_as
+from orchestrator.core.conflicts.route import Asking, next_reviewer, route_for
+from orchestrator.core.content import digest_of
+from orchestrator.core.errors import CallerError, OrchestratorError, escaped
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.reviews import (
     ConflictExpired,
+    ReviewAnswered,
+    ReviewFailed,
     ReviewRejected,
     ReviewRequested,
+    Usage,
 )
 from orchestrator.core.ids import Digest, Seq, show
 from orchestrator.core.policy.routes import Route
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.projections.reviews import Review
-from orchestrator.engine.conflicts import review_replies
-from orchestrator.engine.conflicts.proposals import Proposals, ProposalUnfit, proposal_of, reviewer_caller
+from orchestrator.engine.conflicts.proposals import Proposals, reviewer_caller
 from orchestrator.engine.conflicts.rebase import Rebaser
 from orchestrator.engine.conflicts.review_context import ReviewContext
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
 from orchestrator.ports.journal import NewEvent, Unit
-from orchestrator.ports.reviewers import Reviewer, ReviewReply
+from orchestrator.ports.reviewers import Reviewer, ReviewFailure, ReviewReply, ReviewReplyInvalid
 
 LOOK_S = 60.0
 """How often, at least, deadlines are looked at: the wall clock may jump."""
@@ -40,7 +45,23 @@ LOOK_S = 60.0
 Work = Callable[[], Coroutine[Any, Any, int | None]]
 
 PATIENCE = 2
-"""A reviewer that is past its deadline is let go on for as long again: a late answer is noted, and ignored."""
+"""A reviewer that is past its deadline may go on for as long again: a late answer is recorded, and ignored."""
+
+MOST_MESSAGE = 2000
+"""Characters of a reviewer's words that are kept."""
+
+HINTS: Final[Mapping[str, str]] = {
+    "conflict_moved": "It is asked again, about the present lines.",
+    "daemon_restarted": "It is asked once more.",
+    "denied": 'Let agents of class "review" read the file in policy.toml, or resolve it yourself.',
+    "not_text": "Resolve it yourself: choose a side, or give the content.",
+    "review_reply_invalid": ReviewReplyInvalid.hint,
+    "reviewer_timeout": "Raise the route's deadline_s, or put a faster reviewer before it.",
+    "unknown_reviewer": "Add its [[reviewer]] table to policy.toml, or take it out of the route.",
+}
+"""For what fails by our doing; a reviewer's own failures bring theirs."""
+
+NOT_APPLIED: Final = "Nothing is applied. The next reviewer of the route is asked; after the last, a person decides."
 
 
 class Reviewing:
@@ -90,38 +111,28 @@ class Reviewing:
         return min(dues, default=None)
 
     async def _step(self, seq: Seq) -> int | None:
-        conflict = self._s.state.pending.conflict(seq)
-        if conflict is None or conflict.state != "open":
+        conflict = self._s.state.pending.open_conflict(seq)
+        if conflict is None or (conflict := await self._rebaser.follow(conflict)) is None:
             return None
-        await self._rebaser.follow(conflict)
-        conflict = self._s.state.pending.conflict(seq)
-        if conflict is None or conflict.state != "open":
-            return None
-        now, lapses = self._s.clock.now_ms(), self._lapses_at(conflict)
-        if lapses is not None and lapses <= now:
-            await self._expire_due(conflict)
+        after_s = self._s.policy.conflicts.expire_after_s
+        expires = conflict.at + after_s * 1000 if after_s else None
+        if expires is not None and expires <= self._s.clock.now_ms():
+            event = ConflictExpired(conflict=seq, cause="expired", message="nobody resolved it in time")
+            await self._s.append(Origin(cause=seq), (_stream(conflict), event))
             return None
         if conflict.fits:
             await self._fit(conflict)
-            return lapses
+            return expires
         due = await self._review(conflict)
-        return min(filter(None, (due, lapses)), default=None)
-
-    def _lapses_at(self, conflict: Conflict) -> int | None:
-        after_s = self._s.policy.conflicts.expire_after_s
-        return conflict.at + after_s * 1000 if after_s else None
-
-    async def _expire_due(self, conflict: Conflict) -> None:
-        event = ConflictExpired(conflict=conflict.seq, cause="expired", message="nobody settled it in time")
-        await self._s.append(Origin(cause=conflict.seq), (_stream(conflict), event))
+        return min(filter(None, (due, expires)), default=None)
 
     async def _fit(self, conflict: Conflict) -> None:
-        """What clashes with nothing any more is applied, where policy wants that: once for each content."""
+        """Apply what conflicts with nothing any more, where policy wants that: once for each content."""
         if self._s.policy.conflicts.when_it_fits != "apply" or conflict.found.reverts:
             return
-        if self._tried.get(conflict.seq, ()) == conflict.found.current or self._asked_a_person(conflict):
+        if self._tried.get(conflict.seq, ()) == conflict.found.sides.current or self._asked_a_person(conflict):
             return
-        self._tried[conflict.seq] = conflict.found.current
+        self._tried[conflict.seq] = conflict.found.sides.current
         try:
             await self._proposals.fit(conflict)
         except CallerError as error:
@@ -132,18 +143,6 @@ class Reviewing:
 
     # --- asking -----------------------------------------------------------------------
 
-    def route(self, conflict: Conflict) -> Route | None:
-        """The route that a conflict takes by the present policy; None: a person settles it."""
-        agent = self._s.state.identities.get(conflict.agent) if conflict.agent is not None else None
-        matter = Matter(
-            path=conflict.found.path,
-            agent=conflict.agent,
-            agent_class=agent.agent_class if agent else None,
-            lines=lines_of(conflict.found.regions),
-            same_symbol=bool(conflict.found.same_symbol),
-        )
-        return route_of(self._s.policy.routes, matter)
-
     async def _review(self, conflict: Conflict) -> int | None:
         review = conflict.review
         if review is not None and review.state == "requested":
@@ -151,7 +150,7 @@ class Reviewing:
                 return review.deadline
             await self._fail(conflict, review, "reviewer_timeout", "no answer before the deadline")
             return None  # what was appended wakes the duty again
-        route = self.route(conflict)
+        route = route_for(conflict, self._s.policy, self._s.state.identities)
         if route is None:
             return None
         if review is not None and review.state == "answered":
@@ -173,7 +172,7 @@ class Reviewing:
             place=asking.place,
             attempt=asking.attempt,
             deadline=deadline,
-            current=conflict.found.current,
+            current=conflict.found.sides.current,
         )
         recorded = await self._s.append(Origin(cause=conflict.seq), (_stream(conflict), event))
         number = recorded[0].seq
@@ -194,7 +193,7 @@ class Reviewing:
         except Exception as error:  # noqa: BLE001
             # The one place where anything is caught: what a service, a program or a plugin says is read in
             # these tasks, and a defect in that must cost this review and not the daemon. Logged, never hidden.
-            self._log.error("a review failed unforeseen", conflict=show(seq), trace=review_replies.trace_of(error))
+            self._log.error("a review failed unforeseen", conflict=show(seq), trace=_trace_of(error))
             await self._give_up(seq, number, error, of=("requested", "answered"))
         return None
 
@@ -204,7 +203,7 @@ class Reviewing:
         if conflict is None or review is None or review.state not in of:
             return
         try:
-            await self._fail(conflict, review, *review_replies.failure_of(error))
+            await self._fail(conflict, review, *_failure_of(error))
         except OrchestratorError as again:
             self._log.error("a failed review could not be noted", conflict=show(seq), error=again.message)
 
@@ -230,7 +229,7 @@ class Reviewing:
                 reply = await reviewer.review(brief)
             except OrchestratorError as error:
                 if self._find(seq, number)[1] == review:
-                    await self._fail(conflict, review, *review_replies.failure_of(error))
+                    await self._fail(conflict, review, *_failure_of(error))
                 return
             await self.answered(seq, number, reply)
 
@@ -242,7 +241,7 @@ class Reviewing:
         if conflict is None:
             return
         review = next((item for item in conflict.reviews if item.seq == number), None)
-        ignored = review_replies.ignored_as(conflict, review)
+        ignored = ignored_as(conflict, review)
         data: bytes | None = None
         unfit: ProposalUnfit | None = None
         if not ignored:
@@ -250,13 +249,30 @@ class Reviewing:
                 data = await self._proposals.assembled(conflict, reply)
             except ProposalUnfit as error:
                 unfit = error
-            ignored = review_replies.ignored_as(*self._find(seq, number))
-        digest, blobs = proposal_of(data)
-        asked = review.reviewer if review is not None else ""
-        said = review_replies.answered(conflict, number, asked, reply, digest, ignored)
+            ignored = ignored_as(*self._find(seq, number))
+        usage = reply.usage
+        said = ReviewAnswered(
+            review=number,
+            conflict=seq,
+            reviewer=review.reviewer if review is not None else "",
+            verdict=reply.verdict,
+            proposal=digest_of(data) if data is not None else None,
+            current=conflict.found.sides.current,
+            model=usage.model,
+            prompt_hash=usage.prompt_hash,
+            usage=Usage(
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cost_microusd=usage.cost_microusd,
+                took_ms=usage.took_ms,
+            ),
+            reason=escaped(reply.reason[:MOST_MESSAGE])[:MOST_MESSAGE],
+            ignored=ignored,
+        )
+        blobs = ((said.proposal, data),) if said.proposal is not None and data is not None else ()
         events: list[Event] = [said]
         if not ignored and unfit is not None and review is not None:
-            events.append(review_replies.failed(conflict, review, *review_replies.failure_of(unfit)))
+            events.append(_failed(conflict, review, *_failure_of(unfit)))
         elif not ignored and reply.verdict == "reject":
             events.append(ReviewRejected(review=number, conflict=seq, by=said.reviewer, reason=said.reason))
         origin = Origin(agent=reviewer_caller(said.reviewer).agent, cause=number)
@@ -269,17 +285,17 @@ class Reviewing:
             return
         try:
             data = await self._s.contents.need(review.proposal, f"what {review.reviewer} proposes")
-            await self._proposals.checked(conflict, data)
+            await self._proposals.check(conflict, data)
             conflict, review = self._find(seq, number)
             if conflict is None or review is None or review.state != "answered":
                 return
-            route = self.route(conflict)
+            route = route_for(conflict, self._s.policy, self._s.state.identities)
             if route is not None and route.accept == "auto" and self._proposals.automatic(conflict):
-                await self._proposals.accept(conflict, review, by="policy", vouched=False)
+                await self._proposals.accept(conflict, review, by="policy", pre_approved=False)
         except ProposalUnfit as error:
             conflict, review = self._find(seq, number)
             if conflict is not None and review is not None and review.state == "answered":
-                await self._fail(conflict, review, *review_replies.failure_of(error))
+                await self._fail(conflict, review, *_failure_of(error))
         except CallerError as error:  # the file moved on, or is reserved: looked at again when it stands
             self._log.info("a proposal waits", conflict=show(seq), error=error.message)
             if error.code == "stale_base":
@@ -287,15 +303,34 @@ class Reviewing:
 
     def _find(self, seq: Seq, number: Seq) -> tuple[Conflict | None, Review | None]:
         """A conflict that is open, and the review of this number."""
-        conflict = self._s.state.pending.conflict(seq)
-        if conflict is None or conflict.state != "open":
-            return None, None
-        return conflict, next((item for item in conflict.reviews if item.seq == number), None)
+        conflict = self._s.state.pending.open_conflict(seq)
+        return conflict, next((item for item in conflict.reviews if item.seq == number), None) if conflict else None
 
     async def _fail(self, conflict: Conflict, review: Review, code: str, message: str, hint: str = "") -> None:
-        event = review_replies.failed(conflict, review, code, message, hint)
+        event = _failed(conflict, review, code, message, hint)
         await self._s.append(Origin(cause=review.seq), (_stream(conflict), event))
 
 
 def _stream(conflict: Conflict) -> str:
     return f"conflict:{conflict.found.path}"
+
+
+def _failed(conflict: Conflict, review: Review, code: str, message: str, hint: str = "") -> ReviewFailed:
+    message = escaped(message[:MOST_MESSAGE])[:MOST_MESSAGE]
+    hint = hint or HINTS.get(code, NOT_APPLIED)
+    return ReviewFailed(review=review.seq, conflict=conflict.seq, code=code, message=message, hint=hint)
+
+
+def _failure_of(error: Exception) -> tuple[str, str, str]:
+    """Code, message and hint of what ended a review.
+
+    Of an error that nobody foresaw only the kind is told: its words may hold content, or a key.
+    """
+    if isinstance(error, OrchestratorError):
+        return error.code, error.message, error.hint
+    return ReviewFailure.code, f"an unforeseen {type(error).__name__} ended it", ReviewFailure.hint
+
+
+def _trace_of(error: BaseException) -> str:
+    """Where it was raised, for the log: places and kinds, without the words."""
+    return f"{''.join(traceback.format_tb(error.__traceback__))}{type(error).__qualname__}"

@@ -1,96 +1,45 @@
-"""The three sides of a conflict as texts, and what choices for its regions make of the file."""
+"""What the journal keeps of a conflict: its sides as texts, and what reviewers said."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
-import msgspec
-
-from orchestrator.core.conflicts.rebase import GapConflict, Side, assembled, gaps
+from orchestrator.core.conflicts.sides import Choices, Sides
 from orchestrator.core.decisions.costs import large
 from orchestrator.core.decisions.rebase import EMPTY
-from orchestrator.core.events.conflicts import ConflictFound, ConflictRegion
+from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.conflicts import ConflictSides
+from orchestrator.core.events.reviews import ReviewAnswered, ReviewFailed
 from orchestrator.core.ids import Digest
-from orchestrator.core.text.encoding import Document, edits_between, encode, splice, with_runs_of
+from orchestrator.core.projections.reviews import Review
+from orchestrator.core.text.encoding import Document
 from orchestrator.engine.contents import Contents
+from orchestrator.ports.journal import EventFilter, Journal
 from orchestrator.ports.workers import Effort
 
-OURS, BASE, SEPARATOR, THEIRS = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
+T = TypeVar("T")
+Said = TypeVar("Said", ReviewAnswered, ReviewFailed)
 
 
-class Sides(msgspec.Struct, frozen=True):
-    """What a conflict is about, where all of it is text."""
-
-    base: Document
-    current: Document
-    proposed: Document
-    regions: tuple[ConflictRegion, ...]
-
-    def chosen(self, choices: Mapping[int, Side | tuple[str, ...]]) -> Document:
-        """The file with a choice for each region (from 0), both sides' changes elsewhere. Raises GapConflict."""
-        lines = assembled(self.base.lines, self.current.lines, self.proposed.lines, self.regions, choices)
-        return self.current_with(lines)
-
-    def current_with(self, lines: tuple[str, ...]) -> Document:
-        """What the file holds, with these lines in place of its own; its encoding and line ends stay.
-
-        Where it holds nothing (it may have been deleted) they are as proposed.
-        """
-        like = self.current if self.current.lines else self.proposed
-        onto = with_runs_of(like, self.base, self.current, self.proposed)
-        return splice(onto, edits_between(like, lines, self._ended()))
-
-    @property
-    def large(self) -> bool:
-        """Whether comparing them may take long."""
-        return large(self.base, self.current, self.proposed)
-
-    def gaps(self) -> tuple[tuple[str, ...], ...]:
-        """What no choice may touch. Raises GapConflict."""
-        return gaps(self.base.lines, self.current.lines, self.proposed.lines, self.regions)
-
-    def all_of(self, side: Side) -> dict[int, Side | tuple[str, ...]]:
-        """The choice of one side everywhere."""
-        return dict.fromkeys(range(len(self.regions)), side)
-
-    def marked(self) -> str | None:
-        """The file as text with diff3 markers at each region; None where the regions are not these texts'."""
-        try:
-            between = self.gaps()
-        except GapConflict:
-            return None
-        lines = list(between[0])
-        for number, (r, after) in enumerate(zip(self.regions, between[1:], strict=True), 1):
-            lines += [f"{OURS} current (region {number})", *self.current.lines[r.current_start :][: r.current_len]]
-            lines += [f"{BASE} base", *self.base.lines[r.base_start :][: r.base_len]]
-            lines += [SEPARATOR, *self.proposed.lines[r.proposed_start :][: r.proposed_len], f"{THEIRS} proposed"]
-            lines += after
-        return "\n".join(lines) + ("\n" if self._ended() else "")
-
-    def _ended(self) -> bool:
-        """Whether the last line is: as the side says that changed it, the proposed one if both did."""
-        changed = self.proposed.final_newline != self.base.final_newline or not self.current.lines
-        return self.proposed.final_newline if changed else self.current.final_newline
+async def computed(effort: Effort, work: Callable[[], T], *texts: Document) -> T:
+    """What `work` gives, from a worker process where the texts are large. Raises TextTooCostly, and as `work`."""
+    return await effort.run(work) if large(*texts) else work()
 
 
-async def chosen(effort: Effort, sides: Sides, choices: Mapping[int, Side | tuple[str, ...]]) -> bytes:
+async def chosen(effort: Effort, sides: Sides, choices: Choices) -> bytes:
     """The bytes of `Sides.chosen`. Raises GapConflict, NotEncodable, TextTooCostly."""
-    work = partial(_written, sides, choices)
-    return await effort.run(work) if sides.large else work()
+    return await computed(effort, partial(sides.chosen, choices), *sides)
 
 
-def _written(sides: Sides, choices: Mapping[int, Side | tuple[str, ...]]) -> bytes:
-    return encode(sides.chosen(choices))
-
-
-async def sides_of(contents: Contents, found: ConflictFound) -> Sides | None:
+async def sides_of(contents: Contents, sides: ConflictSides) -> Sides | None:
     """The sides of a conflict; None where one of them is no text, or not kept, or nothing is to stand there."""
-    base, current = await text(contents, found.base), await text(contents, found.current)
-    proposed = await text(contents, found.proposed) if found.proposed is not None else None
+    base, current = await text(contents, sides.base), await text(contents, sides.current)
+    proposed = await text(contents, sides.proposed) if sides.proposed is not None else None
     if base is None or current is None or proposed is None:
         return None
-    return Sides(base, current, proposed, found.regions)
+    return Sides(base, current, proposed, sides.regions)
 
 
 async def text(contents: Contents, digest: Digest | None) -> Document | None:
@@ -99,3 +48,14 @@ async def text(contents: Contents, digest: Digest | None) -> Document | None:
         return EMPTY
     data = await contents.get(digest)
     return await contents.text(digest, data) if data is not None else None
+
+
+async def event_of(journal: Journal, review: Review, kind: type[Said]) -> Said | None:
+    """The answer that counts, or the failure, of a review, as the journal has it; its conflict may have moved since."""
+    wanted = EventFilter(tags=(tag_of(kind),), after=review.seq)
+    async for recorded in journal.events(wanted, batch=20):
+        event = recorded.event
+        ignored = isinstance(event, ReviewAnswered) and event.ignored
+        if isinstance(event, kind) and event.review == review.seq and not ignored:
+            return event
+    return None

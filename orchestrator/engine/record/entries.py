@@ -26,7 +26,7 @@ from orchestrator.engine.services import Services
 OF_CONTENT = frozenset(
     (
         *("before", "after", "current", "proposed", "proposal", "found", "temp_found", "digest"),
-        *("hunks", "regions", "ranges", "total_lines", "signature", "size", "binary", "encoding", "kept"),
+        *("hunks", "sides", "regions", "ranges", "total_lines", "signature", "size", "binary", "encoding", "kept"),
         *(
             "rung",
             "score",

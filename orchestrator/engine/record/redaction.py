@@ -9,7 +9,7 @@ import anyio
 from orchestrator.api.checkpoints import JournalRedact, Redacted
 from orchestrator.core.errors import JournalCorrupt, NotRedactable, ParameterInvalid, VersionNotKept, VersionUnknown
 from orchestrator.core.events.base import Event, Recorded
-from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
+from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound, ConflictSides
 from orchestrator.core.events.files import (
     ChangeApplied,
     ChangeIntended,
@@ -165,7 +165,7 @@ class Redactor:
             if any(item.after == digest for item in approval.request.paths):
                 yield f"the approval {show(approval.seq)} asks for this content and can't be granted any more"
         for conflict in self._s.state.pending.open_conflicts():
-            if conflict.found.proposed == digest:
+            if conflict.found.sides.proposed == digest:
                 yield f"the conflict {show(conflict.seq)} proposes this content, which can't be chosen any more"
         yield "other versions of the same file are other contents: file_history names them"
 
@@ -189,11 +189,12 @@ def _contents(event: Event) -> Iterator[tuple[Digest, str]]:
         case ExternalFileChanged(path=path, after=after) | ExternalFileCreated(path=path, after=after):
             if after is not None:
                 yield after, path
-        case ConflictFound(path=path, proposed=proposed):
+        case ConflictFound(path=path, sides=ConflictSides(proposed=proposed)):
             if proposed is not None:
                 yield proposed, path
         case (
-            ConflictRebased(proposed=proposed, conflict=conflict) | ReviewAnswered(proposal=proposed, conflict=conflict)
+            ConflictRebased(sides=ConflictSides(proposed=proposed), conflict=conflict)
+            | ReviewAnswered(proposal=proposed, conflict=conflict)
         ):
             if proposed is not None:
                 yield proposed, f"what is proposed for {show(conflict)}"

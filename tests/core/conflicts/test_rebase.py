@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.conflicts.rebase import assembled, changed_regions, gaps, rebased, same_conflict, within
+from orchestrator.core.conflicts.rebase import changed_regions, rebased
+from orchestrator.core.conflicts.sides import assembled, gaps, same_conflict, within
 from orchestrator.core.text.merge import Merged, merge3, merge_favouring_proposed
+from orchestrator.core.three_way import ThreeWay
 
 lines = st.lists(st.sampled_from("abcd"), max_size=8).map(tuple)
 
@@ -24,7 +26,7 @@ def test_the_proposed_side_of_every_region_is_what_choosing_the_proposal_gives(
     if isinstance(merge3(base, current, proposed), Merged):
         return  # a doubt, of which git knows nothing
     sides = dict.fromkeys(range(len(found.regions)), "proposed")
-    assert assembled(base, current, proposed, found.regions, sides) == favoured  # type: ignore[arg-type]
+    assert assembled(ThreeWay(base, current, proposed), found.regions, sides) == favoured  # type: ignore[arg-type]
 
 
 @given(base=lines, current=lines, proposed=lines, chosen=st.lists(lines, min_size=8, max_size=8))
@@ -34,16 +36,16 @@ def test_what_is_chosen_for_regions_never_strays(
     found = rebased(base, current, proposed)
     if not found.regions:
         return
-    text = assembled(base, current, proposed, found.regions, dict(enumerate(chosen)))
-    assert within(gaps(base, current, proposed, found.regions), text)
+    text = assembled(ThreeWay(base, current, proposed), found.regions, dict(enumerate(chosen)))
+    assert within(gaps(ThreeWay(base, current, proposed), found.regions), text)
 
 
 @given(current=lines, proposed=lines)
 def test_a_change_that_would_apply_is_made_of_its_regions(current: tuple[str, ...], proposed: tuple[str, ...]) -> None:
     regions = changed_regions(current, proposed)
-    assert assembled(current, current, proposed, regions, {}) == current
+    assert assembled(ThreeWay(current, current, proposed), regions, {}) == current
     every = dict.fromkeys(range(len(regions)), "proposed")
-    assert assembled(current, current, proposed, regions, every) == proposed  # type: ignore[arg-type]
+    assert assembled(ThreeWay(current, current, proposed), regions, every) == proposed  # type: ignore[arg-type]
 
 
 BASE = tuple("abcdefgh")
@@ -68,17 +70,18 @@ PROPOSED = ("a", "b", "c2", "d", "e", "f", "g", "h2")
 def test_a_text_stays_within_the_regions(text: str, stays: bool) -> None:
     found = rebased(BASE, CURRENT, PROPOSED)
     assert len(found.regions) == 2
-    assert within(gaps(BASE, CURRENT, PROPOSED, found.regions), tuple(text)) is stays
+    assert within(gaps(ThreeWay(BASE, CURRENT, PROPOSED), found.regions), tuple(text)) is stays
 
 
 def test_a_clash_that_only_moved_is_the_same() -> None:
-    before = rebased(BASE, CURRENT, PROPOSED)
+    texts = ThreeWay(BASE, CURRENT, PROPOSED)
+    before = rebased(*texts)
     later = ("new", *CURRENT)
     after = rebased(BASE, later, PROPOSED)
-    assert same_conflict(before.regions, (CURRENT, PROPOSED), after.regions, (later, PROPOSED))
+    assert same_conflict(texts, before.regions, ThreeWay(BASE, later, PROPOSED), after.regions)
     other = tuple("abXdefgH")
     changed = rebased(BASE, other, PROPOSED)
-    assert not same_conflict(before.regions, (CURRENT, PROPOSED), changed.regions, (other, PROPOSED))
+    assert not same_conflict(texts, before.regions, ThreeWay(BASE, other, PROPOSED), changed.regions)
 
 
 @pytest.mark.parametrize(
@@ -89,10 +92,8 @@ def test_a_clash_that_only_moved_is_the_same() -> None:
     ],
 )
 def test_a_clash_at_another_place_is_another(base: str, before: str, after: str, proposed: str) -> None:
-    old, new = (rebased(tuple(base), tuple(current), tuple(proposed)) for current in (before, after))
-    assert not same_conflict(
-        old.regions, (tuple(before), tuple(proposed)), new.regions, (tuple(after), tuple(proposed))
-    )
+    old, new = (ThreeWay(tuple(base), tuple(current), tuple(proposed)) for current in (before, after))
+    assert not same_conflict(old, rebased(*old).regions, new, rebased(*new).regions)
 
 
 def test_a_clash_dissolves_when_the_file_comes_back() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.conflicts.route import Asking, Matter, lines_of, next_reviewer, route_of
-from orchestrator.core.events.conflicts import ConflictRegion
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath
 from orchestrator.core.policy.routes import PERSON, Route
 from orchestrator.core.projections.reviews import Review, ReviewState
+from tests.regions import region
 
 MATTER = Matter(
     path=WorkspacePath("src/a.py"), agent=AgentName("alice"), agent_class="cloud", lines=12, same_symbol=False
@@ -42,7 +42,7 @@ def test_the_first_route_that_matches_decides() -> None:
 
 
 def test_a_region_is_as_large_as_its_longest_side() -> None:
-    assert lines_of((ConflictRegion(0, 1, 0, 5, 0, 2), ConflictRegion(9, 4, 9, 0, 9, 1))) == 9
+    assert lines_of((region(0, 1, 0, 5, 0, 2), region(9, 4, 9, 0, 9, 1))) == 9
 
 
 CHAIN = Route(name="code", reviewers=("one", "two", PERSON, "never"))

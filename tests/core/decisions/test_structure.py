@@ -52,7 +52,7 @@ def test_a_merge_of_clean_sides_that_does_not_parse_is_a_clash() -> None:
     assert "parse" in outcome.why
     assert outcome.proposed == BASE.replace("d = 4", "d = 5)").encode()
     region = outcome.regions[0]
-    assert (region.base_start, region.base_len, region.current_len, region.proposed_len) == (1, 4, 4, 4)
+    assert (region.base.start, region.base.length, region.current.length, region.proposed.length) == (1, 4, 4, 4)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_a_line_that_was_changed_again_is_a_clash() -> None:
     assert story.after(plan) == {A: CHANGED.replace("LINE 3", "three"), "b.txt": TEN}
     (clash,) = plan.clashes
     assert (clash.path, clash.proposed, clash.reverts) == (A, TEN.encode(), (mine[0],))
-    assert [(r.current_start, r.current_len) for r in clash.regions] == [(3, 1)]
+    assert [(r.current.start, r.current.length) for r in clash.regions] == [(3, 1)]
     assert plan.reverts == (mine[1],)
     assert [(d.change, d.agent, d.on, d.overlaps) for d in plan.dependencies] == [(theirs, "bob", (mine[0],), True)]
 

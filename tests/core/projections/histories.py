@@ -13,6 +13,7 @@ from orchestrator.core.events.conflicts import (
     ApprovalRequested,
     ConflictFound,
     ConflictResolved,
+    ConflictSides,
     ConflictSuperseded,
     PolicyLoaded,
 )
@@ -105,6 +106,15 @@ seen = st.builds(
 told = st.builds(NotifiedPath, paths, seqs, st.sampled_from([(), (LineRange(2, 3), LineRange(6, 5))]))
 outside = {"path": paths, "after": maybe, "signature": signatures, "mode": st.just(0o644), "kept": st.booleans()}
 
+conflict_sides = st.builds(
+    ConflictSides,
+    base=maybe,
+    current=maybe,
+    proposed=maybe,
+    base_version=st.none() | seqs,
+    current_version=st.none() | seqs,
+)
+
 events: st.SearchStrategy[Event] = st.one_of(
     st.builds(SessionOpened, session=sessions, agent=agents, agent_class=st.just("cloud"), door=st.just("rpc")),
     st.builds(SessionClosed, session=sessions),
@@ -130,12 +140,10 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(ApprovalGranted, approval=seqs, by=st.just("p")),
     st.builds(ApprovalDenied, approval=seqs, by=st.just("p")),
     st.builds(ApprovalExpired, approval=seqs, cause=st.just("expired")),
-    st.builds(ConflictFound, path=paths, base=maybe, base_version=st.none() | seqs, current=maybe,
-              current_version=st.none() | seqs, proposed=maybe, approval=st.none() | seqs, reason=st.text(max_size=3)),
+    st.builds(ConflictFound, path=paths, sides=conflict_sides, approval=st.none() | seqs, reason=st.text(max_size=3)),
     st.builds(ConflictResolved, conflict=seqs, choice=st.just("current"), by=st.just("p"), change=st.none() | seqs),
     st.builds(ConflictSuperseded, conflict=seqs, change=seqs),
-    st.builds(ConflictRebased, conflict=seqs, base=maybe, base_version=st.none() | seqs, current=maybe,
-              current_version=st.none() | seqs, proposed=maybe, fits=st.booleans(), path=st.none() | paths,
+    st.builds(ConflictRebased, conflict=seqs, sides=conflict_sides, fits=st.booleans(), path=st.none() | paths,
               moved_at=st.none() | seqs),
     st.builds(ConflictExpired, conflict=seqs, cause=st.sampled_from(["moot", "expired"])),
     st.builds(ReviewRequested, conflict=seqs, reviewer=st.sampled_from(["one", "two"]), route=st.just("r"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.core.content import PathChange, Signature
 from orchestrator.core.events.base import Event
-from orchestrator.core.events.conflicts import ConflictFound
+from orchestrator.core.events.conflicts import ConflictFound, ConflictSides
 from orchestrator.core.events.files import ChangeApplied, ExternalFileChanged
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.encodings import NOTHING, Encodings, Known
@@ -43,7 +43,9 @@ def test_what_is_certain_is_not_made_less_so() -> None:
 
 def test_what_a_conflict_proposes_is_read_like_what_stands_there() -> None:
     conflict = ConflictFound(
-        path=PATH, base=A, base_version=Seq(1), current=B, current_version=Seq(2), proposed=C, operation="edit_file"
+        path=PATH,
+        sides=ConflictSides(base=A, current=B, proposed=C, base_version=Seq(1), current_version=Seq(2)),
+        operation="edit_file",
     )
     assert folded(changed(A, B, "gb18030"), conflict).of(C) == Known(like="gb18030")
 

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from orchestrator.core.text.align import MIN_ANCHORED
 from orchestrator.core.text.diff import apply, diff
-from orchestrator.core.text.merge import ConflictingRegion, Merged, Region, merge3
+from orchestrator.core.text.merge import ConflictingRegion, Merged, merge3
+from orchestrator.core.three_way import Region
 from tests.core.text.strategies import plain_lines, quick
 from tests.core.text.strategies_git import ALPHABETS, edited, three
+from tests.regions import region
 
 
 @pytest.mark.parametrize(("base", "current", "proposed", "merged"), [
@@ -30,12 +32,12 @@ def test_merged(base: str, current: str, proposed: str, merged: str) -> None:
 
 
 @pytest.mark.parametrize(("base", "current", "proposed", "region"), [
-    pytest.param("abc", "aXc", "aYc", Region(1, 1, 1, 1, 1, 1), id="the same line"),
-    pytest.param("abc", "aXc", "abY", Region(1, 2, 1, 2, 1, 2), id="neighbouring lines"),
-    pytest.param("ab", "axb", "ayb", Region(1, 0, 1, 1, 1, 1), id="two insertions"),
-    pytest.param("abc", "ac", "aXc", Region(1, 1, 1, 0, 1, 1), id="removed and changed"),
-    pytest.param("abcde", "Abcxe", "abcye", Region(3, 1, 3, 1, 3, 1), id="after a change that fits"),
-    pytest.param("", "a", "b", Region(0, 0, 0, 1, 0, 1), id="both created"),
+    pytest.param("abc", "aXc", "aYc", region(1, 1, 1, 1, 1, 1), id="the same line"),
+    pytest.param("abc", "aXc", "abY", region(1, 2, 1, 2, 1, 2), id="neighbouring lines"),
+    pytest.param("ab", "axb", "ayb", region(1, 0, 1, 1, 1, 1), id="two insertions"),
+    pytest.param("abc", "ac", "aXc", region(1, 1, 1, 0, 1, 1), id="removed and changed"),
+    pytest.param("abcde", "Abcxe", "abcye", region(3, 1, 3, 1, 3, 1), id="after a change that fits"),
+    pytest.param("", "a", "b", region(0, 0, 0, 1, 0, 1), id="both created"),
 ])  # fmt: skip
 def test_clashed(base: str, current: str, proposed: str, region: Region) -> None:
     assert merge3(base, current, proposed) == ConflictingRegion((region,))
@@ -163,7 +165,9 @@ def test_sides_are_equal_before_the_merge(base: list[str], a: list[str], b: list
         assert one == other
     else:
         assert isinstance(other, ConflictingRegion)
-        assert [(r.base_start, r.base_len) for r in one.regions] == [(r.base_start, r.base_len) for r in other.regions]
+        assert [(r.base.start, r.base.length) for r in one.regions] == [
+            (r.base.start, r.base.length) for r in other.regions
+        ]
 
 
 @quick
@@ -182,7 +186,7 @@ def test_regions_name_what_differs(base: list[str], current: list[str], proposed
     merged = merge3(base, current, proposed)
     if isinstance(merged, ConflictingRegion):
         for r in merged.regions:
-            mine = current[r.current_start : r.current_start + r.current_len]
-            other = proposed[r.proposed_start : r.proposed_start + r.proposed_len]
+            mine = current[r.current.start : r.current.start + r.current.length]
+            other = proposed[r.proposed.start : r.proposed.start + r.proposed.length]
             assert mine != other
-            assert base[r.base_start : r.base_start + r.base_len] not in (mine, other)
+            assert base[r.base.start : r.base.start + r.base.length] not in (mine, other)

@@ -37,7 +37,7 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     where no name that one side added is defined anywhere in the other, but for its case;
     and where neither uses what the other added, or took away.
     """
-    sound = sides.outlines.sound
+    sound = sides.parsed_outlines
     if sound is None or len(cluster.ours) != 1 or len(cluster.theirs) != 1:
         return None
     ours, theirs = cluster.ours[0], cluster.theirs[0]

@@ -15,8 +15,9 @@ import msgspec
 
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.indent import depth_of
-from orchestrator.core.text.merge import Cluster, Region, agreed_lines, clusters
+from orchestrator.core.text.merge import Cluster, agreed_lines, clusters
 from orchestrator.core.text.merging.merge_region import is_significant
+from orchestrator.core.three_way import Region, Span
 
 
 class Slide(msgspec.Struct, frozen=True):
@@ -136,8 +137,7 @@ def _matters(slide: Slide, theirs: Hunk, current: Sequence[str], new: Sequence[s
 
 def _regions(spans: Iterable[tuple[int, int]], found: Sequence[Cluster]) -> Iterator[Region]:
     """Spans of the base, widened to the changes that they meet, in all three texts; those that meet are one."""
-    nothing = Region(0, 0, 0, 0, 0, 0)
-    changes = [(r.base_start, r.base_start + r.base_len, r) for r in (cluster.region for cluster in found)]
+    changes = [(cluster.region.base.start, cluster.region.base.end, cluster.region) for cluster in found]
     parts = sorted([*changes, *((*span, None) for span in spans)], key=itemgetter(0, 1))
     current = proposed = at = 0
     while at < len(parts):
@@ -145,14 +145,17 @@ def _regions(spans: Iterable[tuple[int, int]], found: Sequence[Cluster]) -> Iter
         doubtful, more_current, more_proposed = False, 0, 0
         while at < len(parts) and parts[at][0] <= end:
             end = max(end, parts[at][1])
-            region = parts[at][2] or nothing
-            doubtful |= region is nothing
-            more_current += region.current_len - region.base_len
-            more_proposed += region.proposed_len - region.base_len
+            if (region := parts[at][2]) is None:
+                doubtful = True
+            else:
+                more_current += region.current.length - region.base.length
+                more_proposed += region.proposed.length - region.base.length
             at += 1
         length = end - start
         if doubtful:
             yield Region(
-                start, length, start + current, length + more_current, start + proposed, length + more_proposed
+                Span(start, length),
+                Span(start + current, length + more_current),
+                Span(start + proposed, length + more_proposed),
             )
         current, proposed = current + more_current, proposed + more_proposed

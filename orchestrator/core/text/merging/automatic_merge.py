@@ -13,7 +13,8 @@ from orchestrator.core.text.merge import Cluster, ConflictingRegion, agreed_line
 from orchestrator.core.text.merging import additions, disjoint_symbols, imports, list_items, same_change
 from orchestrator.core.text.merging.doubts import doubts
 from orchestrator.core.text.merging.import_lines import language_of
-from orchestrator.core.text.merging.merge_region import Outlines, Resolution, Sides
+from orchestrator.core.text.merging.merge_region import NO_OUTLINES, Outlines, Resolution, Sides
+from orchestrator.core.three_way import Span
 
 Settling = Callable[[Cluster, Sides], Resolution | None]
 
@@ -52,7 +53,7 @@ def merge_automatically(
     base: Sequence[str],
     current: Sequence[str],
     proposed: Sequence[str],
-    outlines: Outlines | None = None,
+    outlines: Outlines = NO_OUTLINES,
     *,
     path: WorkspacePath,
     rules: Iterable[AutomaticRule] = AUTOMATIC_RULES,
@@ -74,7 +75,6 @@ def merge_automatically(
     clashed = ConflictingRegion(tuple(found[at].region for at in clashing))
     if len(clashing) * (len(base) + len(current) + len(proposed)) > MOST_LINES:
         return UnresolvedMerge(clashed)
-    outlines = outlines or Outlines()
     sides = Sides(base, current, proposed, found, outlines, _language(outlines, path), path)
     outputs = [lines or () for lines in agreed]
     reasons = [_plain(cluster) for cluster in found]
@@ -128,24 +128,10 @@ def _joined(
     at = 0
     for cluster, output, (rule, why) in zip(found, outputs, reasons, strict=True):
         region = cluster.region
-        lines += base[at : region.base_start]
-        at = region.base_start + region.base_len
+        lines += base[at : region.base.start]
+        at = region.base.end
         if cluster.theirs:
-            report.append(
-                ResolvedRegion(
-                    path,
-                    rule,
-                    why,
-                    region.base_start,
-                    region.base_len,
-                    region.current_start,
-                    region.current_len,
-                    region.proposed_start,
-                    region.proposed_len,
-                    len(lines),
-                    len(output),
-                )
-            )
+            report.append(ResolvedRegion(path, rule, why, region, Span(len(lines), len(output))))
         lines += output
     lines += base[at:]
     return tuple(lines), tuple(report)

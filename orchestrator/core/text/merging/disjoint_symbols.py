@@ -23,7 +23,7 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     nor used in the other's new lines; where neither side moved a line from or to here, for then
     equal lines of two symbols are taken for each other; and only where both sides keep all that is defined around here.
     """
-    sound = sides.outlines.sound
+    sound = sides.parsed_outlines
     if sound is None or not cluster.ours or not cluster.theirs:
         return None
     base, current, proposed = sound
@@ -40,7 +40,7 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     if any(not _apart(one, two) for (one, _), (two, _) in pairwise(marked)):
         return None
     lines: list[str] = []
-    at = cluster.region.base_start
+    at = cluster.region.base.start
     for hunk, side in marked:
         lines += [*sides.base[at : hunk.old_start], *new_lines(side, hunk)]
         at = hunk.old_end

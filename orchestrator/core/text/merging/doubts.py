@@ -15,9 +15,10 @@ from itertools import chain
 import msgspec
 
 from orchestrator.core.text.diff import Hunk
-from orchestrator.core.text.merge import Cluster, Region
+from orchestrator.core.text.merge import Cluster
 from orchestrator.core.text.merging.merge_region import is_significant
 from orchestrator.core.text.merging.surroundings import strayed
+from orchestrator.core.three_way import Region, Span
 
 STRAYED = "the block around the change has moved"
 
@@ -47,7 +48,7 @@ def doubts(
     a doubt, they are among its regions. Cost: O(lines).
     """
     apart = [(at, at) for at in clashes]
-    both = [at for at, cluster in enumerate(found) if cluster.ours and cluster.theirs and cluster.region.base_len]
+    both = [at for at, cluster in enumerate(found) if cluster.ours and cluster.theirs and cluster.region.base.length]
     lost = list(_lost(base, current, proposed, merged, found, both)) if both else []
     if lost:
         return Doubts(_regions([*lost, *apart], found), "one side removed lines that the other moved")
@@ -147,15 +148,6 @@ def _regions(reaches: Sequence[Reach], found: Sequence[Cluster]) -> tuple[Region
             joined.append((first, last))
     regions = []
     for first, last in joined:
-        one, end = found[first].region, found[last].region
-        regions.append(
-            Region(
-                one.base_start,
-                end.base_start + end.base_len - one.base_start,
-                one.current_start,
-                end.current_start + end.current_len - one.current_start,
-                one.proposed_start,
-                end.proposed_start + end.proposed_len - one.proposed_start,
-            )
-        )
+        spans = zip(found[first].region, found[last].region, strict=True)
+        regions.append(Region(*(Span(one.start, end.end - one.start) for one, end in spans)))
     return tuple(regions)

@@ -10,6 +10,7 @@ from orchestrator.core.text.merging.import_lines import ImportLine, import_lines
 from orchestrator.core.text.merging.import_lists import import_list, with_both
 from orchestrator.core.text.merging.merge_region import Resolution, Sides
 from orchestrator.core.text.merging.quoted_lines import begins_quoted
+from orchestrator.core.three_way import Span
 
 _WORD = re.compile(r"\w+")
 
@@ -26,21 +27,12 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     imports no more, anywhere in the text: it may have another name there. What one side took out,
     nobody but a person can weigh against the other's line.
     """
-    language, region = sides.language, cluster.region
+    language = sides.language
     if language is None:
         return None
     base, current, proposed = (
-        _region(language, lines, read, start, length)
-        for lines, read, (start, length) in zip(
-            (sides.base, sides.current, sides.proposed),
-            sides.imports,
-            (
-                (region.base_start, region.base_len),
-                (region.current_start, region.current_len),
-                (region.proposed_start, region.proposed_len),
-            ),
-            strict=True,
-        )
+        _region(language, lines, read, span)
+        for lines, read, span in zip(sides, sides.imports, cluster.region, strict=True)
     )
     if base is None or current is None or proposed is None:
         return None
@@ -52,9 +44,10 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
         longer[mine] = longer[other] = _both(language, line, mine, other)
     lines = [longer.get(line, line) for line in current]
     lines += [line for line in proposed if line not in longer and line not in current]
-    if _gone(*sides.imports[:2]) & _sources(proposed.values()):
+    read = sides.imports
+    if _gone(read.base, read.current) & _sources(proposed.values()):
         return None
-    if _gone(*sides.imports[::2]) & _sources(current.values()):
+    if _gone(read.base, read.proposed) & _sources(current.values()):
         return None
     known = {**base, **current, **proposed}
     if len({item.place for item in known.values()}) > 1 or len(set(lines)) < len(lines):
@@ -70,16 +63,14 @@ def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
     )
 
 
-def _region(
-    language: str, lines: Sequence[str], read: Sequence[ImportLine | None], start: int, length: int
-) -> Imports | None:
+def _region(language: str, lines: Sequence[str], read: Sequence[ImportLine | None], span: Span) -> Imports | None:
     """The imports of a range; None if it holds anything else, a line twice, or what only looks like an import."""
     found: dict[str, ImportLine] = {}
-    for line, item in zip(lines[start : start + length], read[start : start + length], strict=True):
+    for line, item in zip(span.of(lines), read[span.start : span.end], strict=True):
         if item is None or line in found:
             return None
         found[line] = item
-    return None if begins_quoted(language, lines, start, length) else found
+    return None if begins_quoted(language, lines, span.start, span.length) else found
 
 
 def _gone(base: Iterable[ImportLine | None], side: Iterable[ImportLine | None]) -> frozenset[str]:

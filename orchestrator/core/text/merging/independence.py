@@ -24,7 +24,7 @@ def independent(cluster: Cluster, sides: Sides, mine: Iterable[str], other: Iter
     A name is used where it stands as a word, whatever its case: also one that the other side removed or
     renamed elsewhere. YAML with an anchor or an alias depends on what is nowhere named.
     """
-    sound = sides.outlines.sound
+    sound = sides.parsed_outlines
     if sound is None:
         return False
     base, current, proposed = sound
@@ -47,7 +47,7 @@ def _lost(base: Outline, side: Outline) -> frozenset[str]:
 def _near(base: Outline, cluster: Cluster) -> frozenset[str]:
     """What the base defines around a place."""
     region = cluster.region
-    first, last = region.base_start + 1 - NEAR_LINES, region.base_start + region.base_len + NEAR_LINES
+    first, last = region.base.start + 1 - NEAR_LINES, region.base.end + NEAR_LINES
     return frozenset(name for name, symbol in base.walk() if symbol.line <= last and first <= symbol.end_line)
 
 
@@ -67,7 +67,5 @@ def _used(lines: Iterable[str], names: frozenset[str]) -> bool:
 
 def _lines(cluster: Cluster, sides: Sides) -> Iterator[str]:
     """All lines of a place, on the three sides."""
-    region = cluster.region
-    yield from sides.base[region.base_start : region.base_start + region.base_len]
-    yield from sides.current[region.current_start : region.current_start + region.current_len]
-    yield from sides.proposed[region.proposed_start : region.proposed_start + region.proposed_len]
+    for span, text in zip(cluster.region, sides, strict=True):
+        yield from span.of(text)

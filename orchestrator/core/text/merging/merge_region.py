@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Final
 
 import msgspec
 
@@ -11,48 +12,38 @@ from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.merge import Cluster
 from orchestrator.core.text.merging.import_lines import ImportLine, import_lines
 from orchestrator.core.text.symbols import Outline
+from orchestrator.core.three_way import ThreeWay
 
 Imports = Sequence[ImportLine | None]
 
 
-class Outlines(msgspec.Struct, frozen=True):
-    """What the three texts define; None where nothing is known of one."""
+Outlines = ThreeWay[Outline | None]
+"""What the three texts define; None where nothing is known of one."""
 
-    base: Outline | None = None
-    current: Outline | None = None
-    proposed: Outline | None = None
-
-    @property
-    def sound(self) -> tuple[Outline, Outline, Outline] | None:
-        """All three, if a grammar took each of them without an error: only then do symbols prove anything."""
-        base, current, proposed = self.base, self.current, self.proposed
-        if base is None or current is None or proposed is None:
-            return None
-        if any(not outline.parsed or outline.errors for outline in (base, current, proposed)):
-            return None
-        return base, current, proposed
+NO_OUTLINES: Final[Outlines] = ThreeWay(None, None, None)
 
 
-class Sides(msgspec.Struct, frozen=True, dict=True):
-    """A whole three-way merge, as a rule sees it."""
+class Sides(ThreeWay[Sequence[str]], frozen=True, dict=True):
+    """The three texts of a whole merge, as a rule sees it."""
 
-    base: Sequence[str]
-    current: Sequence[str]
-    proposed: Sequence[str]
     clusters: Sequence[Cluster]
-    outlines: Outlines = Outlines()
+    outlines: Outlines = NO_OUTLINES
     language: str | None = None  # a grammar's name
     path: str = ""
 
+    @property
+    def parsed_outlines(self) -> ThreeWay[Outline] | None:
+        """All three, if a grammar took each of them without an error: only then do symbols prove anything."""
+        base, current, proposed = self.outlines
+        if base is None or current is None or proposed is None:
+            return None
+        outlines = ThreeWay(base, current, proposed)
+        return outlines if all(outline.parsed and not outline.errors for outline in outlines) else None
+
     @cached_property
-    def imports(self) -> tuple[Imports, Imports, Imports]:
-        """For each line of the base, the current and the proposed text what it imports, or None."""
-        language = self.language or ""
-        return (
-            import_lines(language, self.base),
-            import_lines(language, self.current),
-            import_lines(language, self.proposed),
-        )
+    def imports(self) -> ThreeWay[Imports]:
+        """For each line of the three texts what it imports, or None."""
+        return self.map(partial(import_lines, self.language or ""))
 
 
 class Resolution(msgspec.Struct, frozen=True):

@@ -40,7 +40,7 @@ def strayed(base: Lines, current: Lines, proposed: Lines, found: Sequence[Cluste
         return
     surroundings = Surroundings(base, current)
     for at, cluster in enumerate(found):
-        shift = cluster.region.current_start - cluster.region.base_start
+        shift = cluster.region.current.start - cluster.region.base.start
         for hunk in () if cluster.ours else cluster.theirs:
             rows = base[hunk.old_start : hunk.old_end] if hunk.old_len else proposed[hunk.new_start : hunk.new_end]
             if surroundings.differ((hunk.old_start, rows), (hunk.old_start + shift, rows)):

@@ -9,8 +9,9 @@ from textwrap import dedent
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.merge_rules import AUTOMATIC_RULES, AutomaticRule
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
-from orchestrator.core.text.merging.merge_region import Outlines
+from orchestrator.core.text.merging.merge_region import NO_OUTLINES
 from orchestrator.core.text.symbols import Outline, Symbol
+from orchestrator.core.three_way import ThreeWay
 
 PYTHON = WorkspacePath("a.py")
 
@@ -58,5 +59,5 @@ def merging(
 ) -> AutomaticMerge | UnresolvedMerge:
     """What becomes of three texts."""
     one, two, three = (lines(side) for side in (base, current, proposed))
-    outlines = Outlines(outline(one), outline(two), outline(three)) if outlined and path == PYTHON else Outlines()
+    outlines = ThreeWay(one, two, three).map(outline) if outlined and path == PYTHON else NO_OUTLINES
     return merge_automatically(one, two, three, outlines, path=path, rules=rules)

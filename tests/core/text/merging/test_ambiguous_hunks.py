@@ -9,28 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.conflicts.rebase import assembled, gaps
-from orchestrator.core.events.conflicts import ConflictRegion
+from orchestrator.core.conflicts.sides import assembled, gaps
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.merge import Merged, Region, merge3
+from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
+from orchestrator.core.three_way import Region, ThreeWay
 from tests.core.text.strategies import quick
 from tests.core.text.strategies_git import ALPHABETS, Alphabet, edited, three
+from tests.regions import region
 
 
 @pytest.mark.parametrize(
     ("base", "current", "proposed", "found"),
     [
-        pytest.param("h x a b t", "h x a b - x a b t", "h x A b t", [Region(1, 3, 1, 7, 1, 3)], id="copied above"),
-        pytest.param("h x a b t", "h x a b - x a b t", "h x b t", [Region(1, 3, 1, 7, 1, 2)], id="copied and removed"),
+        pytest.param("h x a b t", "h x a b - x a b t", "h x A b t", [region(1, 3, 1, 7, 1, 3)], id="copied above"),
+        pytest.param("h x a b t", "h x a b - x a b t", "h x b t", [region(1, 3, 1, 7, 1, 2)], id="copied and removed"),
         pytest.param("h x a b t", "h x a b - x a b t", "h x a b T", [], id="a line that stands once"),
         pytest.param("h x a b t", "h x a b - x a b t", "h x a n b t", [], id="only lines are added"),
         pytest.param("h x a b t", "h y a b - x a b t", "h x A b t", [], id="the copy begins otherwise"),
-        pytest.param("h x a b x a b t", "h x a b t", "h x A b x a b t", [Region(1, 6, 1, 3, 1, 6)], id="one is gone"),
+        pytest.param("h x a b x a b t", "h x a b t", "h x A b x a b t", [region(1, 6, 1, 3, 1, 6)], id="one is gone"),
         pytest.param("h a t", "h a a t", "h t", [], id="both readings give the same"),
-        pytest.param("h a t", "h a a t", "h A t", [Region(1, 1, 1, 2, 1, 1)], id="one line, doubled"),
-        pytest.param("h a b c t", "h a b a b c t", "h A b C t", [Region(1, 3, 1, 5, 1, 3)], id="the whole change"),
-        pytest.param("h a t u v", "h a a t u v", "h A t u V", [Region(1, 1, 1, 2, 1, 1)], id="and no more"),
+        pytest.param("h a t", "h a a t", "h A t", [region(1, 1, 1, 2, 1, 1)], id="one line, doubled"),
+        pytest.param("h a b c t", "h a b a b c t", "h A b C t", [region(1, 3, 1, 5, 1, 3)], id="the whole change"),
+        pytest.param("h a t u v", "h a a t u v", "h A t u V", [region(1, 1, 1, 2, 1, 1)], id="and no more"),
         pytest.param("h x a b t", "h x a b - x a b t", "h x a b - x a b t", [], id="both made the same copy"),
     ],
 )  # fmt: skip
@@ -99,16 +100,12 @@ def test_the_regions_are_regions_of_the_texts(alphabet: str) -> None:
         base, current, proposed = three(r, ALPHABETS[alphabet])
         if not isinstance(merge3(base, current, proposed), Merged):
             continue
-        regions = [clash(region) for region in ambiguous_hunks(base, current, proposed)]
-        gaps(base, current, proposed, regions)
-        kept = assembled(base, current, proposed, regions, {})
-        for region in regions:
-            lines = tuple(current[region.current_start :][: region.current_len])
+        regions = ambiguous_hunks(base, current, proposed)
+        gaps(ThreeWay(base, current, proposed), regions)
+        kept = assembled(ThreeWay(base, current, proposed), regions, {})
+        for place in regions:
+            lines = place.current.of(current)
             assert any(kept[at : at + len(lines)] == lines for at in range(len(kept) + 1))
-
-
-def clash(r: Region) -> ConflictRegion:
-    return ConflictRegion(r.base_start, r.base_len, r.current_start, r.current_len, r.proposed_start, r.proposed_len)
 
 
 def share_refused(r: Random, alphabet: Alphabet, wanted: Callable[[Sequence[str], int], bool]) -> float:

@@ -23,13 +23,14 @@ from orchestrator.core.text.merging.automatic_merge import (
 from orchestrator.core.text.merging.merge_region import Outlines
 from orchestrator.core.text.merging.touched import symbols_touched
 from orchestrator.core.text.symbols import Outline
+from orchestrator.core.three_way import ThreeWay
 from tests.core.text.merging.scenarios import PYTHON, lines, merging, outline
 from tests.core.text.strategies import plain_lines, quick
 from tests.core.text.strategies_git import ALPHABETS, three
 
 
 def outlines(*sides: list[str]) -> Outlines:
-    return Outlines(*map(outline, sides))
+    return ThreeWay(*map(outline, sides))
 
 
 def function(name: str, body: int) -> list[str]:
@@ -150,14 +151,13 @@ def test_the_report_names_the_lines(sides: tuple[list[str], list[str], list[str]
     if not isinstance(merged, AutomaticMerge):
         return
     at = now = 0
-    for region in merged.report:
-        untouched = merged.lines[at : region.start]
-        assert list(untouched) == current[now : region.current_start]
-        if region.rule == "apart":
-            added = proposed[region.proposed_start : region.proposed_start + region.proposed_len]
-            assert list(merged.lines[region.start : region.start + region.length]) == added
-        assert region.why
-        at, now = region.start + region.length, region.current_start + region.current_len
+    for place in merged.report:
+        untouched = merged.lines[at : place.merged.start]
+        assert list(untouched) == current[now : place.region.current.start]
+        if place.rule == "apart":
+            assert place.merged.of(merged.lines) == place.region.proposed.of(proposed)
+        assert place.why
+        at, now = place.merged.end, place.region.current.end
 
 
 @pytest.mark.parametrize("rule", AUTOMATIC_RULES)
@@ -219,9 +219,9 @@ def test_symbols_count_only_where_all_texts_parsed(rule: str, outlined: dict[str
     base, current, proposed = (lines(text) for text in CASES[rule][:3])
     first, *others = map(outline, (base, current, proposed))
     if outlined is None:
-        known = Outlines(None, *others)
+        known = ThreeWay(None, *others)
     else:
-        known = Outlines(Outline("python", first.symbols, **outlined), *others)  # type: ignore[arg-type]  # by name
+        known = ThreeWay(Outline("python", first.symbols, **outlined), *others)  # type: ignore[arg-type]  # by name
     assert isinstance(merge_automatically(base, current, proposed, known, path=PYTHON), UnresolvedMerge)
 
 

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.conflicts.rebase import assembled, conflict_regions, gaps, rebased
+from orchestrator.core.conflicts.rebase import rebased
+from orchestrator.core.conflicts.sides import assembled, gaps
 from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
+from orchestrator.core.three_way import ThreeWay
 from tests.core.text.merging.scenarios import PYTHON, lines, merging
 from tests.core.text.strategies import quick
 
@@ -52,10 +54,10 @@ def test_doubts(base: str, current: str, proposed: str, *, waits: bool) -> None:
         if isinstance(result, UnresolvedMerge):
             assert result.why
             assert not result.settleable
-            regions = conflict_regions(result.clashed.regions)
+            regions = result.clashed.regions
             for side, chosen in (("current", two), ("proposed", three)):
-                text = assembled(one, two, three, regions, dict.fromkeys(range(len(regions)), side))  # type: ignore[arg-type]
-                if len(gaps(one, two, three, regions)) == 2:
+                text = assembled(ThreeWay(one, two, three), regions, dict.fromkeys(range(len(regions)), side))  # type: ignore[arg-type]
+                if len(gaps(ThreeWay(one, two, three), regions)) == 2:
                     assert set(text) <= set(chosen) | set(WALL.split("\n")) | {"Z1"}
 
 
@@ -98,7 +100,7 @@ def test_a_clash_that_a_rule_takes_is_a_region_where_something_is_doubtful() -> 
     result = merge_automatically(one, two, three, path=PYTHON)
     assert isinstance(result, UnresolvedMerge)
     assert result.why
-    gaps(one, two, three, conflict_regions(result.clashed.regions))
+    gaps(ThreeWay(one, two, three), result.clashed.regions)
 
 
 @quick
@@ -108,8 +110,10 @@ def test_the_regions_of_a_doubt_are_regions_of_the_texts(sides: list[list[str]])
     result = merge_automatically(base, current, proposed, path=PYTHON)
     if isinstance(result, AutomaticMerge):
         return
-    regions = conflict_regions(result.clashed.regions)
-    gaps(base, current, proposed, regions)
+    regions = result.clashed.regions
+    gaps(ThreeWay(base, current, proposed), regions)
     turned = merge_automatically(base, proposed, current, path=PYTHON)
     assert isinstance(turned, UnresolvedMerge)
-    assert [(r.base_start, r.base_len) for r in turned.clashed.regions] == [(r.base_start, r.base_len) for r in regions]
+    assert [(r.base.start, r.base.length) for r in turned.clashed.regions] == [
+        (r.base.start, r.base.length) for r in regions
+    ]

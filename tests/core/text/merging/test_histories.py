@@ -53,13 +53,13 @@ def marked(case: Case) -> str:
     at = 0
     for cluster in clusters(base, current, proposed):
         r = cluster.region
-        lines += base[at : r.base_start]
-        at = r.base_start + r.base_len
+        lines += base[at : r.base.start]
+        at = r.base.start + r.base.length
         agreed = agreed_lines(cluster, current, proposed)
         if agreed is None:
-            lines += ["<<<<<<< a", *current[r.current_start :][: r.current_len]]
-            lines += ["||||||| o", *base[r.base_start : at]]
-            lines += ["=======", *proposed[r.proposed_start :][: r.proposed_len], ">>>>>>> b"]
+            lines += ["<<<<<<< a", *current[r.current.start :][: r.current.length]]
+            lines += ["||||||| o", *base[r.base.start : at]]
+            lines += ["=======", *proposed[r.proposed.start :][: r.proposed.length], ">>>>>>> b"]
         else:
             lines += agreed
     return "".join(f"{line}\n" for line in [*lines, *base[at:]])

@@ -7,9 +7,9 @@ import pytest
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
 from orchestrator.core.text.merging.independence import NEAR_LINES
-from orchestrator.core.text.merging.merge_region import Outlines
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.symbols import Outline
+from orchestrator.core.three_way import ThreeWay
 from orchestrator.workspace.grammars import Grammars
 from orchestrator.workspace.outliner import Job, outlined
 
@@ -20,7 +20,7 @@ def merged(path: str, base: str, current: str, proposed: str) -> AutomaticMerge 
     """What becomes of three texts, each outlined by its grammar."""
     name = WorkspacePath(path)
     one, two, three = (text.removesuffix("\n").split("\n") for text in (base, current, proposed))
-    outlines = Outlines(*(outline(name, text) for text in (base, current, proposed)))
+    outlines = ThreeWay(*(outline(name, text) for text in (base, current, proposed)))
     return merge_automatically(one, two, three, outlines, path=name)
 
 

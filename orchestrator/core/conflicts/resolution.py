@@ -1,0 +1,143 @@
+"""Who may resolve a conflict, and whether a choice still means what it meant to whoever looked at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from orchestrator.core.conflicts.sides import Sides
+from orchestrator.core.errors import CallerError, Denied, NotPermitted, ParameterInvalid, VersionUnknown, escaped
+from orchestrator.core.events.conflicts import ConflictSides
+from orchestrator.core.ids import AgentName, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.policy.rules import Allow, NeedApproval
+from orchestrator.core.projections.pending import Conflict
+from orchestrator.core.projections.reviews import Review
+
+ABSENT = Seq(0)
+"""As a version: nothing stood at the path."""
+
+LOOK = "Look at it with `orchestrator conflicts show {}` or list_conflicts, then choose again."
+
+
+def authorize_resolution(
+    conflict: Conflict, choice: str, agent: AgentName, access: Mapping[WorkspacePath, tuple[Allow | NeedApproval, bool]]
+) -> None:
+    """An agent resolves where policy lets it review, sees all that it judges, and never lets its own side stand.
+
+    `access`: for each path of the conflict what policy says of a review there, and whether the agent may
+    read it. Where policy asks about a review, the resolving change waits for a person; to keep the current
+    content changes nothing that could wait, and is a person's. Raises Denied, NotPermitted.
+    """
+    number = show(conflict.seq)
+    for path, (verdict, readable) in access.items():
+        if not readable:
+            raise Denied(
+                f"review {escaped(path)}: its content is not shown to {agent}, so it can't resolve {number}",
+                details={"path": escaped(path), "action": "read"},
+            )
+        if isinstance(verdict, NeedApproval) and (choice == "current" or path != conflict.found.path):
+            raise NotPermitted(
+                f"policy asks a person about reviews of {escaped(path)}: {verdict.reason}",
+                hint=f"A person resolves it: `orchestrator conflicts resolve {number}`.",
+            )
+    if agent == conflict.agent and choice != "current":
+        raise NotPermitted(
+            f"{number} is {agent}'s own change; an agent cannot resolve its own conflict",
+            hint="Withdraw it with choice 'current', or await_change.",
+        )
+
+
+def sides_at(states: Sequence[ConflictSides], version: Seq) -> ConflictSides | None:
+    """The conflict as who looked at a version of its file saw it; None if it never met that version.
+
+    Of several states that met it the newest, which knows its content if any does.
+    """
+    return next((state for state in reversed(states) if (state.current_version or ABSENT) == version), None)
+
+
+def replaces_whole(found: ConflictSides, sides: Sides | None) -> bool:
+    """Whether the proposed side is a whole file in the place of another, and not lines in the place of lines."""
+    return sides is None or found.base is None or found.current is None
+
+
+def check_still_applies(
+    conflict: Conflict,
+    choice: str,
+    version: Seq | None,
+    then: ConflictSides,
+    texts: tuple[Sides | None, Sides | None],
+    *,
+    binary: bool,
+) -> None:
+    """Let a choice of sides through if it means now what it meant to whoever looked at it.
+
+    `then` are the sides at the version that was looked at, or, if none is named, as they were found; `texts`
+    are those and the present ones; `binary`: the file holds no text. `current` loses nothing that was
+    applied, so it may come without a version. `proposed` may while the same lines conflict as when the
+    conflict was found, or none do. Raises VersionRequired, ConflictMoved.
+    """
+    if version is None and choice == "current":
+        return
+    now, (old, new) = conflict.found.sides, texts
+    if [*then] == [*now]:
+        same = then.regions == now.regions
+    else:
+        same = old is not None and new is not None and not replaces_whole(now, new) and old.same_conflict(new)
+    if version is not None:
+        if not same:
+            raise ConflictMoved(conflict, f"other lines conflict than at {show(version)}")
+    elif choice == "regions":
+        raise VersionRequired(conflict, "the numbers of regions change with the file")
+    elif binary:
+        raise VersionRequired(conflict, f"{conflict.found.path} is no text, so that all of it would be replaced")
+    elif not same and not conflict.fits and (now.regions or replaces_whole(now, new)):
+        raise VersionRequired(conflict, "other lines conflict now than when it was found")
+
+
+def accepted_review(conflict: Conflict, review: str | int | None) -> Review | None:
+    """The review whose proposal is accepted; None if none proposes anything.
+
+    Raises ParameterInvalid, VersionUnknown, ConflictMoved.
+    """
+    newest, look = conflict.review, LOOK.format(show(conflict.seq))
+    if newest is None:
+        return None
+    if review is None:
+        why = "is required with choice 'review': '@N' of the review whose proposal you looked at"
+        raise ParameterInvalid("review", why, hint=look)
+    number = parse_seq(review, parameter="review")
+    if all(item.seq != number for item in conflict.reviews):
+        raise VersionUnknown(f"{show(number)} is no review of {show(conflict.seq)}", hint=look)
+    if newest.seq != number:
+        raise ConflictMoved(conflict, f"{show(newest.seq)} has come after review {show(number)}")
+    return newest if newest.state == "answered" else None
+
+
+class VersionRequired(CallerError):
+    """The choice does not say which version of the file it was made for, and could undo what came since."""
+
+    code = "version_required"
+    hint = "Send `on` (--on @N) with the current version that list_conflicts told you when you looked."
+
+    def __init__(self, conflict: Conflict, why: str) -> None:
+        number = show(conflict.seq)
+        super().__init__(
+            f"{number}: {why}; name the version that you looked at",
+            hint="Send `on` (--on @N) with the current version that list_conflicts or "
+            f"`orchestrator conflicts show {number}` told you when you looked.",
+            details={"conflict": number},
+        )
+
+
+class ConflictMoved(CallerError):
+    """The file, or the review, went on since the caller looked: the choice would mean something else."""
+
+    code = "conflict_moved"
+    hint = "Look at the conflict again, and choose again."
+
+    def __init__(self, conflict: Conflict, why: str) -> None:
+        number = show(conflict.seq)
+        super().__init__(
+            f"{number}: {why}, so that the choice would mean something else",
+            hint=LOOK.format(number),
+            details={"conflict": number},
+        )

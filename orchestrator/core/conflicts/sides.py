@@ -1,0 +1,153 @@
+"""The three texts of a conflict, and the text that choices for its regions give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from operator import attrgetter
+from typing import Literal, TypeAlias
+
+from orchestrator.core.text.encoding import Document, edits_between, encode, splice, with_runs_of
+from orchestrator.core.text.merge import Merged, merge3, merge_favouring_proposed
+from orchestrator.core.three_way import Region, ThreeWay
+
+Lines: TypeAlias = Sequence[str]
+Side = Literal["current", "proposed"]
+Choices = Mapping[int, Side | tuple[str, ...]]
+"""A side or lines for each region, by its number from 0; a region without a choice keeps the current side."""
+
+OURS, BASE, SEPARATOR, THEIRS = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
+
+
+class GapConflict(ValueError):
+    """The sides also conflict between two regions: these are not the regions of these texts."""
+
+
+class Sides(ThreeWay[Document], frozen=True, dict=True):
+    """What a conflict is about, where all of it is text."""
+
+    regions: tuple[Region, ...]
+
+    @cached_property
+    def lines(self) -> ThreeWay[Lines]:
+        return self.map(attrgetter("lines"))
+
+    def gaps(self) -> tuple[tuple[str, ...], ...]:
+        """The lines that no choice may touch. Raises GapConflict."""
+        return gaps(self.lines, self.regions)
+
+    def chosen(self, choices: Choices) -> bytes:
+        """The file with a choice for each region, both sides' changes elsewhere. Raises GapConflict, NotEncodable."""
+        return encode(self.current_with(assembled(self.lines, self.regions, choices)))
+
+    def with_proposed(self) -> Document:
+        """The file with the proposed side of each region, and the current side of everything else."""
+        try:
+            lines = assembled(self.lines, self.regions, dict.fromkeys(range(len(self.regions)), "proposed"))
+        except GapConflict:  # nobody knows which lines it is about
+            lines = merge_favouring_proposed(*self.lines)
+        return self.current_with(lines)
+
+    def current_with(self, lines: Lines) -> Document:
+        """The file with these lines in place of its own; its encoding and line ends stay.
+
+        Where it holds nothing (it may have been deleted) they are as proposed.
+        """
+        like = self.current if self.current.lines else self.proposed
+        return splice(with_runs_of(like, *self), edits_between(like, lines, self._ended()))
+
+    def same_conflict(self, newer: Sides) -> bool:
+        """Whether the regions only moved, so that a choice for the one is the same choice for the other."""
+        return same_conflict(self.lines, self.regions, newer.lines, newer.regions)
+
+    def marked(self) -> str | None:
+        """The file as text with diff3 markers at each region; None where the regions are not these texts'."""
+        try:
+            between = self.gaps()
+        except GapConflict:
+            return None
+        lines = list(between[0])
+        for number, (place, after) in enumerate(zip(self.regions, between[1:], strict=True), 1):
+            base, current, proposed = _parts(self.lines, place)
+            lines += [f"{OURS} current (region {number})", *current, f"{BASE} base", *base]
+            lines += [SEPARATOR, *proposed, f"{THEIRS} proposed", *after]
+        return "\n".join(lines) + ("\n" if self._ended() else "")
+
+    def _ended(self) -> bool:
+        """Whether the last line is: as the side says that changed it, the proposed one if both did."""
+        changed = self.proposed.final_newline != self.base.final_newline or not self.current.lines
+        return self.proposed.final_newline if changed else self.current.final_newline
+
+
+def gaps(texts: ThreeWay[Lines], regions: Sequence[Region]) -> tuple[tuple[str, ...], ...]:
+    """What stands before, between and after the regions, with both sides' changes; one more than regions.
+
+    Raises GapConflict.
+    """
+    found = []
+    ends = [[*(span.start for span in place)] for place in regions] + [[len(text) for text in texts]]
+    starts = [[0, 0, 0]] + [[*(span.end for span in place)] for place in regions]
+    for start, end in zip(starts, ends, strict=True):
+        merged = merge3(*(text[a:b] for text, a, b in zip(texts, start, end, strict=True)))
+        if not isinstance(merged, Merged):
+            raise GapConflict
+        found.append(merged.lines)
+    return tuple(found)
+
+
+def assembled(texts: ThreeWay[Lines], regions: Sequence[Region], choices: Choices) -> tuple[str, ...]:
+    """The text with a choice for each region, and both sides' changes everywhere else. Raises GapConflict."""
+    between = gaps(texts, regions)
+    lines = list(between[0])
+    for number, place in enumerate(regions):
+        match choices.get(number, "current"):
+            case "current":
+                lines += place.current.of(texts.current)
+            case "proposed":
+                lines += place.proposed.of(texts.proposed)
+            case chosen:
+                lines += chosen
+        lines += between[number + 1]
+    return tuple(lines)
+
+
+def within(between: Sequence[tuple[str, ...]], text: Lines) -> bool:
+    """Whether a whole text could have come by choosing for the regions alone: all `gaps` stand in it, in order.
+
+    The first begins it and the last ends it. Cost: O(lines) for each gap at worst.
+    """
+    first, last = between[0], between[-1]
+    end = len(text) - len(last)
+    if end < len(first) or tuple(text[: len(first)]) != first or tuple(text[end:]) != last:
+        return False
+    at = len(first)
+    for piece in between[1:-1]:
+        while at + len(piece) <= end and tuple(text[at : at + len(piece)]) != piece:
+            at += 1
+        at += len(piece)
+        if at > end:
+            return False
+    return True
+
+
+def same_conflict(
+    old: ThreeWay[Lines], old_regions: Sequence[Region], new: ThreeWay[Lines], new_regions: Sequence[Region]
+) -> bool:
+    """Whether only the place of the regions moved: each holds the current and proposed lines that it held.
+
+    While the proposed text is the same one, each region also stands at the same of its lines: regions may
+    hold equal lines, and one may have come where another went.
+    """
+    if len(old_regions) != len(new_regions):
+        return False
+    pairs = list(zip(old_regions, new_regions, strict=True))
+    if any([*_parts(old, one)][1:] != [*_parts(new, other)][1:] for one, other in pairs):
+        return False
+    return tuple(old.proposed) != tuple(new.proposed) or all(
+        (one.base, one.proposed.start) == (other.base, other.proposed.start) for one, other in pairs
+    )
+
+
+def _parts(texts: ThreeWay[Lines], place: Region) -> Iterator[tuple[str, ...]]:
+    """The lines of a region, in each of the three texts."""
+    return (span.of(text) for span, text in zip(place, texts, strict=True))

@@ -1,0 +1,215 @@
+"""The queue of conflicts, with all that each is about, in pages that fit a budget."""
+
+from __future__ import annotations
+
+import msgspec
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.core.conflicts.route import route_for
+from orchestrator.core.conflicts.sides import Sides
+from orchestrator.core.errors import TextTooCostly, VersionUnknown
+from orchestrator.core.events.reviews import ReviewAnswered, ReviewFailed
+from orchestrator.core.ids import Seq, parse_seq, show
+from orchestrator.core.projections.pending import Conflict
+from orchestrator.core.text import tokens
+from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.excerpt import fit, render
+from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.changes.answers import Answers, regions
+from orchestrator.engine.conflicts.rebase import Rebaser
+from orchestrator.engine.conflicts.review_context import ReviewContext
+from orchestrator.engine.conflicts.sides import computed, event_of, sides_of, text
+from orchestrator.engine.services import Services
+from orchestrator.ports.reviewers import Party
+
+DIFF_TOKENS = 4000
+"""Of each diff of one conflict."""
+
+MOST_REGIONS = 500
+"""Of one conflict in an answer; choosing sides for more of them one by one is nobody's check."""
+
+REGION_TOKENS = 25
+"""Of one region's six line numbers."""
+
+
+class ConflictListing:
+    """Shows what waits, a page at a time."""
+
+    def __init__(self, services: Services, answers: Answers, context: ReviewContext, rebaser: Rebaser) -> None:
+        self._s, self._answers, self._context, self._rebaser = services, answers, context, rebaser
+
+    async def list_conflicts(self, caller: Caller, call: Call, params: p.ListConflicts) -> r.Conflicts:
+        """Open conflicts after the cursor, or one by its name. Raises VersionUnknown.
+
+        Whole texts are given whole or not at all: one that was cut might be sent back as the content.
+        The page ends where the budget is spent; it has one conflict at least.
+        """
+        after = parse_seq(params.cursor, parameter="cursor") if params.cursor is not None else 0
+        only = parse_seq(params.conflict, parameter="conflict") if params.conflict is not None else None
+        waiting = [c for c in self._s.state.pending.open_conflicts() if c.seq > after and only in (None, c.seq)]
+        if only is not None and not waiting:
+            raise VersionUnknown(
+                f"{show(only)} is no open conflict", hint="list_conflicts without `conflict` names those that wait."
+            )
+        shown: list[r.ConflictInfo] = []
+        spent = 0
+        for listed in waiting:
+            if len(shown) == params.limit:
+                return r.Conflicts(conflicts=tuple(shown), cursor=shown[-1].conflict)
+            conflict = await self._rebaser.follow(listed)
+            if conflict is None:
+                continue
+            info, cost = _within(await self._info(caller, conflict), params.max_tokens)
+            if shown and spent + cost > params.max_tokens:
+                return r.Conflicts(conflicts=tuple(shown), cursor=shown[-1].conflict)
+            shown.append(info)
+            spent += cost
+        return r.Conflicts(conflicts=tuple(shown))
+
+    async def _info(self, caller: Caller, conflict: Conflict) -> r.ConflictInfo:
+        """One conflict; who may not read the file, or a name that its contents stood under, sees no content."""
+        found, review = conflict.found, conflict.review
+        info = r.ConflictInfo(
+            conflict=show(conflict.seq),
+            path=found.path,
+            agent=conflict.agent,
+            session=conflict.session,
+            task=_shown(found.task),
+            since=conflict.at,
+            operation=found.operation,
+            reason="",
+            base_version=_shown(found.sides.base_version),
+            current_version=_shown(found.sides.current_version),
+            state=conflict.stage,
+            fits=conflict.fits,
+            reviewer=review.reviewer if review and review.state in ("requested", "answered") else None,
+            deadline=review.deadline if review and review.state == "requested" else None,
+            route=route.name if (route := route_for(conflict, self._s.policy, self._s.state.identities)) else None,
+            moved_from=conflict.moved[-1].path if conflict.moved else None,
+            moved_at=_shown(conflict.moved[-1].at) if conflict.moved else None,
+            deleted_at=await self._deleted_at(conflict),
+        )
+        here = self._s.readable(caller, found.path)
+        readable = here and all(self._s.readable(caller, name) for name in found.names)
+        current = await self._answers.document(found.sides.current) if here else None
+        reviews = await self._reviews(conflict, shown=readable)
+        info = msgspec.structs.replace(info, current=current.text if current else None, reviews=reviews)
+        return await self._with_content(info, conflict) if readable else info
+
+    async def _with_content(self, info: r.ConflictInfo, conflict: Conflict) -> r.ConflictInfo:
+        found = conflict.found
+        base, proposed = await self._answers.document(found.sides.base), await self._proposed(conflict)
+        diff, diff_truncated = await self._answers.conflict_diff(conflict)
+        review_diff, review_diff_truncated = await self._review_diff(conflict)
+        sides = await sides_of(self._s.contents, found.sides)
+        proposer = await self._context.proposer(conflict)
+        return msgspec.structs.replace(
+            info,
+            reason=proposer.reason,
+            regions=regions(found.sides.regions),
+            base=base.text if base else None,
+            proposed=proposed.text if proposed else None,
+            diff=diff,
+            diff_truncated=diff_truncated,
+            same_symbol=found.same_symbol,
+            proposer=_party(proposer),
+            holders=tuple(map(_party, await self._context.holders(conflict))),
+            review_diff=review_diff,
+            review_diff_truncated=review_diff_truncated,
+            marked=await self._marked(sides) if sides is not None and sides.regions else None,
+        )
+
+    async def _deleted_at(self, conflict: Conflict) -> str | None:
+        """The version with which the file was deleted; None while it is there."""
+        if not conflict.gone:
+            return None
+        row = await self._s.journal.version_at(conflict.found.path, self._s.journal.head)
+        return show(row.seq) if row is not None and not row.present else None
+
+    async def _marked(self, sides: Sides) -> str | None:
+        """The file with markers; not where that takes too long."""
+        try:
+            return await computed(self._s.effort, sides.marked, *sides)
+        except TextTooCostly:
+            return None
+
+    async def _proposed(self, conflict: Conflict) -> Document | None:
+        try:
+            return await self._answers.proposed(conflict)
+        except TextTooCostly:
+            return None
+
+    async def _reviews(self, conflict: Conflict, *, shown: bool) -> tuple[r.ReviewLine, ...]:
+        """Who was asked; what they say may quote the file."""
+        lines, journal = [], self._s.journal
+        for review in conflict.reviews:
+            said = await event_of(journal, review, ReviewAnswered) if review.verdict is not None else None
+            failed = await event_of(journal, review, ReviewFailed) if review.state == "failed" else None
+            lines.append(
+                r.ReviewLine(
+                    review=show(review.seq),
+                    reviewer=review.reviewer,
+                    state=review.state,
+                    deadline=review.deadline,
+                    verdict=review.verdict,
+                    reason=said.reason if said is not None and shown else "",
+                    model=said.model if said is not None else "",
+                    code=review.code,
+                    message=failed.message if failed is not None and shown else "",
+                    hint=failed.hint if failed is not None else "",
+                )
+            )
+        return tuple(lines)
+
+    async def _review_diff(self, conflict: Conflict) -> tuple[str | None, bool]:
+        """What accepting the reviewer's proposal would change."""
+        review = conflict.review
+        if review is None or review.state != "answered" or review.proposal is None:
+            return None, False
+        current, proposed = await text(self._s.contents, review.current), await text(self._s.contents, review.proposal)
+        if current is None or proposed is None:
+            return None, False
+        return await self._answers.diffs.between(conflict.found.path, current, proposed)
+
+
+def _shown(seq: Seq | None) -> str | None:
+    return show(seq) if seq else None
+
+
+def _party(party: Party) -> r.ConflictParty:
+    return r.ConflictParty(agent=party.agent, task=party.task, reason=party.reason)
+
+
+def _within(info: r.ConflictInfo, budget: int) -> tuple[r.ConflictInfo, int]:
+    """A conflict cut down to a budget as far as that goes, and about how many tokens it still has."""
+    diff, cut_diff = _cut(info.diff, budget)
+    review_diff, cut_review = _cut(info.review_diff, budget)
+    most = max(1, min(MOST_REGIONS, budget // REGION_TOKENS))
+    words = [diff or "", review_diff or "", info.reason]
+    words += [said for line in info.reviews for said in (line.reason, line.message)]
+    cost = sum(map(tokens.estimate, words)) + REGION_TOKENS * min(most, len(info.regions))
+    info = msgspec.structs.replace(
+        info,
+        diff=diff,
+        diff_truncated=info.diff_truncated or cut_diff,
+        review_diff=review_diff,
+        review_diff_truncated=info.review_diff_truncated or cut_review,
+        regions=info.regions[:most],
+        regions_left_out=max(0, len(info.regions) - most),
+    )
+    texts = [text for text in (info.base, info.current, info.proposed, info.marked) if text is not None]
+    whole = sum(map(tokens.estimate, texts))
+    if cost + whole <= budget:
+        return info, cost + whole
+    left_out = msgspec.structs.replace(info, base=None, current=None, proposed=None, marked=None, texts_left_out=True)
+    return left_out, cost
+
+
+def _cut(diff: str | None, budget: int) -> tuple[str | None, bool]:
+    """A diff that fits, by lines; very long ones are cut too."""
+    budget = min(budget, DIFF_TOKENS)
+    if diff is None or tokens.estimate(diff) <= budget:
+        return diff, False
+    lines = diff.split("\n")
+    return render(lines[: fit(lines, 1, len(lines), budget, numbers=False)], 1, numbers=False)[0], True
