@@ -178,7 +178,7 @@ class Daemon:
             entropy=entropy,
             step=self._step,
             mark=_mark(config),
-            ballast_bytes=RESERVE_BYTES,
+            reserve_bytes=RESERVE_BYTES,
         )
         stack.push_async_callback(journal.close)
         self._keeper = SqliteMaintenance(journal, clock=clock)

@@ -23,7 +23,7 @@ CACHED_STREAMS = 50_000
 
 
 class AppendValidator:
-    """Where the journal ends, for one transaction at a time: `admit` units, then `keep` or `drop` all of them.
+    """Where the journal ends, for one transaction at a time: `validate` units, then `keep` or `drop` all of them.
 
     `version_of` and `claim_of` ask the store about what is committed; what was admitted
     since is known here.

@@ -22,9 +22,10 @@ from orchestrator.journal.backup import make_backup
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.garbage import UnreferencedBlob, named_since, unreferenced_blobs
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
-from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Segment, SegmentRows, read_segment, write_segment
+from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Segment, read_segment, write_segment
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.journal.writer_jobs import TransactionHook
+from orchestrator.journal.transaction_hooks import ArchiveEvents, CollectContents, Overtaken, RestoreEvents
+from orchestrator.journal.writer import TransactionHook
 from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.maintenance import ArchivedFile, BackupReport, Collected
@@ -86,7 +87,7 @@ class SqliteMaintenance:
         before = self._journal.segments
         self._journal.segments = (*before, segment)
         try:
-            await self._append(event, origin, _Archiving(segment, head))
+            await self._append(event, origin, ArchiveEvents(segment, head))
         except BaseException:
             self._journal.segments = before
             (self._folder / segment.file).unlink(missing_ok=True)  # nothing names it, and what it holds may be redacted
@@ -106,7 +107,7 @@ class SqliteMaintenance:
                 raise NotLatestSegment(f"{found.file} is not the newest segment", hint=f"Bring back {newest} first.")
             rows = await to_thread.run_sync(read_segment, self._folder, found)
             event = SegmentRestored(first=Seq(found.first), last=Seq(found.last), file=found.file)
-            await self._append(event, origin, _Restoring(found, rows))
+            await self._append(event, origin, RestoreEvents(found, rows))
             self._journal.segments = segments[:-1]
             return _described(found)
 
@@ -133,7 +134,7 @@ class SqliteMaintenance:
             return []
         digests = tuple(item.digest for item in items)
         event = ContentsCollected(digests=digests, bytes=sum(item.size for item in items))
-        await self._append(event, origin, _Collecting(digests, as_of, Blobs(self._state_dir)))
+        await self._append(event, origin, CollectContents(digests, as_of, Blobs(self._state_dir)))
         self._journal.drop_known(digests)
         return items
 
@@ -173,65 +174,11 @@ class SqliteMaintenance:
         return await to_thread.run_sync(run)
 
 
-class _Moved(Exception):
-    """Something was committed since that changes what was prepared."""
-
-
-class _Archiving:
-    def __init__(self, segment: Segment, as_of: int) -> None:
-        self._segment, self._as_of = segment, as_of
-
-    def inside(self, connection: sqlite3.Connection) -> None:
-        segment = self._segment
-        if connection.execute(sql("redacted_since"), (self._as_of,)).fetchone():
-            raise _Moved
-        connection.execute(sql("note_archived_streams"), (segment.last,))
-        dropped = connection.execute(sql("drop_events"), (segment.first, segment.last)).rowcount
-        if dropped != segment.last - segment.first + 1:
-            raise JournalCorrupt(f"events @{segment.first} to @{segment.last} are not all in the database")
-        values = (segment.first, segment.last, segment.prev_hash, segment.last_hash, segment.file)
-        connection.execute(sql("add_segment"), (*values, segment.digest, segment.size))
-
-    def after(self) -> frozenset[Digest]:
-        return frozenset()
-
-
-class _Restoring:
-    def __init__(self, segment: Segment, rows: SegmentRows) -> None:
-        self._segment, self._rows = segment, rows
-
-    def inside(self, connection: sqlite3.Connection) -> None:
-        columns = self._rows.header.columns
-        known = {row[1] for row in connection.execute("PRAGMA table_info(events)")}
-        if not known.issuperset(columns):
-            raise JournalCorrupt(f"{self._segment.file} has columns that this program does not know")
-        places = ", ".join("?" * len(columns))
-        connection.executemany(f"INSERT INTO events ({', '.join(columns)}) VALUES ({places})", self._rows.rows)
-        connection.execute(sql("drop_segment"), (self._segment.first,))
-
-    def after(self) -> frozenset[Digest]:
-        return frozenset()
-
-
-class _Collecting:
-    def __init__(self, digests: tuple[Digest, ...], as_of: int, blobs: Blobs) -> None:
-        self._digests, self._as_of, self._blobs = digests, as_of, blobs
-
-    def inside(self, connection: sqlite3.Connection) -> None:
-        if not named_since(connection, self._as_of).isdisjoint(self._digests):
-            raise _Moved
-        connection.executemany(sql("forget_blob"), [(digest,) for digest in self._digests])
-
-    def after(self) -> frozenset[Digest]:
-        self._blobs.remove_all(self._digests)
-        return frozenset(self._digests)
-
-
 async def _tried(work: Callable[[], Awaitable[T]]) -> T:
     for _ in range(TRIES):
         try:
             return await work()
-        except _Moved:
+        except Overtaken:
             continue
     raise JournalChanged("the journal changed under the preparation again and again")
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from bisect import bisect_left
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
 import msgspec
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 
 from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.errors import JournalCorrupt
@@ -20,15 +21,17 @@ from orchestrator.core.events.base import Recorded, RecordedLike, Replayed
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
+from orchestrator.journal.background_verification import IncrementalVerifier
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.filter_sql import select
-from orchestrator.journal.history import version_of
-from orchestrator.journal.rebuild_tables import table_difference
 from orchestrator.journal.rows import recorded_of, replayed
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment
+from orchestrator.journal.signing_key import KeyFile
+from orchestrator.journal.snapshots import check_seal, unpacked
 from orchestrator.journal.verify import verify
-from orchestrator.ports.journal import EVERYTHING, EventFilter, KnownVersion, VerifyReport
+from orchestrator.journal.versions import table_difference, version_of
+from orchestrator.ports.journal import EVERYTHING, Checked, EventFilter, KnownVersion, Snapshot, VerifyReport
 
 INLINE_BYTES = 16 * 1024
 """Contents up to this are packed and unpacked on the event loop (0.1 ms); larger ones in a worker thread."""
@@ -42,7 +45,7 @@ PIECE = 2000
 _END = 2**62
 
 
-class Reading:
+class JournalReader:
     """The half of `ports.Journal` that only reads.
 
     One connection per purpose: events, single rows, contents. Nobody opens a transaction on
@@ -217,6 +220,30 @@ class Reading:
             found.append(KnownVersion(row, event))
         return found
 
+    async def snapshots(self) -> list[Snapshot]:
+        rows = await self._all(self._points, sql("snapshots"), ())
+        return [Snapshot(Seq(row[0]), *row[1:]) for row in rows]
+
+    async def snapshot(self, seq: int) -> bytes:
+        row = await self._one(self._contents, sql("snapshot_data"), (seq,))
+        if row is None:
+            raise JournalCorrupt(f"the snapshot at @{seq} is not there")
+        hash_, digest, version, seal, packed = row
+        key, snapshot = KeyFile(self._state_dir), Snapshot(Seq(seq), hash_, digest, version)
+        data = await to_thread.run_sync(unpacked, seq, digest, packed)
+        await to_thread.run_sync(check_seal, key, self._id, snapshot, seal)
+        return data
+
+    async def checks(self) -> AsyncGenerator[Checked, None]:
+        reader = await to_thread.run_sync(open_reader, self._path)
+        try:
+            verifier = IncrementalVerifier(reader, self._archive.folder, until=self._head)
+            while await _step(verifier, reader):
+                yield Checked(verifier.at, tuple(verifier.unread))
+        finally:
+            reader.close()
+        yield Checked(verifier.at, tuple(verifier.unread))
+
     async def table_difference(self) -> str | None:
         return await to_thread.run_sync(table_difference, self._path)
 
@@ -266,3 +293,15 @@ def _by_path(paths: Collection[WorkspacePath], rows: list[Any]) -> dict[Workspac
 
 def _by_seq(rows: list[Any]) -> dict[int, Recorded]:
     return {row[0]: recorded_of(row) for row in rows}
+
+
+async def _step(verifier: IncrementalVerifier, reader: sqlite3.Connection) -> bool:
+    """One slice in a thread; whoever is cancelled does not wait for the pages of a large table."""
+    slice_ = asyncio.get_running_loop().run_in_executor(None, verifier.step)
+    try:
+        return await asyncio.shield(slice_)
+    except asyncio.CancelledError:
+        reader.interrupt()
+        with CancelScope(shield=True), suppress(JournalCorrupt):
+            await slice_
+        raise

@@ -142,7 +142,7 @@ SELECT DISTINCT seq FROM file_versions WHERE undoes ORDER BY seq DESC;
 -- name: all_versions
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,
        undoes, moved_from
-FROM file_versions;
+FROM file_versions ORDER BY path, seq;
 
 -- name: journal_id
 SELECT value FROM meta WHERE key = 'journal';
@@ -207,24 +207,19 @@ SELECT value FROM meta WHERE key = ?;
 INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
 -- name: add_snapshot
-INSERT OR REPLACE INTO snapshots (seq, hash, digest, version, data) VALUES (?, ?, ?, ?, ?);
+INSERT OR REPLACE INTO snapshots (seq, hash, digest, version, seal, data) VALUES (?, ?, ?, ?, ?, ?);
 
--- name: thin_snapshots
-UPDATE snapshots SET data = NULL WHERE data IS NOT NULL AND seq NOT IN (
-    SELECT seq FROM snapshots WHERE data IS NOT NULL ORDER BY seq DESC LIMIT ?);
-
--- name: kept_snapshots
-SELECT seq, version, digest FROM snapshots WHERE data IS NOT NULL ORDER BY seq;
-
--- name: thin_seals
-DELETE FROM meta WHERE substr(key, 1, length(?)) = ? AND CAST(substr(key, instr(key, ':') + 1) AS INTEGER) NOT IN (
-    SELECT seq FROM snapshots WHERE data IS NOT NULL);
+-- name: drop_older_snapshots
+DELETE FROM snapshots WHERE seq NOT IN (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT ?);
 
 -- name: snapshots
-SELECT seq, hash, digest, version, data IS NOT NULL FROM snapshots ORDER BY seq DESC;
+SELECT seq, hash, digest, version FROM snapshots ORDER BY seq DESC;
 
 -- name: snapshot_data
-SELECT hash, digest, version, data FROM snapshots WHERE seq = ? AND data IS NOT NULL;
+SELECT hash, digest, version, seal, data FROM snapshots WHERE seq = ?;
 
 -- name: last_snapshot
-SELECT max(seq) FROM snapshots WHERE data IS NOT NULL;
+SELECT max(seq) FROM snapshots;
+
+-- name: kept_snapshots
+SELECT seq, version, digest FROM snapshots ORDER BY seq;

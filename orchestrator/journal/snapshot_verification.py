@@ -15,7 +15,7 @@ from orchestrator.core.projections.state import State
 from orchestrator.journal.rows import recorded_of, replayed
 from orchestrator.journal.schema import sql
 from orchestrator.journal.segments import Archive, segments_of
-from orchestrator.journal.snapshot_seal import unpacked
+from orchestrator.journal.snapshots import unpacked
 
 PIECE = 2000
 """Events read at once."""
@@ -53,7 +53,7 @@ class SnapshotReplay:
             return f"the snapshot at {show(seq)} is of an event that is not there"
         row = self._db.execute(sql("snapshot_data"), (seq,)).fetchone()
         try:
-            unpacked(seq, digest, row[3])
+            unpacked(seq, digest, row[4])
         except JournalCorrupt as error:
             return error.message
         if row[0] != state.tip:

@@ -12,29 +12,30 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
+import msgspec
 from anyio import CancelScope, to_thread
 
 from orchestrator.core.checkpoint import Checkpoint
-from orchestrator.core.errors import DiskFull, JournalBehind, JournalCorrupt, WritesStopped
+from orchestrator.core.errors import DiskFull, JournalBehind, JournalCorrupt, VersionUnknown, WritesStopped
 from orchestrator.core.events import chain
-from orchestrator.core.events.base import Recorded
-from orchestrator.core.ids import Digest, Seq
-from orchestrator.journal.append_results import refusal, resolve
+from orchestrator.core.events.base import Origin, Recorded
+from orchestrator.core.events.journal import ContentRedacted, PayloadRedacted
+from orchestrator.core.ids import Digest, Seq, show
+from orchestrator.core.maintenance_errors import EventArchived
+from orchestrator.core.redaction import blanked
+from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.disk_reserve import DiskReserve
 from orchestrator.journal.high_water_mark import EVERY, HighWaterMark, HighWaterMarkFile, require_at_least
 from orchestrator.journal.open_files import VERIFY
-from orchestrator.journal.queries import INLINE_BYTES
-from orchestrator.journal.rebuild_tables import rebuild_versions
-from orchestrator.journal.redaction import Redacting
-from orchestrator.journal.schema import FILE_NAME, FULL, naming_trouble, open_reader, open_writer, sql
+from orchestrator.journal.queries import INLINE_BYTES, JournalReader
+from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import Segment, segments_of
-from orchestrator.journal.snapshots import Snapshots
-from orchestrator.journal.startup_checks import refuse_to_begin_anew, sweep
-from orchestrator.journal.tail import check_tail
-from orchestrator.journal.writer import Writer
-from orchestrator.journal.writer_jobs import Job, MaintenanceTask, Outcome, TransactionHook
+from orchestrator.journal.signing_key import KeyFile
+from orchestrator.journal.startup_checks import open_checked, refuse_to_begin_anew
+from orchestrator.journal.transaction_hooks import KeepSnapshot, Overtaken, RedactContent, RedactPayload
+from orchestrator.journal.writer import Job, Outcome, TransactionHook, Writer
 from orchestrator.logs import logger
-from orchestrator.ports.journal import RequestSeen, Unit, VerifyReport
+from orchestrator.ports.journal import NewEvent, Redaction, RequestSeen, Snapshot, Unit, VerifyReport
 from orchestrator.ports.machine import Clock, Entropy, Step
 
 KNOWN_BLOBS = 20_000
@@ -42,8 +43,11 @@ KNOWN_STREAMS = 50_000
 PACKERS = 2
 """Threads that compress and publish contents."""
 
+STREAM = "journal"
+"""Of what is done to the journal itself."""
 
-class SqliteJournal(Redacting, Snapshots):
+
+class SqliteJournal(JournalReader):
     """See `ports.Journal`. Made by `open`."""
 
     def __init__(self, state_dir: Path, mark: HighWaterMarkFile | None = None) -> None:
@@ -53,6 +57,7 @@ class SqliteJournal(Redacting, Snapshots):
         self._writer: Writer | None = None
         self._folds: list[Callable[[Recorded], None]] = []
         self._streams: dict[str, int] = {}
+        self._kept: dict[Digest, None] = {}
         self._packers = ThreadPoolExecutor(PACKERS, "journal-packer")
 
     @classmethod
@@ -65,12 +70,12 @@ class SqliteJournal(Redacting, Snapshots):
         step: Step = lambda name: None,
         readonly: bool = False,
         mark: Path | None = None,
-        ballast_bytes: int = 0,
+        reserve_bytes: int = 0,
     ) -> Self:
         """Open or create the journal of a state directory; `readonly`: never create, never append.
 
         `mark` is a file that remembers how far this journal came; it must have come that far.
-        So many `ballast_bytes` of the disk are held back for the outcomes of changes.
+        So many `reserve_bytes` of the disk are held back for the outcomes of changes.
         For writing, the schema and the chain from the last snapshot on are checked, in a time
         that does not grow with the journal; `checks` goes on from there. Raises JournalCorrupt,
         naming the place, JournalTooNew, JournalBehind, WorkspaceHeld, and ArchiveMissing where
@@ -78,23 +83,23 @@ class SqliteJournal(Redacting, Snapshots):
         """
         journal = cls(Path(state_dir), HighWaterMarkFile(mark) if mark is not None else None)
         try:
-            ballast = DiskReserve(journal._state_dir, ballast_bytes)
-            await journal._open(clock, entropy, step, ballast, readonly=readonly)
+            reserve = DiskReserve(journal._state_dir, reserve_bytes)
+            await journal._open(clock, entropy, step, reserve, readonly=readonly)
         except BaseException:
             await journal.close()
             raise
         return journal
 
-    async def _open(self, clock: Clock, entropy: Entropy, step: Step, ballast: DiskReserve, *, readonly: bool) -> None:
+    async def _open(self, clock: Clock, entropy: Entropy, step: Step, reserve: DiskReserve, *, readonly: bool) -> None:
         self._loop = asyncio.get_running_loop()
         self._entropy = entropy
         if not readonly:
             await to_thread.run_sync(refuse_to_begin_anew, self._state_dir, self._mark)
-            open_it = partial(self._writer_on, clock=clock, entropy=entropy, step=step, ballast=ballast)
+            open_it = partial(self._writer_on, clock=clock, entropy=entropy, step=step, reserve=reserve)
             try:
                 writer = await to_thread.run_sync(open_it)
             except DiskFull:
-                if not ballast.release():
+                if not reserve.release():
                     raise
                 writer = await to_thread.run_sync(partial(open_it, short=True))  # reads can be answered so
             self._writer, self._head = writer, writer.head
@@ -118,16 +123,11 @@ class SqliteJournal(Redacting, Snapshots):
             await to_thread.run_sync(self._set_mark, self.here)
 
     def _writer_on(
-        self, *, clock: Clock, entropy: Entropy, step: Step, ballast: DiskReserve, short: bool = False
+        self, *, clock: Clock, entropy: Entropy, step: Step, reserve: DiskReserve, short: bool = False
     ) -> Writer:
         """What a start looks at, and then the one that writes. Blocking; raises as `open`."""
-        connection = open_writer(self._path)
+        connection = open_checked(self._path, self._archive, self._blobs, self._mark)
         try:
-            check_tail(connection)
-            if self._mark is not None:
-                self._mark.check(connection, self._archive)
-            rebuild_versions(connection, self._archive)
-            sweep(connection, self._blobs)
             return Writer(
                 connection,
                 self._blobs,
@@ -135,7 +135,7 @@ class SqliteJournal(Redacting, Snapshots):
                 entropy=entropy,
                 step=step,
                 deliver=self._hand_over,
-                ballast=ballast,
+                reserve=reserve,
                 short=short,
                 path=self._path,
                 committed=self._advance_mark,
@@ -144,7 +144,7 @@ class SqliteJournal(Redacting, Snapshots):
             connection.close()
             raise
 
-    # --- for its keeper -----------------------------------------------------------------
+    # --- for its maintenance -----------------------------------------------------------------
 
     @property
     def state_dir(self) -> Path:
@@ -180,32 +180,15 @@ class SqliteJournal(Redacting, Snapshots):
         return HighWaterMark(self._id, self._head, self._tip.hex())
 
     def _set_mark(self, mark: HighWaterMark) -> None:
-        if self._mark is None:
-            return
-        try:
-            self._mark.write(mark)
-        except OSError as error:
-            logger("journal").error("the mark can't be written; an old backup may go unnoticed", error=str(error))
+        if self._mark is not None:
+            with _logging_mark_trouble("an old backup may go unnoticed"):
+                self._mark.write(mark)
 
-    def _advance_mark(self, head: int, tip: bytes, *, closes: bool) -> None:
+    def _advance_mark(self, head: int, tip: bytes, closes: bool) -> None:
         """On the writer's thread, before a commit is acknowledged: what is lost of it later is noticed by a start."""
-        if self._mark is None:
-            return
-        try:
-            self._mark.advance(HighWaterMark(self._id, head, tip.hex()), durably=closes)
-        except OSError as error:
-            logger("journal").error("the mark can't be written; lost events may go unnoticed", error=str(error))
-
-    async def _on_writer(self, name: str, work: Callable[[sqlite3.Connection], None]) -> None:
-        writer = self._open_for_writing()
-        task = MaintenanceTask(name, work)
-        writer.submit(task)
-        try:
-            await asyncio.wrap_future(task.done)
-        except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorname", "") in FULL:
-                raise DiskFull("the disk that holds the journal is full") from error
-            raise JournalCorrupt(f"{self._path} can't be written: {error}") from error
+        if self._mark is not None:
+            with _logging_mark_trouble("lost events may go unnoticed"):
+                self._mark.advance(HighWaterMark(self._id, head, tip.hex()), durably=closes)
 
     async def close(self) -> None:
         """Finish what is under way, then close; later appends are refused."""
@@ -219,7 +202,7 @@ class SqliteJournal(Redacting, Snapshots):
                     await to_thread.run_sync(self._set_mark, self.here)
 
     async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
-        """As in `Reading`. Raises WritesStopped where what lies in the state directory is not what is open."""
+        """As in `JournalReader`. Raises WritesStopped where what lies in the state directory is not what is open."""
         if self._writer is not None:
             self._writer.check_in_place()
         return await super().verify(checkpoint)
@@ -259,36 +242,27 @@ class SqliteJournal(Redacting, Snapshots):
     def subscribe(self, fold: Callable[[Recorded], None]) -> None:
         self._folds.append(fold)
 
-    async def append(self, unit: Unit, along: TransactionHook | None = None) -> tuple[Recorded, ...]:
+    async def append(self, unit: Unit, hook: TransactionHook | None = None) -> tuple[Recorded, ...]:
         writer = self._open_for_writing()
         # Nothing is awaited before the unit is on its way: whoever is cancelled from here on gives up
         # the answer, not the append.
-        job = Job(unit, (), self._loop.create_future(), along=along)
-        new = tuple(blob for blob in unit.blobs if not self._known(blob[0])) if unit.blobs else ()
+        job = Job(unit, self._loop.create_future(), hook)
+        new = tuple(blob for blob in unit.blobs if blob[0] not in self._kept)
         if not new:
             writer.submit(job)
         elif sum(len(data) for _, data in new) <= INLINE_BYTES:
             job.blobs = self._blobs.prepare(new, kept=lambda digest: False)
             writer.submit(job)
         else:
-            packing = self._packers.submit(self._pack, writer, job, new, wait=bool(self._forgetting))
-            self._packing.add(packing)
-            packing.add_done_callback(self._packing.discard)
+            self._packers.submit(self._pack, writer, job, new)
         return await job.done
 
-    def _pack(
-        self, writer: Writer, job: Job, contents: tuple[tuple[Digest, bytes], ...], *, wait: bool = False
-    ) -> None:
-        """On a packer's thread: the contents first, durably, then the unit that names them.
-
-        `wait`: not while one is being forgotten, whose file would look as if it were kept.
-        """
-        if wait:
-            self._remembered.wait()
+    def _pack(self, writer: Writer, job: Job, contents: tuple[tuple[Digest, bytes], ...]) -> None:
+        """On a packer's thread: the contents first, durably, then the unit that names them."""
         try:
             job.blobs = self._blobs.prepare(contents, kept=self._is_kept)
         except Exception as error:  # noqa: BLE001  # whatever it is, it goes to who awaits the append
-            self._loop.call_soon_threadsafe(resolve, job, refusal(writer, error))
+            self._loop.call_soon_threadsafe(job.resolve, _refusal(writer, error))
         else:
             writer.submit(job)
 
@@ -330,7 +304,7 @@ class SqliteJournal(Redacting, Snapshots):
             self._marked = self._head
             self._packers.submit(self._set_mark, self.here)
         for job, outcome in batch:
-            resolve(job, trouble or outcome)
+            job.resolve(trouble or outcome)
 
     def _fold_failed(self, recorded: Recorded, error: Exception) -> WritesStopped:
         message = f"a projection could not take event @{recorded.seq}: {error}"
@@ -345,3 +319,66 @@ class SqliteJournal(Redacting, Snapshots):
             del self._streams[next(iter(self._streams))]
         while len(self._kept) > KNOWN_BLOBS:
             del self._kept[next(iter(self._kept))]
+
+    # --- beside the events ----------------------------------------------------------------
+
+    async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:
+        made = partial(KeepSnapshot, snapshot, data, journal=self._id, key=KeyFile(self._state_dir))
+        await self.append(Unit((), Origin()), await to_thread.run_sync(made))
+
+    async def redact(self, event: PayloadRedacted, origin: Origin) -> Redaction:
+        self._open_for_writing()
+        self._refuse_archived(event.target)
+        row = await self._one(self._points, sql("stored_payload"), (event.target,))
+        if row is None:
+            self._refuse_archived(event.target)
+            raise VersionUnknown(f"the journal has no event {show(event.target)}")
+        payload, old_salt = row
+        rest, salt = blanked(payload, event.fields), self._entropy.bytes(chain.REDACTED_SALT_BYTES)
+        event = msgspec.structs.replace(event, rest_hash=chain.payload_hash(salt, rest).hex())
+        hook = RedactPayload(event.target, old_salt=old_salt, rest=rest, salt=salt)
+        try:
+            (recorded,) = await self.append(Unit((NewEvent(STREAM, event),), origin), hook)
+        except Overtaken:
+            return await self.redact(event, origin)
+        return Redaction(recorded=recorded, scrubbed=hook.scrubbed)
+
+    def _refuse_archived(self, seq: Seq) -> None:
+        """Raises EventArchived: files of events are never written again."""
+        files = [segment.file for segment in reversed(self._segments) if segment.last >= seq]
+        if files:
+            commands = ", then ".join(f"`orchestrator journal unarchive {file}`" for file in files)
+            raise EventArchived(
+                f"event {show(seq)} is archived, and archived events are not changed",
+                hint=f"Run {commands}; delete the files in {self._archive.folder} that you brought back, "
+                "which still hold the text; then redact again.",
+            )
+
+    async def forget(self, event: ContentRedacted, origin: Origin) -> Redaction:
+        hook = RedactContent(event.digest, self._blobs)
+        try:
+            (recorded,) = await self.append(Unit((NewEvent(STREAM, event),), origin), hook)
+        finally:
+            self._kept.pop(event.digest, None)
+        return Redaction(recorded=recorded, scrubbed=hook.scrubbed)
+
+
+@contextmanager
+def _logging_mark_trouble(so_that: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        logger("journal").error(f"the high-water mark can't be written; {so_that}", error=str(error))
+
+
+def _refusal(writer: Writer, error: Exception) -> Exception:
+    """What a content that could not be kept means for the append that needs it."""
+    if isinstance(error, OSError):
+        trouble = system_trouble(error, "a content can't be kept beside the journal; nothing was changed")
+        if trouble is not None:
+            return trouble
+    if isinstance(error, OSError | sqlite3.Error):
+        stopped = writer.stop_after(f"a content can't be written beside the journal: {error}")
+        stopped.__cause__ = error
+        return stopped
+    return error

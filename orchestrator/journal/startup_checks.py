@@ -9,7 +9,10 @@ from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.ids import Digest
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
 from orchestrator.journal.high_water_mark import HighWaterMarkFile
-from orchestrator.journal.schema import FILE_NAME, naming_trouble, sql
+from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_writer, sql
+from orchestrator.journal.segments import Archive
+from orchestrator.journal.tail import check_tail
+from orchestrator.journal.versions import rebuild_versions
 
 
 def refuse_to_begin_anew(state_dir: Path, mark: HighWaterMarkFile | None) -> None:
@@ -28,7 +31,25 @@ def refuse_to_begin_anew(state_dir: Path, mark: HighWaterMarkFile | None) -> Non
         )
 
 
-def sweep(connection: sqlite3.Connection, blobs: Blobs) -> None:
+def open_checked(path: Path, archive: Archive, blobs: Blobs, mark: HighWaterMarkFile | None) -> sqlite3.Connection:
+    """The connection that writes, after the checks that a start makes; their cost does not grow with the journal.
+
+    Blocking. Raises JournalCorrupt, naming the place, JournalTooNew, JournalBehind, WorkspaceHeld, ArchiveMissing.
+    """
+    connection = open_writer(path)
+    try:
+        check_tail(connection)
+        if mark is not None:
+            mark.check(connection, archive)
+        rebuild_versions(connection, archive)
+        _sweep(connection, blobs)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _sweep(connection: sqlite3.Connection, blobs: Blobs) -> None:
     """Remove what a crash left: files half written, and such as no row names, or none any more.
 
     Those of contents that were redacted or collected are among them. Blocking; raises

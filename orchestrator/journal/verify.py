@@ -12,11 +12,9 @@ from orchestrator.core.errors import JournalCorrupt, plural
 from orchestrator.core.events import chain
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.journal import PayloadRedacted
-from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.ids import Digest, Seq
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.high_water_mark import hash_at
-from orchestrator.journal.history import Versions, version_of
 from orchestrator.journal.rows import UNDECODABLE
 from orchestrator.journal.schema import naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, Archive
@@ -24,6 +22,7 @@ from orchestrator.journal.signatures import Seals
 from orchestrator.journal.snapshot_verification import SnapshotReplay
 from orchestrator.journal.tail import redaction_in, silence_problems
 from orchestrator.journal.verification_scan import MOST_PROBLEMS, Claim, Scan, ScanResult, Signed
+from orchestrator.journal.versions import Versions, table_differences
 from orchestrator.journal.workers import Workers
 from orchestrator.ports.journal import VerifyReport
 
@@ -217,24 +216,12 @@ class _Walk:
 
     def _table_problems(self) -> Iterator[None]:
         """The table of versions against its rebuild from the events."""
-        left: dict[tuple[WorkspacePath, int], VersionRow] = {
-            (path, seq): row for path, rows in self._versions.by_path.items() for seq, row in rows.items()
-        }
         unsure: set[str] = set()
-        for row in self._db.execute(sql("all_versions")):
-            if row[1] <= self._unread:
-                unsure.add(row[0])
-            expected = left.pop((row[0], row[1]), None)
-            if row[1] > self._unread and expected != version_of(row):
-                self._note(f"version @{row[1]} of {row[0]} in the table is not what the events say")
-            yield
-        for path, seq in left:
-            if seq > self._unread:
-                self._note(f"version @{seq} of {path} is missing in the table")
-        modes = {(path, seq, mode) for path, known in self._versions.modes.items() for seq, mode in known.items()}
-        for path, seq, _ in modes.symmetric_difference(map(tuple, self._db.execute(sql("all_modes")))):
-            if path not in unsure:
-                self._note(f"the mode of {path} at @{seq} in the table is not what the events say")
+        for found in table_differences(self._db, self._versions):
+            if found is not None and found.table == "file_versions" and found.seq <= self._unread:
+                unsure.add(found.path)
+            elif found is not None and found.path not in unsure:
+                self._note(f"a table is not what the events say: {found}")
             yield
 
     def _snapshot_problems(self) -> Iterator[None]:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
 
-from orchestrator.core.errors import DiskFull, OrchestratorError, RequestIdReused, WorkspaceHeld, WritesStopped
+from orchestrator.core.errors import (
+    DiskFull,
+    JournalCorrupt,
+    OrchestratorError,
+    RequestIdReused,
+    WorkspaceHeld,
+    WritesStopped,
+)
 from orchestrator.core.events import chain
+from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import EventNotSerializable
 from orchestrator.core.ids import Digest, Seq
@@ -18,22 +26,17 @@ from orchestrator.core.projections.history import DigestLearned, VersionRow, his
 from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.blobs import Blobs, StoredBlob
 from orchestrator.journal.disk_reserve import DiskReserve
-from orchestrator.journal.history import add_versions
 from orchestrator.journal.open_files import VERIFY, OpenFiles
-from orchestrator.journal.redaction_writes import Scrubber
-from orchestrator.journal.schema import FULL, lacking_descriptor, naming_trouble, sql
-from orchestrator.journal.writer_jobs import Job, MaintenanceTask, Outcome
-from orchestrator.ports.journal import RequestSeen, StreamMoved
+from orchestrator.journal.schema import BUSY_TIMEOUT_S, FULL, lacking_descriptor, naming_trouble, sql
+from orchestrator.journal.versions import add_versions
+from orchestrator.ports.journal import RequestSeen, StreamMoved, Unit
 from orchestrator.ports.machine import Clock, Entropy, Step
 
-Deliver = Callable[[list[tuple["Job", Outcome]]], None]
-
-
-class Committed(Protocol):
-    def __call__(self, head: int, tip: bytes, /, *, closes: bool) -> None: ...
-
+Outcome = tuple[Recorded, ...] | Exception
 
 NO_SPACE = "the disk that holds the journal is full"
+
+DISK_FAILED = ("SQLITE_IOERR", "SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 MEND = "Reads go on. Mend the disk, then restart the daemon: it reads again what is there."
 
@@ -41,19 +44,60 @@ MOST_PER_COMMIT = 512
 """Units; a longer queue waits for the next commit."""
 
 
+LOG_PATIENCE_MS = 1000
+"""How long a truncation of the log waits for readers that hold an older state; other commits wait meanwhile."""
+
+
+class TransactionHook:
+    """Work on the journal itself in the transaction of a unit; such a unit commits alone."""
+
+    name = ""
+    """Of its steps, where its unit has no events."""
+    scrubs = False
+    """Whether it takes out what must not stay in the write-ahead log either."""
+    scrubbed = True
+    """After the commit of one that `scrubs`: whether nothing of that is left in the journal's files."""
+
+    def inside(self, connection: sqlite3.Connection) -> None:
+        """When the unit's rows are in and nothing is committed; what it raises undoes all."""
+
+    def after(self) -> frozenset[Digest]:
+        """Right after the commit; the contents that are kept no more."""
+        return frozenset()
+
+
+class Job:
+    """A unit on its way, who waits for it, and what happens along with it."""
+
+    __slots__ = ("blobs", "done", "hook", "unit")
+
+    def __init__(
+        self, unit: Unit, done: asyncio.Future[tuple[Recorded, ...]], hook: TransactionHook | None = None
+    ) -> None:
+        self.unit, self.done, self.hook = unit, done, hook
+        self.blobs: tuple[StoredBlob, ...] = ()
+
+    def resolve(self, outcome: Outcome) -> None:
+        """Hand the outcome to who waits, unless that caller was cancelled. On the loop's thread."""
+        if self.done.done():
+            return
+        if isinstance(outcome, tuple):
+            self.done.set_result(outcome)
+        else:
+            self.done.set_exception(outcome)
+
+
 class Writer:
     """Owns the write connection and the chain's end.
 
-    `committed` is called on the writer's thread after each commit, with the chain's new end, and whether a unit of
-    it closes something; then
-    `deliver` with the transaction's jobs and outcomes, in order. A unit that does not fit (StreamMoved,
-    RequestIdReused, an event that can't be stored) is found out before anything of it is written, so the
-    others of its transaction stay. `step` is called with `txn_open:<tag>` for each kind of event in
-    a transaction when its rows are in and it is not committed, and with `txn_committed:<tag>`;
-    for an task with `task_open:<name>` and `task_committed:<name>`.
+    `committed` is called on the writer's thread after each commit, with the chain's new end and whether a unit
+    closes something; then `deliver` with the transaction's jobs and outcomes, in order. A unit that does not fit
+    (StreamMoved, RequestIdReused, an event that can't be stored) is found out before anything of it is written,
+    so the others of its transaction stay. `step` is called with `txn_open:<tag>` for each kind of event in
+    a transaction when its rows are in and it is not committed, and with `txn_committed:<tag>` after the commit.
 
-    On a full disk the units that close something get the room of the `ballast`. Until that can be taken
-    again, which each later unit tries first, nothing else is written; `short`: the opening had to take it.
+    On a full disk the units that close something get the room of the `reserve`. Until that can be allocated
+    again, which each later unit tries first, nothing else is written; `short`: the opening had to release it.
     """
 
     def __init__(
@@ -64,21 +108,21 @@ class Writer:
         clock: Clock,
         entropy: Entropy,
         step: Step,
-        deliver: Deliver,
-        ballast: DiskReserve,
+        deliver: Callable[[list[tuple[Job, Outcome]]], None],
+        reserve: DiskReserve,
         short: bool,
         path: Path,
-        committed: Committed,
+        committed: Callable[[int, bytes, bool], None],
     ) -> None:
         self._db, self._blobs, self._step = connection, blobs, step
         self._deliver, self._committed = deliver, committed
-        self._ballast, self._short, self._full = ballast, short, short
+        self._reserve, self._short, self._full = reserve, short, short
         self._owed: list[Job] = []
         if not short:
-            self._ballast.allocate()  # a disk without that room is served all the same, until it is full
-        self._scrubber = Scrubber(connection, blobs)
+            self._reserve.allocate()  # a disk without that room is served all the same, until it is full
         self._gone: set[Digest] = set()
-        self._queue: queue.SimpleQueue[Job | MaintenanceTask | None] = queue.SimpleQueue()
+        self._log_holds_redacted = False
+        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._broken: str | None = None
         self._mend = MEND
         with naming_trouble("the journal"):
@@ -88,7 +132,7 @@ class Writer:
             last = connection.execute(sql("last_event")).fetchone()
         self._files = OpenFiles(path)
         head, tip = last or (0, chain.GENESIS)
-        self._ledger = AppendValidator(
+        self._validator = AppendValidator(
             clock=clock, entropy=entropy, version_of=self._version_of, claim_of=self._claim_of, head=head, tip=tip
         )
         self.head: int = head
@@ -105,7 +149,7 @@ class Writer:
             return self._broken
         return NO_SPACE if self._full or self._owed else ""
 
-    def submit(self, job: Job | MaintenanceTask) -> None:
+    def submit(self, job: Job) -> None:
         """Hand a job over; never blocks."""
         self._queue.put(job)
 
@@ -144,49 +188,21 @@ class Writer:
 
     def _run(self) -> None:
         waiting = self._queue
-        item: Job | MaintenanceTask | None
         ending = False
         while not ending:
             jobs: list[Job] = []
-            item = waiting.get()
-            while isinstance(item, Job):
-                jobs.append(item)
+            while (job := waiting.get()) is not None:  # after the first it does not block: nobody else takes from it
+                jobs.append(job)
                 if len(jobs) >= MOST_PER_COMMIT or waiting.empty():
                     break
-                item = waiting.get()  # does not block: nobody else takes from it
+            ending = job is None
             if jobs:
                 self._deliver(list(zip(jobs, self._outcomes(jobs), strict=True)))
-            if isinstance(item, MaintenanceTask):
-                self._run_task(item)
-            ending = item is None
-
-    def _run_task(self, task: MaintenanceTask) -> None:
-        """A failure is the task's own, and the units go on; a disk that failed is everybody's."""
-        if not task.done.set_running_or_notify_cancel():
-            return  # nobody waits for it any more; from here on it can't be called off
-        try:
-            if self._broken is not None:
-                raise self._stopped()
-            if not self._has_room():
-                raise DiskFull(NO_SPACE)
-            self._begin()
-            task.work(self._db)
-            self._step(f"task_open:{task.name}")
-            self._end()
-        except Exception as error:  # noqa: BLE001  # whatever it is, it goes to who sent the task
-            self._undo()
-            name = getattr(error, "sqlite_errorname", "")
-            if name.startswith(("SQLITE_IOERR", "SQLITE_CORRUPT", "SQLITE_NOTADB")) and name not in FULL:
-                self.stop_after(f"the journal can't be written: {error}")
-            task.done.set_exception(error)
-        else:
-            self._step(f"task_committed:{task.name}")
-            task.done.set_result(None)
 
     def _outcomes(self, jobs: Sequence[Job]) -> list[Outcome]:
         if self._broken is not None:
             return [self._stopped() for _ in jobs]
-        if len(jobs) > 1 and any(job.along for job in jobs):
+        if len(jobs) > 1 and any(job.hook for job in jobs):
             return [outcome for job in jobs for outcome in self._outcomes((job,))]
         try:
             if not self._has_room():
@@ -194,7 +210,7 @@ class Writer:
             outcomes = self._commit(jobs)
             self._full = False
         except DiskFull as error:
-            self._full = True
+            self._full = self._full or any(job.unit.events for job in jobs)
             outcomes = self._closed_at_least(jobs, error)
         except OrchestratorError as error:
             return [error for _ in jobs]
@@ -202,19 +218,33 @@ class Writer:
             if len(jobs) == 1:
                 return [error]
             return [outcome for job in jobs for outcome in self._outcomes((job,))]
-        self._step_each("txn_committed", outcomes)
-        self._scrubber.after(job for job, outcome in zip(jobs, outcomes, strict=True) if isinstance(outcome, tuple))
-        for job, outcome in zip(jobs, outcomes, strict=True):
-            if job.along is not None and isinstance(outcome, tuple):
-                self._gone |= job.along.after()
+        self._step_each("txn_committed", jobs, outcomes)
+        hook = jobs[0].hook if isinstance(outcomes[0], tuple) else None
+        if hook is not None:
+            self._gone |= hook.after()
+        if hook is not None and hook.scrubs:
+            self._log_holds_redacted = not self._truncate_log(LOG_PATIENCE_MS)
+            hook.scrubbed = hook.scrubbed and not self._log_holds_redacted
+        elif self._log_holds_redacted:
+            self._log_holds_redacted = not self._truncate_log(0)
         return outcomes
 
+    def _truncate_log(self, patience_ms: int) -> bool:
+        """Fold the log into the database and cut it to nothing; False while somebody reads an older state."""
+        try:
+            self._db.execute(f"PRAGMA busy_timeout = {patience_ms}")
+            (busy, _, _) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._db.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT_S * 1000)}")
+        except sqlite3.OperationalError:
+            return False  # the disk; the next commit meets the same trouble and says so
+        return not busy
+
     def _closed_at_least(self, jobs: Sequence[Job], error: DiskFull) -> list[Outcome]:
-        """What of them closes something is written in the ballast's room; what does not fit even there is owed."""
+        """What of them closes something is written in the reserve's room; what does not fit even there is owed."""
         closing = [job for job in jobs if job.unit.closes]
         done: dict[Job, Outcome] = {}
         if closing:
-            self._ballast.release()
+            self._reserve.release()
             self._short = True
             try:
                 done = dict(zip(closing, self._commit(closing), strict=True))
@@ -225,7 +255,7 @@ class Writer:
         return [done.get(job, error) for job in jobs]
 
     def _has_room(self) -> bool:
-        """Whether all is as it should be: nothing is owed, and the ballast is held. Tries to make it so."""
+        """Whether all is as it should be: nothing is owed, and the reserve is held. Tries to make it so."""
         if self._owed:
             try:
                 outcomes = self._commit(self._owed)
@@ -235,10 +265,10 @@ class Writer:
                 self.stop(f"the outcome of a change can't be written: {error}")
                 return False
             written, self._owed = self._owed, []
-            self._step_each("txn_committed", outcomes)
+            self._step_each("txn_committed", written, outcomes)
             self._deliver(list(zip(written, outcomes, strict=True)))
         if self._short:
-            self._short = not self._ballast.allocate()
+            self._short = not self._reserve.allocate()
         return not self._short
 
     def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
@@ -252,22 +282,19 @@ class Writer:
             for job in jobs:
                 outcomes.append(self._admitted(job, rows, blobs, versions))
             self._write(rows, blobs, versions)
-            self._scrubber.within(
-                job for job, outcome in zip(jobs, outcomes, strict=True) if isinstance(outcome, tuple)
-            )
-            for job in jobs:
-                if job.along is not None:
-                    job.along.inside(self._db)
-            self._step_each("txn_open", outcomes)
+            for job, outcome in zip(jobs, outcomes, strict=True):
+                if job.hook is not None and isinstance(outcome, tuple):
+                    job.hook.inside(self._db)
+            self._step_each("txn_open", jobs, outcomes)
             self._end()
         except sqlite3.Error as error:
             self._undo()
-            raise self._failure(error) from error
+            raise self._failure(error, jobs) from error
         except BaseException:
             self._undo()
             raise
-        self._ledger.keep()
-        self._committed(self._ledger.head, self._ledger.tip, closes=any(job.unit.closes for job in jobs))
+        self._validator.keep()
+        self._committed(self._validator.head, self._validator.tip, any(job.unit.closes for job in jobs))
         self._gone.difference_update(blob.digest for blob in blobs)
         return outcomes
 
@@ -275,7 +302,7 @@ class Writer:
         self, job: Job, rows: list[Row], blobs: list[StoredBlob], versions: list[VersionRow | DigestLearned]
     ) -> Outcome:
         try:
-            recorded, new_rows = self._ledger.validate(job.unit)
+            recorded, new_rows = self._validator.validate(job.unit)
         except (StreamMoved, RequestIdReused, EventNotSerializable, TypeError, ValueError) as error:
             return error
         rows += new_rows
@@ -291,9 +318,9 @@ class Writer:
     def _write(self, rows: list[Row], blobs: list[StoredBlob], versions: list[VersionRow | DigestLearned]) -> None:
         """Whole batches: each statement is one turn with the interpreter lock."""
         self._db.executemany(sql("append_event"), rows)
-        if self._ledger.claims:
+        if self._validator.claims:
             self._db.executemany(
-                sql("set_request"), [(*key, seen.digest, seen.seq) for key, seen in self._ledger.claims.items()]
+                sql("set_request"), [(*key, seen.digest, seen.seq) for key, seen in self._validator.claims.items()]
             )
         if blobs:
             self._db.executemany(sql("add_blob"), [(blob.digest, blob.size, blob.data) for blob in blobs])
@@ -303,14 +330,14 @@ class Writer:
     # --- small things -------------------------------------------------------------------
 
     def _undo(self) -> None:
-        self._ledger.drop()
+        self._validator.drop()
         try:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
         except sqlite3.Error as error:
             self.stop(f"the journal can't be written: {error}")
 
-    def _failure(self, error: sqlite3.Error) -> OrchestratorError | sqlite3.Error:
+    def _failure(self, error: sqlite3.Error, jobs: Sequence[Job]) -> OrchestratorError | sqlite3.Error:
         """What a failed transaction means for its callers, and for all later ones."""
         name = getattr(error, "sqlite_errorname", "")
         if name in FULL:
@@ -324,6 +351,8 @@ class Writer:
             return error  # a value that doesn't fit the schema: a defect of the unit, not of the disk
         if name.startswith("SQLITE_CANTOPEN") and (lacking := lacking_descriptor("the journal took nothing")):
             return lacking  # the next unit may find one
+        if not name.startswith(DISK_FAILED) and not any(job.unit.events for job in jobs):
+            return JournalCorrupt(f"the journal can't be written: {error}")  # a snapshot: the events go on without it
         damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
         return self.stop_after(f"the journal can't be written: {error}", VERIFY if damaged else MEND)
 
@@ -349,14 +378,15 @@ class Writer:
         self._db.execute("COMMIT")
 
     def _version_of(self, stream: str) -> int:
-        row = self._db.execute(sql("stream_version"), (stream, self._ledger.head)).fetchone()
+        row = self._db.execute(sql("stream_version"), (stream, self._validator.head)).fetchone()
         return int(row[0]) if row else 0
 
     def _claim_of(self, agent: str, request_id: str) -> RequestSeen | None:
         row = self._db.execute(sql("request"), (agent, request_id)).fetchone()
         return RequestSeen(row[0], Seq(row[1])) if row else None
 
-    def _step_each(self, name: str, outcomes: Sequence[Outcome]) -> None:
+    def _step_each(self, name: str, jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
         appended = (recorded.event for outcome in outcomes if isinstance(outcome, tuple) for recorded in outcome)
-        for tag in dict.fromkeys(map(tag_of, appended)):
+        hooks = (job.hook.name for job in jobs if job.hook is not None and not job.unit.events)
+        for tag in dict.fromkeys((*map(tag_of, appended), *hooks)):
             self._step(f"{name}:{tag}")

@@ -124,7 +124,6 @@ class Snapshot(msgspec.Struct, frozen=True):
     hash: bytes  # of event `seq`: a snapshot of another history is not used
     digest: bytes  # SHA-256 of the bytes
     version: str  # of the projections that made it
-    kept: bool  # False: only the digest is still there
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -191,7 +190,7 @@ class Journal(Protocol):
         """All events in order, for a fold, in large pieces that are read and decoded off the loop."""
 
     async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:
-        """Keep the bytes of a state; of older ones than the last few only the digest stays.
+        """Keep the bytes of a state, and drop older ones but the last few.
 
         Raises DiskFull, WritesStopped, JournalCorrupt; nothing is kept then.
         """
@@ -200,7 +199,7 @@ class Journal(Protocol):
         """All of them, newest first. Raises JournalCorrupt where they can't be read."""
 
     async def snapshot(self, seq: int) -> bytes:
-        """The bytes, proven by their digest. Raises JournalCorrupt when they are not there or not those."""
+        """The bytes, proven by digest and seal. Raises JournalCorrupt when they are not there or not those."""
 
     def checks(self) -> AsyncGenerator[Checked, None]:
         """Check, in short slices, the chain from the first event and the pages; yields how far it is.

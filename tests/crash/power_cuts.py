@@ -146,7 +146,7 @@ class Plug:
 
     def step(self, name: str) -> None:
         """The journal's steps, and the engine's: a transaction that is open when the power goes is lost."""
-        if name.startswith(("txn_open", "task_open")):
+        if name.startswith("txn_open"):
             self.meet(name)
             if self._disk.gone:
                 raise PowerGone

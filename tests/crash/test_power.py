@@ -1,4 +1,4 @@
-"""FAULTS row 17, for each kind: the change is on the disk, and the power goes before its outcome is committed."""
+"""FAULTS row 17, for each kind of change: the power goes before its outcome is committed, or right after recovery."""
 
 from __future__ import annotations
 
@@ -62,3 +62,66 @@ async def test_the_outcome_is_lost(base: Path, operation: Operation, luck: int) 
         assert (await operation.call(files, REQUEST)).status == "applied"
         await life.idle()
         assert on_disk(disk, operation) == operation.after
+
+
+class NothingSurvives(random.Random):
+    """Of what is not synced."""
+
+    def random(self) -> float:
+        return 1.0
+
+    def randint(self, a: int, b: int) -> int:
+        return a
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda op: op.name)
+async def test_what_recovery_completes_is_synced(base: Path, operation: Operation) -> None:
+    """The daemon dies before it syncs the directory; the power goes once recovery has said that the change is there."""
+    disk = ForgettingDisk()
+    for path, text in operation.on_disk.items():
+        disk.put(path, text.encode())
+    intents = 0
+    renamed = dead = False
+
+    def step(name: str) -> None:
+        nonlocal intents
+        intents += name == "txn_committed:change_intended"
+
+    def meet(name: str) -> None:
+        nonlocal renamed, dead
+        renamed = renamed or (intents == operation.earlier + 1 and name in ("exchange", "noreplace"))
+        dead = dead or (renamed and name == "sync directory")
+        if dead:
+            raise PowerGone
+
+    disk.meet = meet
+    state, later, last = base / "state", base / "later", base / "last"
+    state.mkdir()
+    try:
+        async with living(state, base / "work", disk, step=step, leave=lambda: shutil.copytree(state, later)) as life:
+            files = await life.client(AGENT)
+            if operation.prepare is not None:
+                await operation.prepare(files)
+                await life.idle()
+            with pytest.raises(OrchestratorError):
+                await operation.call(files, REQUEST)
+            raise PowerGone
+    except* (PowerGone, OrchestratorError):
+        pass
+    assert dead
+
+    def cut(name: str) -> None:
+        if name == "txn_committed:change_applied":
+            disk.cut()
+
+    disk.meet = lambda name: None
+    try:
+        async with living(later, base / "work", disk, step=cut, leave=lambda: shutil.copytree(later, last)) as life:
+            await life.idle()
+    except* (PowerGone, OSError, OrchestratorError):
+        pass
+    assert disk.gone
+    disk = disk.after_the_cut(NothingSurvives())
+    async with living(last, base / "work", disk) as life:
+        assert on_disk(disk, operation) == operation.after
+        await life.agrees()

@@ -16,7 +16,7 @@ from orchestrator.core.ids import Seq
 from orchestrator.journal.blobs import LEVEL, zstd
 from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.signing_key import KeyFile
-from orchestrator.journal.snapshot_seal import SEAL, sealed_bytes
+from orchestrator.journal.snapshots import sealed_bytes
 from orchestrator.ports.journal import Snapshot
 from tests.daemon.daemon_process import RunningDaemon
 
@@ -50,14 +50,14 @@ def forge(daemon: RunningDaemon, *, sealed: bool) -> int:
         edited = [lines[0], *(_edited(line, digest, signature) for line in lines[1:])]
         assert edited != lines
         data = b"\n".join(edited)
-        made = Snapshot(Seq(seq), hash_, hashlib.sha256(data).digest(), version, kept=True)
+        made = Snapshot(Seq(seq), hash_, hashlib.sha256(data).digest(), version)
         journal.execute(
             "UPDATE snapshots SET digest = ?, data = ? WHERE seq = ?", (made.digest, zstd.compress(data, LEVEL), seq)
         )
         if sealed:
             (identity,) = journal.execute("SELECT value FROM meta WHERE key = 'journal'").fetchone()
-            seal = KeyFile(daemon.state_dir).seal(sealed_bytes(identity, made)).hex()
-            journal.execute("UPDATE meta SET value = ? WHERE key = ?", (seal, f"{SEAL}{seq}"))
+            seal = KeyFile(daemon.state_dir).seal(sealed_bytes(identity, made))
+            journal.execute("UPDATE snapshots SET seal = ? WHERE seq = ?", (seal, seq))
         journal.commit()
     return int(seq)
 
@@ -101,8 +101,8 @@ async def test_verify_names_one_that_was_sealed_with_the_key(stopped: RunningDae
 
 SPOILS: dict[str, Callable[[sqlite3.Connection], object]] = {
     "garbage": lambda journal: journal.execute("UPDATE snapshots SET data = x'00'"),
-    "no seal": lambda journal: journal.execute("DELETE FROM meta WHERE key LIKE 'snapshot_seal:%'"),
-    "no hex": lambda journal: journal.execute("UPDATE meta SET value = 'x' WHERE key LIKE 'snapshot_seal:%'"),
+    "no seal": lambda journal: journal.execute("UPDATE snapshots SET seal = x''"),
+    "another seal": lambda journal: journal.execute("UPDATE snapshots SET seal = zeroblob(32)"),
     "an older one's bytes": lambda journal: journal.execute(
         "UPDATE snapshots SET (digest, data) = (SELECT digest, data FROM snapshots ORDER BY seq LIMIT 1)"
     ),
@@ -117,7 +117,7 @@ async def test_others_are_passed_over_and_said(stopped: RunningDaemon, how: str)
     assert stopped.start()["ok"]
     async with stopped.client() as person:
         assert any("snapshot" in note for note in (await person.status()).health.notes)
-        assert (await person.journal_verify()).ok is ("seal" in how or "hex" in how)
+        assert (await person.journal_verify()).ok is ("seal" in how)
         assert (await person.workspace_check()).ok
     assert stopped.stop() == 0
 

@@ -22,11 +22,11 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.history import VersionRow, history
 from orchestrator.core.redaction import blanked
 from orchestrator.journal.append_validation import AppendValidator, Row
-from orchestrator.journal.history import Versions
 from orchestrator.journal.rows import link_problem, origin_of, recorded_of
 from orchestrator.journal.signatures import Seals
 from orchestrator.journal.snapshots import KEPT
 from orchestrator.journal.verification_scan import Signed
+from orchestrator.journal.versions import Versions
 from orchestrator.ports.journal import (
     EVERYTHING,
     Checked,
@@ -137,7 +137,7 @@ class MemoryJournal:
         await pause()
         self._snapshots[snapshot.seq] = snapshot, data
         for seq in sorted(self._snapshots)[:-KEPT]:
-            self._snapshots[seq] = msgspec.structs.replace(self._snapshots[seq][0], kept=False), b""
+            del self._snapshots[seq]
 
     async def snapshots(self) -> list[Snapshot]:
         await pause()
@@ -146,7 +146,7 @@ class MemoryJournal:
     async def snapshot(self, seq: int) -> bytes:
         await pause()
         snapshot, data = self._snapshots.get(seq) or (None, b"")
-        if snapshot is None or not snapshot.kept:
+        if snapshot is None:
             raise JournalCorrupt(f"the snapshot at @{seq} is not there")
         if hashlib.sha256(data).digest() != snapshot.digest:
             raise JournalCorrupt(f"the snapshot at @{seq} is not what its digest says")

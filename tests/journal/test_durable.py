@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
@@ -111,15 +112,16 @@ async def test_the_mark_knows_of_every_acknowledged_outcome(tmp_path: Path, monk
     mark = tmp_path / "m" / "w.mark"
     mark.parent.mkdir()
     open_it = partial(SqliteJournal.open, clock=SteppingClock(), entropy=SeededEntropy(), mark=mark)
-    journal = await open_it(tmp_path / "state")
-    durable = DurableFiles(mark.parent, monkeypatch)
-    after_cut = tmp_path / "after.mark"
-    for number in range(5):
-        (opening,) = await journal.append(unit(intended(b"a", b"b"), stream=f"file:{number}"))
-        outcome = unit(aborted(opening.seq), stream=f"file:{number}")
-        await journal.append(type(outcome)(outcome.events, outcome.origin, (), closes=True))
-        after_cut.write_bytes(durable.left()["w.mark"])
-        kept = HighWaterMarkFile(after_cut).read()
-        assert kept is not None
-        assert kept.head == journal.head
-    await journal.close()
+    async with AsyncExitStack() as closing:
+        journal = await open_it(tmp_path / "state")
+        closing.push_async_callback(journal.close)  # an open one would keep the process from ending
+        durable = DurableFiles(mark.parent, monkeypatch)
+        after_cut = tmp_path / "after.mark"
+        for number in range(5):
+            (opening,) = await journal.append(unit(intended(b"a", b"b"), stream=f"file:{number}"))
+            outcome = unit(aborted(opening.seq), stream=f"file:{number}")
+            await journal.append(type(outcome)(outcome.events, outcome.origin, (), closes=True))
+            after_cut.write_bytes(durable.left()["w.mark"])
+            kept = HighWaterMarkFile(after_cut).read()
+            assert kept is not None
+            assert kept.head == journal.head

@@ -88,7 +88,7 @@ def on(disk: Disk, monkeypatch: pytest.MonkeyPatch, *, synchronous: str = "FULL"
 @asynccontextmanager
 async def journal_in(state_dir: Path, *, step: Step = lambda name: None) -> AsyncIterator[SqliteJournal]:
     journal = await SqliteJournal.open(
-        state_dir, clock=SteppingClock(), entropy=SeededEntropy(), step=step, ballast_bytes=BALLAST_BYTES
+        state_dir, clock=SteppingClock(), entropy=SeededEntropy(), step=step, reserve_bytes=BALLAST_BYTES
     )
     try:
         yield journal
@@ -178,15 +178,15 @@ async def test_a_call_fails(
 
 
 async def test_a_sync_that_fails_beside_the_units_stops_them_too(memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An task's commit is on the same disk."""
+    """A snapshot's commit is on the same disk."""
     disk = Disk("task")
     with on(disk, monkeypatch):
         async with journal_in(memory / "state") as journal:
             await journal.append(unit(looked()))
             disk.fault = Fault("error", frozenset({"sync"}), 1)
             head = journal.head
-            with pytest.raises(JournalCorrupt, match="disk I/O error"):
-                await journal.keep_snapshot(Snapshot(head, b"h" * 32, b"d" * 32, "v", kept=True), b"data")
+            with pytest.raises(WritesStopped, match="disk I/O error"):
+                await journal.keep_snapshot(Snapshot(head, b"h" * 32, b"d" * 32, "v"), b"data")
             assert disk.fault.fired
             assert "disk I/O error" in journal.trouble
             with pytest.raises(WritesStopped):

@@ -174,34 +174,6 @@ async def test_what_a_change_undoes_is_stored_once(state_dir: Path, opened: Open
 # --- what is refused --------------------------------------------------------------------
 
 
-async def test_the_first_schema_is_brought_up_to_date(state_dir: Path, opened: Open) -> None:
-    """Its events are read again for what the first schema had no table for."""
-    journal = await opened()
-    await journal.append(unit(having(None, 0o644), having(b"x", 0o644, version=1)))
-    for mode in (0o755, 0o755, 0o600):
-        await journal.append(unit(having(b"x", mode, version=1)))
-    trees = [await journal.tree_at(at, limit=9) for at in range(6)]
-    await journal.close()
-
-    path = state_dir / FILE_NAME
-    path.rename(newer := state_dir / "newer.db")
-    older = sqlite3.connect(path)
-    older.executescript(f"{migrations()[0]}PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 1;")
-    older.execute("ATTACH ? AS newer", (str(newer),))
-    for table in ("meta", "events", "blobs", "requests", "file_versions"):
-        columns = ", ".join(row[1] for row in older.execute(f"PRAGMA main.table_info ({table})"))
-        values = columns.replace("reverts", "'[]'")
-        older.execute(f"INSERT OR REPLACE INTO main.{table} ({columns}) SELECT {values} FROM newer.{table}")
-    older.execute("DELETE FROM meta WHERE key NOT IN ('journal', 'epoch')")
-    older.commit()
-    older.close()
-
-    journal = await opened()
-    assert [await journal.tree_at(at, limit=9) for at in range(6)] == trees
-    assert [row.mode for tree in trees for row in tree] == [0o644, 0o644, 0o755, 0o755, 0o600]
-    assert (await journal.verify()).problems == ()
-
-
 def having(data: bytes | None, mode: int, *, version: int | None = None) -> FilesFound:
     """The file as a scan met it; with `version` only what became known of that version."""
     known = digest(data) if data is not None else None

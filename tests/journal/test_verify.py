@@ -111,13 +111,15 @@ async def test_the_start_checks_the_tail_only_and_verify_all(
         pytest.param("UPDATE blobs SET data = x'00' WHERE size = 3", (), "can't be read", id="blob is no zstd"),
         pytest.param("UPDATE blobs SET size = 2 WHERE size = 3", (), "is not what", id="blob larger than it says"),
         pytest.param("UPDATE blobs SET size = 9 WHERE size = 3", (), "is not what", id="blob smaller than it says"),
-        pytest.param("UPDATE file_versions SET mode = 511 WHERE seq = 5", (), "@5 of src/a.py", id="version altered"),
-        pytest.param("DELETE FROM file_versions WHERE seq = 3", (), "@3 of src/a.py", id="version gone"),
+        pytest.param(
+            "UPDATE file_versions SET mode = 511 WHERE seq = 5", (), "/src/a.py/@5/mode: 511 and", id="version altered"
+        ),
+        pytest.param("DELETE FROM file_versions WHERE seq = 3", (), "/src/a.py/@3: null and", id="version gone"),
         pytest.param(
             "INSERT INTO file_versions SELECT 'b', seq, effective, at, kind, operation, digest, present, size, mode, "
-            "change, agent, session, task, approval, moved_from, undoes FROM file_versions WHERE seq = 3",
+            "change, agent, session, task, approval, undoes, moved_from FROM file_versions WHERE seq = 3",
             (),
-            "@3 of b",
+            "/file_versions/b/@3: ",
             id="version made up",
         ),
         pytest.param("UPDATE requests SET seq = 99", (), "requests", id="request leads nowhere"),

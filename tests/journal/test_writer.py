@@ -19,8 +19,10 @@ from orchestrator.core.events.files import FilesFound
 from orchestrator.core.events.journal import PayloadRedacted
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath
-from orchestrator.journal import sqlite as sqlite_module
+from orchestrator.journal import startup_checks
 from orchestrator.journal.schema import FILE_NAME, open_reader, open_writer
+from orchestrator.journal.sqlite import SqliteJournal
+from orchestrator.journal.writer import TransactionHook
 from orchestrator.ports.journal import StreamMoved, Unit
 from tests.journal.conftest import Open
 from tests.journal.fixtures import TASK, looked, signature, unit
@@ -63,7 +65,7 @@ async def test_steps_stand_on_both_sides_of_the_commit(state_dir: Path, opened: 
     ]
 
 
-async def outcomes(journal: sqlite_module.SqliteJournal, *units: Unit) -> list[Any]:
+async def outcomes(journal: SqliteJournal, *units: Unit) -> list[Any]:
     """What came of each, all sent at once."""
     results: list[Any] = [None] * len(units)
 
@@ -112,7 +114,7 @@ async def test_a_full_disk_refuses_and_goes_on_when_there_is_space(
         held.append(open_writer(path))
         return held[0]
 
-    monkeypatch.setattr(sqlite_module, "open_writer", limited)
+    monkeypatch.setattr(startup_checks, "open_writer", limited)
     journal = await opened()
     await journal.append(unit(looked()))
     (pages,) = held[0].execute("PRAGMA page_count").fetchone()
@@ -138,7 +140,7 @@ class Failing(sqlite3.Connection):
 
 
 async def test_a_failed_sync_stops_writing_for_good(monkeypatch: pytest.MonkeyPatch, opened: Open) -> None:
-    monkeypatch.setattr(sqlite_module, "open_writer", partial(open_writer, factory=Failing))
+    monkeypatch.setattr(startup_checks, "open_writer", partial(open_writer, factory=Failing))
     journal = await opened()
     await journal.append(unit(looked()))
     monkeypatch.setattr(Failing, "broken", True)
@@ -170,8 +172,8 @@ async def test_a_reader_of_an_older_state_holds_a_redaction_up_until_it_is_gone(
     assert b"swordfish" not in (state_dir / FILE_NAME).read_bytes()
 
 
-@pytest.mark.parametrize("step", ["txn_open:metadata_read", "task_open:any"], ids=["queued", "under way"])
-async def test_an_errand_that_nobody_waits_for_any_more(opened: Open, step: str) -> None:
+@pytest.mark.parametrize("step", ["txn_open:metadata_read", "txn_open:any"], ids=["queued", "under way"])
+async def test_a_hook_that_nobody_waits_for_any_more(opened: Open, step: str) -> None:
     """Called off before or while it runs, it leaves the writer to the units."""
     reached, go_on = threading.Event(), threading.Event()
 
@@ -181,12 +183,14 @@ async def test_an_errand_that_nobody_waits_for_any_more(opened: Open, step: str)
             assert go_on.wait(60)
 
     journal = await opened(step=hold)
+    hook = TransactionHook()
+    hook.name = "any"
     async with anyio.create_task_group() as tasks:
-        if step.startswith("txn"):
+        if step == "txn_open:metadata_read":
             tasks.start_soon(journal.append, unit(looked()))
             await to_thread.run_sync(reached.wait, 60)
         async with anyio.create_task_group() as waiting:
-            waiting.start_soon(journal._on_writer, "any", lambda connection: None)
+            waiting.start_soon(journal.append, Unit((), Origin()), hook)
             await anyio.wait_all_tasks_blocked()
             await to_thread.run_sync(reached.wait, 60)
             waiting.cancel_scope.cancel()

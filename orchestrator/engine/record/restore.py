@@ -57,7 +57,7 @@ async def thawed(journal: Journal, snapshot: Snapshot) -> State:
 async def _snapshot(journal: Journal, doubts: list[str]) -> State:
     version, log = State().version, logger("engine")
     try:
-        kept = [item for item in await journal.snapshots() if item.kept and item.seq <= journal.head]
+        kept = [item for item in await journal.snapshots() if item.seq <= journal.head]
     except JournalCorrupt as error:
         log.warning("the snapshots can't be read; folding from the first event", error=error.message)
         kept = []

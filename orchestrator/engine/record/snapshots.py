@@ -41,7 +41,7 @@ class Snapshotter:
             known = []  # the start said so already
         version = self._s.state.version
         self._last = next(
-            (item.seq for item in known if item.kept and item.version == version and item.seq <= self._s.state.head),
+            (item.seq for item in known if item.version == version and item.seq <= self._s.state.head),
             Seq(0),
         )
         self._s.journal.subscribe(self._count)
@@ -80,4 +80,4 @@ class Snapshotter:
 def encoded(frozen: Frozen) -> tuple[Snapshot, bytes]:
     data, head = encode(frozen), frozen.head
     digest = hashlib.sha256(data).digest()
-    return Snapshot(head.seq, bytes.fromhex(head.hash), digest, head.version, kept=True), data
+    return Snapshot(head.seq, bytes.fromhex(head.hash), digest, head.version), data

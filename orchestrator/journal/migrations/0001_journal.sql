@@ -24,7 +24,9 @@ CREATE TABLE events (
     salt           BLOB    NOT NULL,
     payload_hash   BLOB    NOT NULL,
     prev_hash      BLOB    NOT NULL,
-    hash           BLOB    NOT NULL
+    hash           BLOB    NOT NULL,
+    details        BLOB,               -- of the call that led to the event's unit: JSON, on the unit's first event
+    details_hash   BLOB                -- salted as the payload's
 ) STRICT;
 -- Each ends in the rowid, which is seq: equal keys come in the journal's order.
 -- A stream's version is the stream_version of its last event, found by the first of them.
@@ -37,7 +39,7 @@ CREATE TABLE requests (
     agent      TEXT NOT NULL,
     request_id TEXT NOT NULL,
     digest     TEXT NOT NULL,
-    seq        INTEGER NOT NULL REFERENCES events (seq),   -- first event of the last unit that carried it
+    seq        INTEGER NOT NULL,       -- first event of the last unit that carried it
     PRIMARY KEY (agent, request_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -49,7 +51,7 @@ CREATE TABLE blobs (
 
 CREATE TABLE file_versions (
     path       TEXT    NOT NULL,
-    seq        INTEGER NOT NULL REFERENCES events (seq),
+    seq        INTEGER NOT NULL,
     effective  INTEGER NOT NULL,
     at         INTEGER NOT NULL,
     kind       TEXT    NOT NULL,
@@ -63,8 +65,45 @@ CREATE TABLE file_versions (
     session    TEXT,
     task       INTEGER,
     approval   INTEGER,
-    reverts    TEXT    NOT NULL,       -- JSON array of positions
+    undoes     INTEGER NOT NULL,       -- which changes it undoes says its event
     moved_from TEXT,
     PRIMARY KEY (path, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX file_versions_by_effect ON file_versions (path, effective);
+CREATE INDEX file_versions_moved ON file_versions (moved_from) WHERE moved_from IS NOT NULL;
+CREATE INDEX file_versions_undoing ON file_versions (seq) WHERE undoes;
+
+-- Permission bits that changed while the version stayed: its content is the same.
+CREATE TABLE file_modes (
+    path TEXT    NOT NULL,
+    seq  INTEGER NOT NULL,
+    mode INTEGER NOT NULL,
+    PRIMARY KEY (path, seq)
+) STRICT, WITHOUT ROWID;
+
+-- What the projections were right after event `seq`.
+CREATE TABLE snapshots (
+    seq     INTEGER PRIMARY KEY,
+    hash    BLOB    NOT NULL,          -- of that event: a snapshot of another history is not used
+    digest  BLOB    NOT NULL,          -- SHA-256 of the plain data
+    version TEXT    NOT NULL,          -- of the projections that made it
+    seal    BLOB    NOT NULL,          -- a keyed hash of all the others: an edited table is not believed
+    data    BLOB    NOT NULL           -- zstd
+) STRICT;
+
+-- Archived events, by the file that holds them now. Other tables may name events that are in a file.
+CREATE TABLE segments (
+    first     INTEGER PRIMARY KEY,
+    last      INTEGER NOT NULL,
+    prev_hash BLOB    NOT NULL,        -- on which `first` hangs
+    last_hash BLOB    NOT NULL,
+    file      TEXT    NOT NULL,
+    digest    TEXT    NOT NULL,
+    size      INTEGER NOT NULL
+) STRICT;
+
+-- How many events each stream had when events of it were archived last; in the database it may have none left.
+CREATE TABLE archived_streams (
+    stream  TEXT PRIMARY KEY,
+    version INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

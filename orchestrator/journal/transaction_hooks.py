@@ -1,0 +1,123 @@
+"""What else a unit's transaction may do to the journal: keep a snapshot, redact, archive, bring back, collect."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import msgspec
+
+from orchestrator.core.errors import JournalCorrupt
+from orchestrator.core.ids import Digest, Seq
+from orchestrator.journal.blobs import LEVEL, Blobs, zstd
+from orchestrator.journal.garbage import named_since
+from orchestrator.journal.schema import sql
+from orchestrator.journal.segments import Segment, SegmentRows
+from orchestrator.journal.signing_key import KeyFile
+from orchestrator.journal.snapshots import KEPT, sealed_bytes
+from orchestrator.journal.writer import TransactionHook
+from orchestrator.ports.journal import Snapshot
+
+
+class Overtaken(Exception):
+    """Something was committed since that changes what was prepared; prepare it again."""
+
+
+class KeepSnapshot(TransactionHook):
+    """Puts a snapshot beside the events, and drops all but the newest `KEPT`. Blocking to make: it packs and seals.
+
+    Raises SigningKeyUnusable.
+    """
+
+    name = "snapshot"
+
+    def __init__(self, snapshot: Snapshot, data: bytes, *, journal: str, key: KeyFile) -> None:
+        seal, packed = key.seal(sealed_bytes(journal, snapshot)), zstd.compress(data, LEVEL)
+        self._values = (snapshot.seq, snapshot.hash, snapshot.digest, snapshot.version, seal, packed)
+
+    def inside(self, connection: sqlite3.Connection) -> None:
+        connection.execute(sql("add_snapshot"), self._values)
+        connection.execute(sql("drop_older_snapshots"), (KEPT,))
+
+
+class RedactPayload(TransactionHook):
+    """Replaces an event's payload and salt, and takes the details of its call out.
+
+    SQLite overwrites the free space itself (`secure_delete`); older pages go with the write-ahead log.
+    """
+
+    scrubs = True
+
+    def __init__(self, target: Seq, *, old_salt: bytes, rest: bytes, salt: bytes) -> None:
+        self._values = (rest, salt, int(target), old_salt)
+
+    def inside(self, connection: sqlite3.Connection) -> None:
+        if connection.execute(sql("redact_event"), self._values).rowcount != 1:
+            raise Overtaken  # archived, or redacted by another call
+
+
+class RedactContent(TransactionHook):
+    """Removes a content, and its file if it has one; a file that can't be unlinked now goes at the next start."""
+
+    scrubs = True
+
+    def __init__(self, digest: Digest, blobs: Blobs) -> None:
+        self._digest, self._blobs = digest, blobs
+
+    def inside(self, connection: sqlite3.Connection) -> None:
+        connection.execute(sql("forget_blob"), (self._digest,))
+
+    def after(self) -> frozenset[Digest]:
+        try:
+            self._blobs.remove(self._digest)
+        except OSError:
+            self.scrubbed = False
+        return frozenset((self._digest,))
+
+
+class ArchiveEvents(TransactionHook):
+    """Takes the events of a segment out of the database, whose file is whole; `as_of`: the head that it was made at."""
+
+    def __init__(self, segment: Segment, as_of: int) -> None:
+        self._segment, self._as_of = segment, as_of
+
+    def inside(self, connection: sqlite3.Connection) -> None:
+        segment = self._segment
+        if connection.execute(sql("redacted_since"), (self._as_of,)).fetchone():
+            raise Overtaken
+        connection.execute(sql("note_archived_streams"), (segment.last,))
+        dropped = connection.execute(sql("drop_events"), (segment.first, segment.last)).rowcount
+        if dropped != segment.last - segment.first + 1:
+            raise JournalCorrupt(f"events @{segment.first} to @{segment.last} are not all in the database")
+        connection.execute(sql("add_segment"), msgspec.structs.astuple(segment))
+
+
+class RestoreEvents(TransactionHook):
+    """Puts the events of a segment back into the database."""
+
+    def __init__(self, segment: Segment, rows: SegmentRows) -> None:
+        self._segment, self._rows = segment, rows
+
+    def inside(self, connection: sqlite3.Connection) -> None:
+        columns = self._rows.header.columns
+        known = {row[1] for row in connection.execute("PRAGMA table_info(events)")}
+        if not known.issuperset(columns):
+            raise JournalCorrupt(f"{self._segment.file} has columns that this program does not know")
+        places = ", ".join("?" * len(columns))
+        connection.executemany(f"INSERT INTO events ({', '.join(columns)}) VALUES ({places})", self._rows.rows)
+        connection.execute(sql("drop_segment"), (self._segment.first,))
+
+
+class CollectContents(TransactionHook):
+    """Removes contents, unless an event named one of them after position `as_of`."""
+
+    def __init__(self, digests: tuple[Digest, ...], as_of: int, blobs: Blobs) -> None:
+        self._digests, self._as_of, self._blobs = digests, as_of, blobs
+
+    def inside(self, connection: sqlite3.Connection) -> None:
+        if not named_since(connection, self._as_of).isdisjoint(self._digests):
+            raise Overtaken
+        connection.executemany(sql("forget_blob"), [(digest,) for digest in self._digests])
+
+    def after(self) -> frozenset[Digest]:
+        self._blobs.remove_all(self._digests)
+        return frozenset(self._digests)
