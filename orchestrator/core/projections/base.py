@@ -28,9 +28,6 @@ class Projection(Protocol):
     def apply(self, recorded: RecordedLike) -> None:
         """Take one event in; events come in the journal's order."""
 
-    def plain(self) -> dict[str, Any]:
-        """All state as plain data with string keys, the same for the same history."""
-
     def parts(self) -> list[msgspec.Struct]:
         """All state in a few pieces that never change; the same, in the same order, for the same history.
 

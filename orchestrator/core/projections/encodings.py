@@ -7,7 +7,7 @@ and the same journal reads the same after a replay.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
@@ -69,9 +69,6 @@ class Encodings:
                 self._alike(current, proposed)
             case _:
                 return
-
-    def plain(self) -> dict[str, Any]:
-        return {digest: msgspec.to_builtins(self._known[digest]) for digest in sorted(self._known)}
 
     def parts(self) -> list[msgspec.Struct]:
         return [EncodingsPart(piece) for piece in pieces(self._known.items(), PART_CONTENTS)]

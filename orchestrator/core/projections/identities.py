@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
@@ -65,12 +65,6 @@ class Identities:
                 self.approver = approver
             case _:
                 return
-
-    def plain(self) -> dict[str, Any]:
-        return {
-            "agents": {name: msgspec.to_builtins(self._agents[name]) for name in sorted(self._agents)},
-            "approver": msgspec.to_builtins(self.approver),
-        }
 
     def parts(self) -> list[msgspec.Struct]:
         return [IdentitiesPart(tuple(self._agents.values()), self.approver)]

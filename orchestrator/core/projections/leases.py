@@ -6,7 +6,7 @@ A reason may be redacted, so none is kept here; who shows one reads it from its 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
@@ -94,9 +94,6 @@ class Leases:
                 self._globs.pop(seq, None)
             case _:
                 return
-
-    def plain(self) -> dict[str, Any]:
-        return {"leases": {str(seq): msgspec.to_builtins(lease) for seq, lease in sorted(self._leases.items())}}
 
     def parts(self) -> list[msgspec.Struct]:
         return [LeasesPart(piece) for piece in pieces(self._leases.values(), PART_LEASES)]

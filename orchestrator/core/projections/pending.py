@@ -245,14 +245,6 @@ class Pending:
             case _:
                 self._review(recorded)
 
-    def plain(self) -> dict[str, Any]:
-        return {
-            "approvals": {str(seq): msgspec.to_builtins(item) for seq, item in sorted(self._approvals.items())},
-            "conflicts": {str(seq): msgspec.to_builtins(item) for seq, item in sorted(self._conflicts.items())},
-            "intents": {str(seq): msgspec.to_builtins(item) for seq, item in sorted(self._intents.items())},
-            "diverged": list(self._diverged),
-        }
-
     def parts(self) -> list[msgspec.Struct]:
         return [
             *(PendingPart(approvals=piece) for piece in pieces(self._approvals.values(), PART_ITEMS)),

@@ -8,7 +8,7 @@ move a view on; nothing else does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
@@ -86,43 +86,33 @@ class View(msgspec.Struct, frozen=True, gc=False):
     shown: tuple[ReadRecord, ...] = ()  # what notices showed of others' changes: seen, and yet no read
 
 
-class ReaderKept(msgspec.Struct, frozen=True):
-    """One session as a snapshot holds it."""
+class Reader(msgspec.Struct):
+    """One session that read something."""
 
     session: SessionId
     agent: AgentName | None
-    open: bool
-    touched: Seq
-    views: tuple[tuple[WorkspacePath, View], ...]
+    open: bool = True
+    touched: Seq = Seq(0)  # the last change by others of anything that it has a view of
+    views: dict[WorkspacePath, View] = {}  # the one read longest ago first
+
+    def copy(self) -> Reader:
+        """As it is now."""
+        return msgspec.structs.replace(self, views=dict(self.views))
 
 
 class ReadersPart(msgspec.Struct, frozen=True, omit_defaults=True):
     """Some of the readers, in their order; and whose conflicts and settlements are under way."""
 
-    readers: tuple[ReaderKept, ...] = ()
+    readers: tuple[Reader, ...] = ()
     conflicts: tuple[tuple[Seq, SessionId], ...] = ()
     settling: tuple[tuple[Seq, SessionId], ...] = ()
-
-
-class Reader:
-    """One session that read something."""
-
-    def __init__(self, session: SessionId, agent: AgentName | None) -> None:
-        self.session, self.agent = session, agent
-        self.open = True
-        self.touched = Seq(0)
-        """The last change by others of anything that it has a view of."""
-        self.views: dict[WorkspacePath, View] = {}  # the one read longest ago first
-
-    def kept(self) -> ReaderKept:
-        return ReaderKept(self.session, self.agent, self.open, self.touched, tuple(self.views.items()))
 
 
 class SessionReads:
     """All sessions that have a view of a file, and for each file who has one."""
 
     name: ClassVar[str] = "readers"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(FileRead, ContentSearched, DiffShown, ContentShown, NoticeShown, SessionOpened, SessionClosed),
@@ -325,15 +315,8 @@ class SessionReads:
 
     # --- snapshots ----------------------------------------------------------------------
 
-    def plain(self) -> dict[str, Any]:
-        return {
-            "readers": {session: msgspec.to_builtins(self._readers[session].kept()) for session in self._readers},
-            "conflicts": {str(seq): session for seq, session in sorted(self._conflicts.items())},
-            "settling": {str(seq): session for seq, session in sorted(self._settling.items())},
-        }
-
     def parts(self) -> list[msgspec.Struct]:
-        kept = (reader.kept() for reader in self._readers.values())
+        kept = (reader.copy() for reader in self._readers.values())
         parts: list[msgspec.Struct] = [ReadersPart(readers=piece) for piece in pieces(kept, PART_READERS)]
         if self._conflicts or self._settling:
             parts.append(ReadersPart(conflicts=tuple(self._conflicts.items()), settling=tuple(self._settling.items())))
@@ -342,9 +325,8 @@ class SessionReads:
     def restore(self, parts: Iterable[ReadersPart]) -> None:
         for part in parts:
             for kept in part.readers:
-                reader = self._readers[kept.session] = Reader(kept.session, kept.agent)
-                reader.open, reader.touched, reader.views = kept.open, kept.touched, dict(kept.views)
-                for path in reader.views:
+                self._readers[kept.session] = kept.copy()
+                for path in kept.views:
                     self._of.setdefault(path, set()).add(kept.session)
             self._conflicts.update(part.conflicts)
             self._settling.update(part.settling)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
@@ -103,12 +103,6 @@ class Registry:
                         self._files[entry.path] = msgspec.structs.replace(entry, kept=False)
             case _:
                 return
-
-    def plain(self) -> dict[str, Any]:
-        return {
-            "files": {path: msgspec.to_builtins(self._files[path]) for path in sorted(self._files)},
-            "removed": {path: self._removed[path] for path in sorted(self._removed)},
-        }
 
     def parts(self) -> list[msgspec.Struct]:
         return [

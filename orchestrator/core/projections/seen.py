@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -23,35 +22,27 @@ class Coverage(msgspec.Struct, frozen=True, gc=False):
     whole: bool
 
 
-class SeenFile:
-    """All that one session was shown of one file, newest version last."""
+class SeenFile(msgspec.Struct, frozen=True, gc=False):
+    """All that one session was shown of one file, by version; the dict is never altered."""
 
-    __slots__ = ("_versions",)
-
-    def __init__(self, versions: dict[Seq, Coverage] | None = None) -> None:
-        self._versions: dict[Seq, Coverage] = versions or {}  # replaced, never altered: snapshots share it
-
-    @property
-    def versions(self) -> dict[Seq, Coverage]:
-        """What was shown, by version; not to be altered."""
-        return self._versions
+    versions: dict[Seq, Coverage] = {}
 
     @property
     def newest(self) -> Seq | None:
         """The newest version of which any part was shown."""
-        return max(self._versions, default=None)
+        return max(self.versions, default=None)
 
     @property
     def newest_whole(self) -> Seq | None:
         """The newest version of which every line was shown."""
-        return max((seq for seq, coverage in self._versions.items() if coverage.whole), default=None)
+        return max((seq for seq, coverage in self.versions.items() if coverage.whole), default=None)
 
     def coverage(self, version: Seq) -> Coverage | None:
-        return self._versions.get(version)
+        return self.versions.get(version)
 
-    def show(self, seen: SeenLines) -> None:
-        """Lines were shown; a cut line makes its answer count as part only."""
-        known = self._versions.get(seen.version)
+    def shown(self, seen: SeenLines) -> SeenFile:
+        """After lines were shown; a cut line makes its answer count as part only."""
+        known = self.versions.get(seen.version)
         ranges = known.ranges if known else ()
         if not seen.cut:
             ranges = _joined(ranges, seen.ranges)
@@ -62,26 +53,23 @@ class SeenFile:
                 or (len(ranges) == 1 and ranges[0].start <= 1 and ranges[0].end >= seen.total_lines)
             )
         )
-        if known is None or known.ranges is not ranges or (known.total_lines, known.whole) != (seen.total_lines, whole):
-            self._put(seen.version, Coverage(ranges, seen.total_lines, whole))
+        coverage = Coverage(ranges, seen.total_lines, whole)
+        return self if known == coverage else self._with(seen.version, coverage)
 
-    def wrote(self, version: Seq, *, whole: bool) -> None:
-        """The session's own change made this version."""
-        self._put(version, Coverage((), 0, whole))
+    def written(self, version: Seq, *, whole: bool) -> SeenFile:
+        """After the session's own change made this version."""
+        return self._with(version, Coverage((), 0, whole))
 
-    def trim(self) -> None:
-        """Forget versions that are no base of a change any more: all but the newest, and the newest seen whole."""
+    def trimmed(self) -> SeenFile:
+        """Without versions that are no base of a change any more: all but the newest, and the newest seen whole."""
         bases = {self.newest, self.newest_whole}
-        self._versions = {seq: coverage for seq, coverage in self._versions.items() if seq in bases}
+        return SeenFile({seq: coverage for seq, coverage in self.versions.items() if seq in bases})
 
-    def plain(self) -> dict[str, Any]:
-        return {str(seq): msgspec.to_builtins(self._versions[seq]) for seq in sorted(self._versions)}
-
-    def _put(self, version: Seq, coverage: Coverage) -> None:
-        versions = {**self._versions, version: coverage}
+    def _with(self, version: Seq, coverage: Coverage) -> SeenFile:
+        versions = {**self.versions, version: coverage}
         while len(versions) > KEPT_VERSIONS:
             del versions[min(versions)]
-        self._versions = versions
+        return SeenFile(versions)
 
 
 def _joined(known: tuple[LineRange, ...], more: tuple[LineRange, ...]) -> tuple[LineRange, ...]:

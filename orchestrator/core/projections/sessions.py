@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
 from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
 from orchestrator.core.events.files import ChangeApplied, ContentSearched, ContentShown, DiffShown, FileRead, SeenLines
-from orchestrator.core.events.sessions import SessionClosed, SessionOpened, TaskBegun, TaskEnded
+from orchestrator.core.events.sessions import AgentClass, Door, SessionClosed, SessionOpened, TaskBegun, TaskEnded
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import pieces
-from orchestrator.core.projections.seen import Coverage, SeenFile
+from orchestrator.core.projections.seen import SeenFile
 
 RECENT = 200
 """Files and changes that a session's stack holds at most; the oldest fall out."""
@@ -42,102 +42,57 @@ class MadeChange(msgspec.Struct, frozen=True):
     at: int
 
 
-PART_SESSIONS = 20
-
-
-class SessionKept(msgspec.Struct, frozen=True, kw_only=True):
-    """One session as a snapshot holds it."""
-
-    opened: SessionOpened  # the fields that last
-    open: bool
-    seen: tuple[tuple[WorkspacePath, dict[Seq, Coverage]], ...]
-    changes: tuple[MadeChange, ...]
-    tasks: tuple[Task, ...]
-    waits: bool
-
-
-class SessionsPart(msgspec.Struct, frozen=True):
-    """Some of the sessions, in their order."""
-
-    sessions: tuple[SessionKept, ...]
-
-
-class Session:
+class Session(msgspec.Struct):
     """One session."""
 
-    def __init__(self, opened: SessionOpened) -> None:
-        self.id = opened.session
-        self.agent = opened.agent
-        self.agent_class = opened.agent_class
-        self.door = opened.door
-        self.asserted = opened.asserted
-        self.client = opened.client
-        self.open = True
-        self.seen: dict[WorkspacePath, SeenFile] = {}  # oldest touched first
-        self.changes: list[MadeChange] = []  # newest last
-        self.tasks: dict[Seq, Task] = {}
-        self.waits = False  # it left a change behind that waits, or waited
+    id: SessionId
+    agent: AgentName
+    agent_class: AgentClass
+    door: Door
+    asserted: bool
+    client: str
+    open: bool = True
+    seen: dict[WorkspacePath, SeenFile] = {}  # oldest touched first
+    changes: list[MadeChange] = []  # newest last
+    tasks: dict[Seq, Task] = {}
+    waits: bool = False  # it left a change behind that waits, or waited
 
-    @classmethod
-    def restored(cls, kept: SessionKept) -> Session:
-        """The inverse of `kept`."""
-        session = cls(kept.opened)
-        session.open, session.waits = kept.open, kept.waits
-        session.seen = {path: SeenFile(versions) for path, versions in kept.seen}
-        session.changes = list(kept.changes)
-        session.tasks = {task.task: task for task in kept.tasks}
-        return session
-
-    def kept(self) -> SessionKept:
-        """All of it, in a piece that never changes."""
-        return SessionKept(
-            opened=SessionOpened(
-                session=self.id,
-                agent=self.agent,
-                agent_class=self.agent_class,
-                door=self.door,
-                asserted=self.asserted,
-                client=self.client,
-            ),
-            open=self.open,
-            seen=tuple([(path, seen.versions) for path, seen in self.seen.items()]),
-            changes=tuple(self.changes),
-            tasks=tuple(self.tasks.values()),
-            waits=self.waits,
-        )
+    def copy(self) -> Session:
+        """As it is now."""
+        return msgspec.structs.replace(self, seen=dict(self.seen), changes=list(self.changes), tasks=dict(self.tasks))
 
     @property
     def task(self) -> Seq | None:
         """The task that its changes carry: the last one begun."""
         return max(self.tasks, default=None)
 
-    def file(self, path: WorkspacePath) -> SeenFile:
-        """What it was shown of a file, moved to the end of the stack."""
-        seen = self.seen.pop(path, None) or SeenFile()
+    def put(self, path: WorkspacePath, seen: SeenFile) -> None:
+        """What it was shown of a file by now, at the end of the stack."""
+        self.seen.pop(path, None)
         self.seen[path] = seen
         while len(self.seen) > RECENT:
             del self.seen[next(iter(self.seen))]
-        return seen
 
-    def plain(self) -> dict[str, Any]:
-        return {
-            "agent": self.agent,
-            "agent_class": self.agent_class,
-            "asserted": self.asserted,
-            "client": self.client,
-            "open": self.open,
-            "waits": self.waits,
-            "seen": [[path, seen.plain()] for path, seen in self.seen.items()],
-            "changes": msgspec.to_builtins(self.changes),
-            "tasks": {str(seq): msgspec.to_builtins(task) for seq, task in sorted(self.tasks.items())},
-        }
+    def show(self, seen: SeenLines) -> None:
+        """Lines were shown."""
+        self.put(seen.path, self.seen.get(seen.path, NOTHING).shown(seen))
+
+
+PART_SESSIONS = 20
+NOTHING = SeenFile()
+
+
+class SessionsPart(msgspec.Struct, frozen=True):
+    """Some of the sessions, in their order, as they were."""
+
+    sessions: tuple[Session, ...]
 
 
 class Sessions:
     """All sessions, open and closed."""
 
     name: ClassVar[str] = "sessions"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(SessionOpened, SessionClosed, ContentShown, FileRead, ContentSearched, DiffShown),
@@ -160,13 +115,15 @@ class Sessions:
         if type(event) is FileRead:  # the commonest by far: before all patterns
             reader = self._sessions.get(recorded.session) if recorded.session else None
             if reader is not None:
-                reader.file(event.seen.path).show(event.seen)
+                reader.show(event.seen)
             return
         match event:
             case SessionOpened(session=opened):
                 known = self._sessions.get(opened)
                 if known is None:
-                    self._sessions[opened] = Session(event)
+                    self._sessions[opened] = Session(
+                        opened, event.agent, event.agent_class, event.door, event.asserted, event.client
+                    )
                 else:
                     known.open, known.client = True, event.client
                 return
@@ -175,7 +132,7 @@ class Sessions:
                 return
             case ContentShown(session=noted, seen=seen):
                 if noted in self._sessions:
-                    self._show(self._sessions[noted], seen)
+                    self._sessions[noted].show(seen)
                 return
             case _:
                 session = self._sessions.get(recorded.session) if recorded.session else None
@@ -184,9 +141,9 @@ class Sessions:
         match event:
             case ContentSearched(seen=all_seen):
                 for seen in all_seen:
-                    self._show(session, seen)
+                    session.show(seen)
             case DiffShown(seen=SeenLines() as lines):
-                self._show(session, lines)
+                session.show(lines)
             case ApprovalRequested() | ConflictFound():
                 session.waits = True
             case ChangeApplied():
@@ -198,18 +155,15 @@ class Sessions:
             case _:
                 return
 
-    def plain(self) -> dict[str, Any]:
-        return {session: self._sessions[session].plain() for session in sorted(self._sessions)}
-
     def parts(self) -> list[msgspec.Struct]:
         return [
-            SessionsPart(tuple([session.kept() for session in piece]))
+            SessionsPart(tuple([session.copy() for session in piece]))
             for piece in pieces(self._sessions.values(), PART_SESSIONS)
         ]
 
     def restore(self, parts: Iterable[SessionsPart]) -> None:
         for part in parts:
-            self._sessions.update((kept.opened.session, Session.restored(kept)) for kept in part.sessions)
+            self._sessions.update((session.id, session.copy()) for session in part.sessions)
 
     def _close(self, closed: SessionId) -> None:
         """Sessions that saw and did nothing are forgotten at once, of the others the oldest beyond KEPT_CLOSED."""
@@ -217,8 +171,7 @@ class Sessions:
         if session is None:
             return
         session.open = False
-        for seen in session.seen.values():
-            seen.trim()
+        session.seen = {path: seen.trimmed() for path, seen in session.seen.items()}
         if not (session.seen or session.changes or session.tasks or session.waits):
             del self._sessions[closed]
             return
@@ -227,14 +180,11 @@ class Sessions:
             oldest = next(item.id for item in self._sessions.values() if not item.open)
             del self._sessions[oldest]
 
-    @staticmethod
-    def _show(session: Session, seen: SeenLines) -> None:
-        session.file(seen.path).show(seen)
-
     def _applied(self, session: Session, recorded: RecordedLike, event: ChangeApplied) -> None:
         for changed in event.paths:
             if changed.after is not None:
-                session.file(changed.path).wrote(recorded.seq, whole=event.on_seen_whole)
+                known = session.seen.get(changed.path, NOTHING)
+                session.put(changed.path, known.written(recorded.seq, whole=event.on_seen_whole))
         paths = tuple(changed.path for changed in event.paths)
         session.changes.append(MadeChange(event.change, recorded.seq, event.operation, paths, recorded.at))
         if event.reverts:

@@ -79,8 +79,23 @@ class State:
         self.head, self.tip = seq, tip
 
     def plain(self) -> dict[str, Any]:
-        """Everything as plain data; equal for equal histories."""
-        return {projection.name: projection.plain() for projection in self.projections}
+        """Everything as plain data, by projection, field and the entry's first field; equal for equal histories."""
+        return {projection.name: _plain(projection.parts()) for projection in self.projections}
+
+
+def _plain(parts: Iterable[msgspec.Struct]) -> dict[str, Any]:
+    plain: dict[str, Any] = {}
+    for part in parts:
+        for name in part.__struct_fields__:
+            value = getattr(part, name)
+            if not isinstance(value, tuple):
+                plain[name] = msgspec.to_builtins(value)
+                continue
+            for item in value:
+                first = msgspec.structs.astuple(item) if isinstance(item, msgspec.Struct) else item
+                key = first[0] if isinstance(first, tuple) else first
+                plain.setdefault(name, {})[str(key)] = msgspec.to_builtins(item)
+    return plain
 
 
 def first_difference(left: Any, right: Any, where: str = "") -> str | None:
