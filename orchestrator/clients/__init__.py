@@ -1,0 +1,14 @@
+"""Another process: the command line, the stdio transport that agents start, the Python client.
+
+Clients see `api/` and `core/` only, and speak to the daemon over its socket.
+
+- `cli/`: the commands of people and scripts. `render/`: answers as lines for a terminal.
+- `stdio_proxy/`: `orchestrator mcp`; standard library only, since every agent waits for its start.
+- `python.py`: `FileAccess`, asynchronous. Its methods come from the catalogue (`operation_methods.py`; types in the
+  `.pyi`, which `make docs` writes); `subscription.py` has its live events.
+- `connection.py`: the blocking connection of the command line, and what both clients share: callers, calls, refusals.
+- `daemon_launcher.py`: finds the workspace's daemon or starts it; both transports do so.
+- `git_notes.py`: a checkpoint as a git note.
+
+Begin with `connection.py`, then `cli/context.py`.
+"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, BinaryIO, NamedTuple, Self, TypeVar, cast
 
@@ -88,13 +88,13 @@ class Asked(NamedTuple):
         return DaemonRestarted(f"the daemon ended while {self.operation.name} was open", details=details)
 
 
-def asked(id: int, operation: str, params: Params | Mapping[str, Any]) -> Asked:
+def asked(id: int, operation: str, params: Params) -> Asked:
     """Write a call down. Parameters at their defaults are left out; a write gets a `request_id`.
 
     Raises RemoteError, as the daemon would, for a text that no line can carry.
     """
     known = METHODS.get(operation) or BY_NAME[operation]
-    values = _given(params) if isinstance(params, Params) else dict(params)
+    values = _given(params)
     request_id = values.get("request_id")
     if request_id is None and known.writes and known.takes("request_id"):
         request_id = values["request_id"] = uuid.uuid4().hex
@@ -182,15 +182,16 @@ class Connection:
         self._lines.close()
         self._socket.close()
 
-    def call(self, operation: str, params: Params | Mapping[str, Any], result: type[R]) -> R:
+    def call(self, operation: str, params: Params, result: type[R]) -> R:
         """Call an operation and wait for its answer. `result` is the catalogue's type of it.
 
         Raises RemoteError with the daemon's refusal, DaemonRestarted where the connection ends.
         """
+        known = METHODS.get(operation) or BY_NAME[operation]
+        if known.result is not result:
+            raise TypeError(f"{operation} answers {known.result.__name__}, not {result.__name__}")
         self._last += 1
         call = asked(self._last, operation, params)
-        if call.operation.result is not result:
-            raise TypeError(f"{operation} answers {call.operation.result.__name__}, not {result.__name__}")
         try:
             self._socket.sendall(call.line)
             line = self._lines.readline()
@@ -204,16 +205,7 @@ class Connection:
 
     def subscribe(self, params: Subscribe) -> Subscribed:
         """Begin a feed, to be read with `events`; the connection is of no other use after. Raises as `call`."""
-        self._last += 1
-        call = asked(self._last, SUBSCRIBE.name, params)
-        try:
-            self._socket.sendall(call.line)
-            line = self._lines.readline()
-        except OSError as error:
-            raise call.cut_off() from error
-        if not line.endswith(b"\n"):
-            raise call.cut_off()
-        return cast("Subscribed", call.answer(msgspec.json.decode(line, type=AnyReply)))
+        return self.call(SUBSCRIBE.name, params, Subscribed)
 
     def events(self) -> Iterator[FeedEvent]:
         """The events of the feed, without end. Raises DaemonRestarted, RemoteError where the daemon ends it."""

@@ -10,8 +10,7 @@ import pytest
 from orchestrator.api.framing import Refusal
 from orchestrator.api.operations import BY_NAME
 from orchestrator.clients.cli import orchestrator
-from orchestrator.clients.commands import COMMANDS, for_people
-from orchestrator.clients.render import refused
+from orchestrator.clients.render.answers import COMMANDS, for_people, refused
 from tests.docs.documents import errors
 
 

@@ -62,7 +62,7 @@ def test_a_typed_call(rpc: RpcDaemon) -> None:
     with Connection.to(None, Caller(client="t")) as connection:
         assert connection.welcome.session == "s-1"
         assert connection.call("read_file", p.ReadFile(path="a.py"), r.FileText) == TEXT
-        assert connection.call("edit_file", {"path": "a", "changes": []}, r.ChangeAnswer) == APPLIED
+        assert connection.call("edit_file", p.EditFile("a", ()), r.ChangeAnswer) == APPLIED
     read, edit = rpc.calls
     assert read == ("read_file", {"path": "a.py"}), "defaults are left out"
     assert len(edit[1]["request_id"]) == 32

@@ -1,6 +1,13 @@
 """The command line, for people and their scripts.
 
 Exit codes: 0 done, 1 refused, 2 usage, 3 waiting or conflict, 4 daemon not reachable, 5 internal.
+
+- `context.py`: the global options, the connection, how an answer is printed. Begin here.
+- `operation_commands.py`: a command made from an operation of the catalogue. Here every operation that is called by
+  one gets it, unless a module has it by hand:
+- `files.py` (looking), `changes.py`, `conflicts.py`, `journal.py` (events, export, checkpoints), `replay.py` (the past
+  as a folder), `daemon.py` (up, stop, mcp), `offline.py` (what works while the daemon is stopped).
+- `terminal.py`: the terminal's session, the approver code, progress.
 """
 
 from __future__ import annotations

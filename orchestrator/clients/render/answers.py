@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator
 from functools import singledispatch
@@ -13,11 +14,15 @@ from orchestrator.api import results as r
 from orchestrator.api.blame import Changes
 from orchestrator.api.framing import Refusal
 from orchestrator.api.leases import LeaseAnswer
+from orchestrator.api.operations import OPERATIONS
 from orchestrator.api.stale_readers import StaleReadersAnswer, seen_span, told
-from orchestrator.clients.commands import for_people
 from orchestrator.clients.render.text import content, diff_lines, facts, go_on, some, table, verdict, when
 from orchestrator.core.errors import escaped, plural
 
+COMMANDS = {operation.name: operation.words for operation in OPERATIONS if operation.words}
+"""Operation → command."""
+
+_NAMED = re.compile(rf"\b({'|'.join(name for name in COMMANDS if '_' in name)})\b(?:\([^)\n]*\))?")
 _STATUS_COLOURS = {"applied": "green", "preview": "cyan", "waiting": "yellow", "conflict": "yellow"}
 _SIGNS = {"FileEntry": "", "DirectoryEntry": "/", "SymbolicLinkEntry": "@", "OtherEntry": "?"}
 _TIMES = ("last_modified", "signed_at")
@@ -51,6 +56,11 @@ def _plain(value: object) -> str:
             return msgspec.json.encode(value).decode()
         case _:
             return str(value)
+
+
+def for_people(hint: str) -> str:
+    """A hint with the commands that a person runs in place of the operations that an agent calls."""
+    return _NAMED.sub(lambda named: f"`orchestrator {COMMANDS[named[1]]}`", hint)
 
 
 def refused(refusal: Refusal) -> Iterator[str]:

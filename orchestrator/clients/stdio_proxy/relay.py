@@ -10,11 +10,12 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from contextlib import suppress
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple
 
 from orchestrator.clients.stdio_proxy import messages
+from orchestrator.clients.stdio_proxy.handshake import Handshake
 from orchestrator.core.errors import DaemonUnreachable, OrchestratorError
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -79,20 +80,11 @@ class Sent(NamedTuple):
     times: int
 
 
-class Constants(Protocol):
-    """What needs no daemon: constant answers, and the names of the tools that write."""
-
-    @property
-    def writes(self) -> Container[str]: ...
-
-    def reply(self, said: messages.ClientMessage) -> bytes | None: ...
-
-
 class Pipe:
     """Joins the client's stdin and stdout to the daemon until the client closes its side."""
 
     def __init__(
-        self, dial: Dial, constants: Constants, complain: Complain, client_in: BinaryIO, client_out: BinaryIO
+        self, dial: Dial, constants: Handshake, complain: Complain, client_in: BinaryIO, client_out: BinaryIO
     ) -> None:
         self._dial, self._constants, self._complain = dial, constants, complain
         self._in, self._out = client_in, client_out

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from orchestrator.clients.stdio_proxy import messages, relay
+from orchestrator.clients.stdio_proxy.handshake import Handshake
 from orchestrator.clients.stdio_proxy.relay import Link, Pipe, StillUnreachable
 from orchestrator.core.errors import OrchestratorError, Unauthorised
 from tests.clients.fakes import Conversation, read_line
@@ -22,10 +23,11 @@ def linked() -> tuple[Link, Conversation]:
     return Link(ours, ours.makefile("rb"), "s-1"), Conversation(theirs)
 
 
-class OnlyPing:
+class OnlyPing(Handshake):
     """Leaves every line to the daemon but `ping`, which shows how far the client was read."""
 
-    writes = ("revert", "edit_file")
+    def __init__(self) -> None:
+        super().__init__("core", structured=False)
 
     def reply(self, said: messages.ClientMessage) -> bytes | None:
         return b'{"id":"pong"}\n' if said.call is not None and said.call.method == "ping" else None
@@ -213,7 +215,7 @@ def test_heard(line: bytes, heard: messages.DaemonMessage) -> None:
 )
 def test_lines_that_pass_unchanged(params: str, request_id: str | None) -> None:
     line = f'{{"id":1,"method":"tools/call","params":{params}}}\n'.encode()
-    said = messages.said(line, OnlyPing.writes)
+    said = messages.said(line, OnlyPing().writes)
     assert said.line == line
     assert said.call == messages.Call(1, "tools/call", request_id)
 
@@ -221,6 +223,6 @@ def test_lines_that_pass_unchanged(params: str, request_id: str | None) -> None:
 @pytest.mark.parametrize("arguments", ['"arguments":null', '"arguments":{"request_id":null}', '"x":1'])
 def test_lines_that_get_a_request_id(arguments: str) -> None:
     line = f'{{"id":1,"method":"tools/call","params":{{"name":"revert",{arguments}}}}}\n'
-    said = messages.said(line.encode(), OnlyPing.writes)
+    said = messages.said(line.encode(), OnlyPing().writes)
     assert said.call is not None
     assert json.loads(said.line)["params"]["arguments"] == {"request_id": said.call.request_id}
