@@ -22,10 +22,8 @@ WAIT_S = 30
 POLICY = """
 [[reviewer]]
 name = "model"
-kind = "model"
-form = "openai"
-url = "{url}"
-model = "scripted"
+kind = "program"
+argv = ["orchestrator-model-reviewer", "--api", "openai", "--base-url", "{url}/v1", "--model", "scripted"]
 
 [[route]]
 paths = ["{file}"]
@@ -77,7 +75,7 @@ def _model() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-            verdict = {"verdict": "edited", "regions": [{"region": 1, "lines": BOTH}], "reason": "both are wanted"}
+            verdict = {"verdict": "content", "regions": [{"region": 1, "lines": BOTH}], "reason": "both are wanted"}
             message = {"role": "assistant", "content": json.dumps(verdict)}
             usage = {"prompt_tokens": 400, "completion_tokens": 30, "total_tokens": 430}
             body = json.dumps(

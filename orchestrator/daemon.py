@@ -42,7 +42,7 @@ from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Step
 from orchestrator.ports.reviewers import Reviewer
 from orchestrator.ports.watcher import Watcher
-from orchestrator.review.backends import Backends
+from orchestrator.review.reviewers import Reviewers
 from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind, import_mcp
@@ -103,7 +103,6 @@ class Daemon:
             self._extensions = Extensions(services.policy.plugins)
             await self._extensions.load()
             PluginNotifier(services.journal, self._extensions)
-            self._backends = self._backends_of(services)
             self._lock.say("looking at the files of the workspace")
             engine = await stack.enter_async_context(self._engine(services, self._watcher).running())
             self._listener = await bind(self._config.socket)
@@ -245,21 +244,18 @@ class Daemon:
             watcher=watcher,
             signer=KeyFile(Path(config.state_dir)),
             keeper=self._keeper,
-            reviewers=self._reviewers(),
+            reviewers=self._reviewers(services),
             checker=ScratchChecker(services.workspace, _scratch(config), dict(os.environ)),
         )
 
-    def _reviewers(self) -> Mapping[str, Reviewer]:
+    def _reviewers(self, services: Services) -> Mapping[str, Reviewer]:
         """Those that the policy's routes can name."""
-        return self._backends
-
-    def _backends_of(self, services: Services) -> Backends:
-        return Backends(
+        return Reviewers(
             lambda: services.policy,
             clock=services.clock,
-            entropy=services.entropy,
             environment=os.environ,
-            workspace=Path(self._config.workspace),
+            variables_fd=self._config.variables_fd,
+            workspace=self._config.workspace,
             extensions=self._extensions,
         )
 
@@ -399,6 +395,7 @@ def parse(argv: list[str]) -> Config:
     parser.add_argument("--state-dir", required=True)
     parser.add_argument("--socket", required=True)
     parser.add_argument("--ready-fd", type=int)
+    parser.add_argument("--variables-fd", type=int)
     parser.add_argument("--no-watch", action="store_true", help="note others' changes only at a start and where met")
     given = parser.parse_args(argv)
     root = os.path.realpath(given.workspace)
@@ -410,6 +407,7 @@ def parse(argv: list[str]) -> Config:
         workspace_id=identity,
         ready_fd=given.ready_fd,
         watch=not given.no_watch,
+        variables_fd=given.variables_fd,
     )
 
 

@@ -1,10 +1,13 @@
-"""Runs a command, and ends with it all that it started: `python -I -S subreaper.py PARENT COMMAND…`.
+"""Runs a command, and ends with it all that it started: `python -I -S subreaper.py PARENT VARIABLES COMMAND…`.
 
 A program that a policy names is somebody else's: what it starts may take a session of its own, and the
 daemon may be killed while it runs. So this process stands between: it inherits every orphan below it
 (a "child subreaper"), is told when its parent dies, and leaves nothing running when it ends. Standard
 library only, started by its path: nothing of the workspace or the environment is imported. On other
 systems than Linux it can't inherit orphans; there the command's process group is all that ends.
+
+VARIABLES is empty, or `FD,NAME,NAME…`: the command gets these variables as the file has them (`NAME=value`,
+each followed by a NUL byte). So a key that a policy names for one program is in that program alone.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ class Told(BaseException):
 
 def main(argv: list[str]) -> int:
     """The command's exit code; 128 and the signal's number for one that a signal ended."""
-    parent, command = int(argv[0]), argv[1:]
+    parent, command = int(argv[0]), argv[2:]
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _told)
     child = None
@@ -37,8 +40,9 @@ def main(argv: list[str]) -> int:
         _bind()
         if os.getppid() != parent:
             return NOT_STARTED  # it died before it could be watched
+        environment = {**os.environb, **_variables(argv[1])}
         child = os.posix_spawnp(
-            command[0], command, os.environ, setsid=True, setsigmask=(), setsigdef=(signal.SIGTERM, signal.SIGINT)
+            command[0], command, environment, setsid=True, setsigmask=(), setsigdef=(signal.SIGTERM, signal.SIGINT)
         )
         code = _wait(child)
     except OSError as error:
@@ -55,6 +59,17 @@ def main(argv: list[str]) -> int:
         if child is not None:
             _ask(child)
         _end_all()
+
+
+def _variables(handed: str) -> dict[bytes, bytes]:
+    """Those that are named, as far as they were handed over. The file's offset is shared, so it is not moved."""
+    if not handed:
+        return {}
+    fd, *names = handed.split(",")
+    data = os.pread(int(fd), os.fstat(int(fd)).st_size, 0)
+    os.close(int(fd))
+    found = (item.partition(b"=") for item in data.split(b"\0"))
+    return {name: value for name, _, value in found if os.fsdecode(name) in names}
 
 
 def _told(number: int, frame: object) -> None:

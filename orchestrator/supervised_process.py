@@ -1,4 +1,4 @@
-"""Programs that a policy names: started on a leash, so that nothing of them outlives us."""
+"""Programs that a policy names: started below the subreaper, so that nothing of them outlives the daemon."""
 
 from __future__ import annotations
 
@@ -16,21 +16,36 @@ from anyio.abc import Process
 from orchestrator import subreaper
 
 PATIENCE_S = subreaper.GRACE_S + 5.0
-"""What the leash gets for its own end."""
+"""What the subreaper gets for its own end."""
 
 
-async def start(argv: Sequence[str], *, cwd: str | Path, env: Mapping[str, str], stdin: int, stderr: int) -> Process:
-    """Start a command below a leash, with its output as a pipe. Raises FileNotFoundError where there is none."""
-    found = shutil.which(argv[0], path=env.get("PATH", os.defpath))
+async def start(
+    argv: Sequence[str],
+    *,
+    cwd: str | Path,
+    env: Mapping[str, str],
+    stdin: int,
+    stderr: int,
+    variables: Sequence[str] = (),
+    variables_fd: int | None = None,
+) -> Process:
+    """Start a command below the subreaper, with its output as a pipe. Raises FileNotFoundError where there is none.
+
+    It is looked for beside this program's Python, too: there an extra puts its programs. `variables` are added to
+    its environment from `variables_fd`, which this process never reads.
+    """
+    found = shutil.which(argv[0], path=os.pathsep.join((env.get("PATH", os.defpath), str(Path(sys.executable).parent))))
     if found is None and not (Path(cwd) / argv[0]).is_file():
         raise FileNotFoundError(2, "No such file or directory", argv[0])
+    handed = "" if variables_fd is None or not variables else ",".join((str(variables_fd), *variables))
     return await anyio.open_process(
-        (sys.executable, "-I", "-S", subreaper.__file__, str(os.getpid()), *argv),
+        (sys.executable, "-I", "-S", subreaper.__file__, str(os.getpid()), handed, found or argv[0], *argv[1:]),
         stdin=stdin,
         stderr=stderr,
         cwd=cwd,
         env=env,
         start_new_session=True,
+        pass_fds=(variables_fd,) if handed and variables_fd is not None else (),
     )
 
 

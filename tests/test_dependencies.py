@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from orchestrator.core.text.outline.languages import LANGUAGES
 
 ROOT = Path(__file__).parent.parent
-OURS = {"orchestrator", "policies"}
+OURS = {"orchestrator", "policies", "model_reviewer"}
 LATER_STDLIB = {"compression"}
 """Of the standard library from 3.14 on; before, a declared backport serves."""
 
@@ -33,9 +33,15 @@ def declared() -> dict[str, Requirement]:
     return {canonicalize_name(requirement.name): requirement for requirement in found}
 
 
-def imported() -> Iterator[tuple[str, str]]:
-    """Top-level modules that the package imports from elsewhere, each with a file that does."""
-    for file in (ROOT / "orchestrator").rglob("*.py"):
+def extra() -> dict[str, Requirement]:
+    """The requirements of the extra for the model reviewer."""
+    found = map(Requirement, project()["project"]["optional-dependencies"]["reviewers"])
+    return {canonicalize_name(requirement.name): requirement for requirement in found}
+
+
+def imported(folder: str = "orchestrator") -> Iterator[tuple[str, str]]:
+    """Top-level modules that a package imports from elsewhere, each with a file that does."""
+    for file in (ROOT / folder).rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -64,6 +70,15 @@ def test_every_requirement_is_imported() -> None:
     assert declared().keys() - used == set()
 
 
+def test_the_model_reviewer_needs_its_extra_and_the_package_does_not() -> None:
+    providers = packages_distributions()
+    used = {canonicalize_name(name) for module, _ in imported("plugins/model_reviewer") for name in providers[module]}
+    sdks = {"anthropic", "openai"}  # imported by name, the one that is asked for
+    assert extra().keys() == used | sdks
+    assert not extra().keys() & declared().keys()
+    assert not {module for module, _ in imported()} & (sdks | {"httpx2", "model_reviewer"})
+
+
 def locked() -> dict[str, tuple[str, int]]:
     """Each locked version, and how many hashes it has."""
     entries = re.split(r"\n(?=\S)", (ROOT / "requirements.lock").read_text().strip())
@@ -74,9 +89,10 @@ def locked() -> dict[str, tuple[str, int]]:
     return found
 
 
-@pytest.mark.parametrize("group", ["project", "dev"])
+@pytest.mark.parametrize("group", ["project", "dev", "reviewers"])
 def test_every_requirement_is_locked_with_hashes(group: str) -> None:
-    wanted = declared().values() if group == "project" else map(Requirement, project()["dependency-groups"]["dev"])
+    groups = {"project": declared().values(), "reviewers": extra().values()}
+    wanted = groups.get(group) or map(Requirement, project()["dependency-groups"]["dev"])
     versions = locked()
     for requirement in wanted:
         version, hashes = versions[canonicalize_name(requirement.name)]

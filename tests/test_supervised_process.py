@@ -77,7 +77,9 @@ async def test_a_command_that_is_ended_takes_all_of_it_along(base: Path) -> None
 def test_it_ends_when_its_parent_is_killed() -> None:
     """The parent starts the leash and waits for it."""
     below = (sys.executable, "-I", "-S", subreaper.__file__)
-    program = f"import os, subprocess; subprocess.run([*{below!r}, str(os.getpid()), 'sh', '-c', {AWAY + 'wait'!r}])"
+    program = (
+        f"import os, subprocess; subprocess.run([*{below!r}, str(os.getpid()), '', 'sh', '-c', {AWAY + 'wait'!r}])"
+    )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         sleeper = int(parent.stdout.readline())

@@ -9,9 +9,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from orchestrator.api import locations, processes
 from orchestrator.api.locations import Location, SocketDirectoryUnsafe
@@ -39,7 +39,7 @@ NEVER_KEPT = ("ORCHESTRATOR_", "PYTHON", "LD_")
 """Variables that begin so no policy hands on: a session, an approver code; and what decides which code runs."""
 
 KEPT = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
-"""The environment the daemon gets beside what its policy names: no more of the agent that happened to start it."""
+"""The environment the daemon gets beside what its policy names for plugins: no more of whoever started it."""
 
 
 class StateDirectoryInUse(OperatorError):
@@ -158,14 +158,41 @@ def command(root: str, state_dir: str, socket: str) -> list[str]:
 
 
 def environment(state_dir: str) -> dict[str, str]:
-    """What of our environment the daemon gets: the usual, and what the policy's reviewers and plugins are to have."""
-    kept = {name: os.environ[name] for name in (*KEPT, *_named(state_dir)) if name in os.environ}
+    """What of our environment the daemon gets: the usual, and what the policy's plugins are to have."""
+    kept = {name: os.environ[name] for name in (*KEPT, *_named(state_dir, "plugins")) if name in os.environ}
     kept.setdefault("HOME", locations.home_directory())
     return kept
 
 
-def _named(state_dir: str) -> list[str]:
-    """The variables that the operator's policy names; what is wrong with it the daemon says."""
+def variables_for_programs(state_dir: str, environment: Mapping[str, str]) -> int | None:
+    """An inheritable descriptor with the variables that the policy names for reviewers; None where there are none.
+
+    The daemon hands it on to the programs and never reads it, so an API key is in no daemon. It is memory alone
+    where the system has such files, else a file without a name.
+    """
+    names = [name for name in _named(state_dir, "reviewer") if name in environment]
+    if not names:
+        return None
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("variables")
+    else:  # macOS
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    with open(fd, "wb", closefd=False) as file:
+        file.writelines(os.fsencode(f"{name}={environment[name]}\0") for name in names)
+    os.set_inheritable(fd, True)
+    return fd
+
+
+def variables_option(variables: int | None) -> list[str]:
+    """What to add to the daemon's command line for it."""
+    return [] if variables is None else ["--variables-fd", str(variables)]
+
+
+def _named(state_dir: str, table: Literal["reviewer", "plugins"]) -> list[str]:
+    """The variables that the operator's policy names there; what is wrong with it the daemon says."""
     import tomllib
 
     try:
@@ -173,13 +200,9 @@ def _named(state_dir: str) -> list[str]:
             policy = tomllib.load(file)
     except (OSError, ValueError):
         return []
-    reviewers, plugins = policy.get("reviewer"), policy.get("plugins")
-    tables = [
-        table for table in (*(reviewers if isinstance(reviewers, list) else ()), plugins) if isinstance(table, dict)
-    ]
-    lists = [table.get("env") for table in tables]
-    names = [table.get("api_key_env") for table in tables]
-    names += [name for named in lists if isinstance(named, list) for name in named]
+    found = policy.get(table)
+    lists = [item.get("env") for item in (found if isinstance(found, list) else [found]) if isinstance(item, dict)]
+    names = [name for named in lists if isinstance(named, list) for name in named]
     return [name for name in names if isinstance(name, str) and not name.startswith(NEVER_KEPT)]
 
 
@@ -304,16 +327,18 @@ def _start(daemon_command: Sequence[str], state_dir: str, waiting: _Waiting) -> 
 
     log = f"{state_dir}/daemon.log"
     ready, told = os.pipe()
+    variables = variables_for_programs(state_dir, os.environ)
+    handed = [] if variables is None else [variables]
     try:
         with open(_private_file(log, os.O_WRONLY | os.O_APPEND), "ab") as output:
             daemon = subprocess.Popen(
-                [*daemon_command, "--ready-fd", str(told), DETACHED],
+                [*daemon_command, *variables_option(variables), "--ready-fd", str(told), DETACHED],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 cwd="/",
                 env=environment(state_dir),
-                pass_fds=(told,),
+                pass_fds=(told, *handed),
                 start_new_session=True,
             )
         os.close(told)
@@ -321,9 +346,8 @@ def _start(daemon_command: Sequence[str], state_dir: str, waiting: _Waiting) -> 
         threading.Thread(target=daemon.wait, name="reaper", daemon=True).start()
         line = _first_line(ready, waiting)
     finally:
-        os.close(ready)
-        if told >= 0:
-            os.close(told)
+        for fd in (ready, *handed, *((told,) if told >= 0 else ())):
+            os.close(fd)
     return _told(line, log)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, Protocol
+from typing import Annotated, Final, Protocol
 
 import msgspec
 
 from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.events.reviews import Verdict
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.private_keys import Secret
 from orchestrator.core.three_way import ThreeWay
 
 Lines = tuple[str, ...]
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
+"""Of tokens, millionths or milliseconds, as somebody else says it: so small that no sum of them overflows."""
 
 
 class Party(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +39,21 @@ class ReviewRegion(ThreeWay[Lines], frozen=True, kw_only=True):
     number: int  # from 1
     before: Lines = ()
     after: Lines = ()
-    keys: KeyLines | None = None  # for hiding them; None in what a reviewer is sent
+    keys: KeyLines | msgspec.UnsetType = msgspec.UNSET  # for redacting them; not in what a reviewer is sent
+
+
+class Repair(msgspec.Struct, frozen=True, kw_only=True):
+    """The reviewer's own answer to the same request, and why it could not be used."""
+
+    answer: str
+    problem: str
+
+
+class ReviewLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What this review may still take; None: the policy sets no limit."""
+
+    max_tokens: int | None = None  # of the question and the answer together
+    max_cost_usd: float | None = None
 
 
 class ReviewRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +66,8 @@ class ReviewRequest(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""  # if not because both sides changed the same lines
     language: str = ""
     holders: tuple[Party, ...] = ()  # who made the current lines
+    limits: ReviewLimits = ReviewLimits()
+    repair: Repair | None = None  # at the second try
 
 
 class RegionText(msgspec.Struct, frozen=True):
@@ -62,16 +82,16 @@ class ReviewUsage(msgspec.Struct, frozen=True, kw_only=True):
 
     model: str = ""
     prompt_hash: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_microusd: int = 0
-    took_ms: int = 0
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+    cost_microusd: Count = 0
+    took_ms: Count = 0
 
 
 class ReviewReply(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer: one side for all regions, lines for each, or nothing that it would vouch for."""
+    """A reviewer's answer."""
 
-    verdict: Literal["current", "proposed", "content", "reject"]
+    verdict: Verdict
     regions: tuple[RegionText, ...] = ()
     reason: str = ""
     usage: ReviewUsage = ReviewUsage()
@@ -133,17 +153,9 @@ class ReviewReplyInvalid(ReviewFailure):
     hint = "Nothing of it was taken. The next reviewer of the route is asked; after the last, a person settles it."
 
 
-FAILURES: Final[tuple[type[ReviewFailure], ...]] = (
-    ReviewFailure,
-    ReviewerUnusable,
-    ReviewerUnreachable,
-    ReviewerBusy,
-    ReviewerRefused,
-    ReviewerTimeout,
-    OverBudget,
-    ReviewReplyInvalid,
-)
-"""All of them; what a plugin raises counts as the nearest."""
+_FAILURES: Final[tuple[type[ReviewFailure], ...]] = (ReviewFailure, *ReviewFailure.__subclasses__())
+FAILURES: Final = {failure.code: failure for failure in _FAILURES}
+"""By code. What a plugin raises counts as the nearest."""
 
 
 class Reviewer(Protocol):

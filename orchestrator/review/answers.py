@@ -1,22 +1,26 @@
-"""What a reviewer said, as JSON: read, and held against the conflict it was asked about."""
+"""A reviewer's answer, as JSON: read, and compared with the request that it answers."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, NoReturn, get_args
 
 import msgspec
 
 from orchestrator.core.errors import escaped
-from orchestrator.ports.reviewers import RegionText, ReviewReply, ReviewReplyInvalid, ReviewRequest, ReviewUsage
+from orchestrator.core.events.reviews import Verdict
+from orchestrator.ports.reviewers import (
+    FAILURES,
+    RegionText,
+    ReviewFailure,
+    ReviewReply,
+    ReviewReplyInvalid,
+    ReviewRequest,
+    ReviewUsage,
+)
 
+MOST_ANSWER_BYTES = 4 * 1024 * 1024
 MOST_LINES = 20_000
 MOST_LINE_CHARS = 100_000
-MOST_REASON_CHARS = 20_000
-"""That are looked at; fewer are kept."""
-
-Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
-"""Of tokens, millionths or milliseconds, as somebody else says it: so small that nothing made of it overflows."""
-
 Number = Annotated[int, msgspec.Meta(ge=0, le=10**6)]
 """A region's."""
 
@@ -25,13 +29,13 @@ SCHEMA: dict[str, Any] = {
     "properties": {
         "verdict": {
             "type": "string",
-            "enum": ["current", "proposed", "edited", "reject"],
+            "enum": list(get_args(Verdict)),
             "description": "current or proposed: that side stands in every region. "
-            "edited: `regions` has the lines of each region. reject: none can be vouched for.",
+            "content: `regions` has the lines of each region. reject: none can be vouched for.",
         },
         "regions": {
             "type": "array",
-            "description": "With edited: every region once. Otherwise empty.",
+            "description": "With content: every region once. Otherwise empty.",
             "items": {
                 "type": "object",
                 "properties": {
@@ -51,7 +55,7 @@ SCHEMA: dict[str, Any] = {
     "required": ["verdict", "regions", "reason"],
     "additionalProperties": False,
 }
-"""The JSON schema of an answer, for models and programs alike."""
+"""The JSON schema of an answer."""
 
 
 class _Region(msgspec.Struct, forbid_unknown_fields=True):
@@ -60,76 +64,78 @@ class _Region(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Answer(msgspec.Struct, forbid_unknown_fields=True):
-    verdict: Literal["current", "proposed", "edited", "reject"]
+    verdict: Verdict
     regions: list[_Region] = []
     reason: str = ""
     path: str | None = None  # may be said again; then it is the conflict's own
 
 
-def reply_of(answer: object, request: ReviewRequest, usage: ReviewUsage | None = None) -> ReviewReply:
-    """The reply that a decoded JSON answer is. Raises ReviewReplyInvalid with a message that can be sent back."""
+class _Failed(msgspec.Struct):
+    """What stands in the place of an answer, with the verdict "failed"."""
+
+    code: str = ReviewFailure.code
+    reason: str = ""
+
+
+def reply_of(answer: dict[str, Any], request: ReviewRequest, usage: ReviewUsage) -> ReviewReply:
+    """The reply that a decoded answer is.
+
+    Raises ReviewReplyInvalid with a message that can be sent back, and the failure that the answer tells of.
+    """
+    if answer.get("verdict") == "failed":
+        _fail(answer)
     try:
         said = msgspec.convert(answer, _Answer)
     except msgspec.ValidationError as error:
-        raise ReviewReplyInvalid(f"the answer is not of the form asked for: {escaped(str(error))}") from error
+        raise ReviewReplyInvalid(f"the answer is not of the form asked for: {error}") from error
     if said.path is not None and said.path != request.path:
-        raise ReviewReplyInvalid(
-            f"the answer is about {escaped(said.path)}, the conflict about {escaped(request.path)}"
-        )
-    if said.verdict == "edited":
+        raise ReviewReplyInvalid(f"the answer is about {said.path}, the conflict about {request.path}")
+    if said.verdict == "content":
         _check_regions(said, request)
     elif said.regions:
         raise ReviewReplyInvalid(f"with {said.verdict} `regions` is empty; it has {len(said.regions)}")
     return ReviewReply(
-        verdict="content" if said.verdict == "edited" else said.verdict,
+        verdict=said.verdict,
         regions=tuple(RegionText(region.region, tuple(region.lines)) for region in said.regions),
         reason=said.reason.strip(),
-        usage=usage or ReviewUsage(),
+        usage=usage,
     )
 
 
-class _Usage(msgspec.Struct):
-    model: str = ""
-    prompt_hash: str = ""
-    input_tokens: Count = 0
-    output_tokens: Count = 0
-    cost_microusd: Count = 0
-    took_ms: Count = 0
+def _fail(answer: dict[str, Any]) -> NoReturn:
+    try:
+        failed = msgspec.convert(answer, _Failed)
+    except msgspec.ValidationError as error:
+        raise ReviewReplyInvalid(f"the failure is not of its form: {error}") from error
+    raise FAILURES.get(failed.code, ReviewFailure)(failed.reason or "it did not say why")
 
 
 def usage_of(told: object) -> ReviewUsage:
     """What somebody else says that an answer took. Raises ReviewReplyInvalid."""
     try:
-        usage = msgspec.convert(told, _Usage)
+        usage = msgspec.convert(told, ReviewUsage)
     except msgspec.ValidationError as error:
-        raise ReviewReplyInvalid(f"its usage is not of the form asked for: {escaped(str(error))}") from error
-    return ReviewUsage(
-        model=model_name(usage.model),
-        prompt_hash=escaped(usage.prompt_hash[:64])[:64],
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cost_microusd=usage.cost_microusd,
-        took_ms=usage.took_ms,
+        raise ReviewReplyInvalid(f"its usage is not of the form asked for: {error}") from error
+    return msgspec.structs.replace(
+        usage, model=escaped(usage.model[:200])[:200], prompt_hash=escaped(usage.prompt_hash[:64])[:64]
     )
 
 
-def model_name(said: str) -> str:
-    """On one line, and short."""
-    return escaped(said[:200])[:200]
+def json_object(data: bytes) -> dict[str, Any]:
+    """The JSON object in an answer: the whole of it, or what stands from its first `{` to its last `}`.
 
-
-def json_in(text: str) -> object:
-    """The JSON object of a text: the whole of it, or what stands from its first `{` to its last `}`.
-
-    Models put it into fences and sentences. Raises ReviewReplyInvalid.
+    Raises ReviewReplyInvalid.
     """
-    first, last = text.find("{"), text.rfind("}")
+    first, last = data.find(b"{"), data.rfind(b"}")
     if first < 0 or last < first:
-        raise ReviewReplyInvalid("the answer holds no JSON object" if text.strip() else "the answer is empty")
+        raise ReviewReplyInvalid("the answer holds no JSON object" if data.strip() else "the answer is empty")
     try:
-        return msgspec.json.decode(text[first : last + 1].encode("utf-8", "surrogatepass"))
+        data.decode("utf-8")
+        return msgspec.json.decode(data[first : last + 1], type=dict[str, Any])
+    except UnicodeDecodeError as error:
+        raise ReviewReplyInvalid("the answer is not UTF-8") from error
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ReviewReplyInvalid(f"the answer is not JSON: {escaped(str(error))}") from error
+        raise ReviewReplyInvalid(f"the answer is not JSON: {error}") from error
 
 
 def _check_regions(said: _Answer, request: ReviewRequest) -> None:

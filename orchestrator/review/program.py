@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from functools import partial
 
 import anyio
 import msgspec
@@ -17,82 +18,82 @@ from orchestrator.ports.reviewers import (
     ReviewerRefused,
     ReviewerTimeout,
     ReviewerUnusable,
-    ReviewReply,
     ReviewReplyInvalid,
     ReviewRequest,
-    ReviewUsage,
 )
-from orchestrator.review.answers import MOST_REASON_CHARS, SCHEMA, json_in, reply_of, usage_of
-from orchestrator.review.http import NO_KEY, without
-from orchestrator.review.redaction import RedactedRequest
+from orchestrator.review.answers import MOST_ANSWER_BYTES, SCHEMA
+from orchestrator.review.checked import CheckedReviewer
 
-MOST_ANSWER_BYTES = 4 * 1024 * 1024
 KEPT_OF_ERRORS = 2000
 """Bytes of its last words on standard error."""
 
 ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
-"""What it is given of the daemon's own besides the names in `env`; no token, no key."""
+"""What it is given of the daemon's own environment; what its `env` names, the daemon itself does not have."""
 
 
-class ProgramReviewer:
-    """Starts one program for each review; what it starts ends with it."""
-
-    def __init__(self, settings: ReviewerSettings, *, clock: Clock, environment: Mapping[str, str]) -> None:
-        self._settings, self._clock = settings, clock
-        names = (*ENVIRONMENT, *settings.env)
-        self._environment = {name: environment[name] for name in names if name in environment}
-        self._places = anyio.CapacityLimiter(settings.max_concurrent)
-
-    async def review(self, request: ReviewRequest) -> ReviewReply:
-        """Run it. Raises ReviewFailure."""
-        async with self._places:
-            began = self._clock.ticks_us()
-            veiled = RedactedRequest(request)
-            shown = msgspec.to_builtins(veiled.shown)
-            for region in shown["regions"]:
-                del region["keys"]  # what the veil goes by; it is empty in what is shown
-            question = msgspec.json.encode({**shown, "answer_schema": SCHEMA})
-            answer = await self._run(question)
-            usage = ReviewUsage(took_ms=(self._clock.ticks_us() - began) // 1000)
-            try:
-                said = json_in(answer.decode("utf-8"))
-            except UnicodeDecodeError as error:
-                raise ReviewReplyInvalid(f"what {self._settings.name} said is not UTF-8") from error
-            said, usage = _with_usage(said, usage)
-            reply = veiled.restored(reply_of(said, veiled.shown, usage))
-            return msgspec.structs.replace(reply, reason=veiled.clean(reply.reason[:MOST_REASON_CHARS]))
-
-    async def _run(self, question: bytes) -> bytes:
-        name, argv = self._settings.name, self._settings.argv
-        try:
-            process = await supervised_process.start(
-                argv, cwd="/", env=self._environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE
-            )
-        except OSError as error:
-            raise ReviewerUnusable(f"{name}: {escaped(argv[0])} can't be started: {error.strerror}") from error
-        said = _Said()
-        try:
-            with anyio.move_on_after(self._settings.timeout_s) as scope:
-                await said.listen(process, question)
-                await process.wait()
-        finally:
-            with anyio.CancelScope(shield=True):
-                await supervised_process.end(process)
-        last = without(bytes(said.errors).decode("utf-8", "replace"), NO_KEY) or "nothing"
-        if scope.cancelled_caught:
-            raise ReviewerTimeout(f"{name} was not done in {self._settings.timeout_s:g} s; it said: {last}")
-        if said.too_much:
-            raise ReviewReplyInvalid(f"{name} said more than {MOST_ANSWER_BYTES >> 20} MB")
-        if process.returncode != 0:
-            raise ReviewerRefused(f"{name} ended with exit code {process.returncode}; it said: {last}")
-        return bytes(said.answer)
+def program_reviewer(
+    settings: ReviewerSettings,
+    *,
+    clock: Clock,
+    environment: Mapping[str, str],
+    variables_fd: int | None,
+    workspace: str,
+) -> CheckedReviewer:
+    """The reviewer that a program is. `variables_fd` has what its `env` names; None: there is nothing."""
+    given = {name: environment[name] for name in ENVIRONMENT if name in environment}
+    given["ORCHESTRATOR_WORKSPACE"] = workspace
+    return CheckedReviewer(settings, partial(_ask, settings, given, variables_fd), clock=clock)
 
 
-class _Said:
+def question_of(request: ReviewRequest) -> bytes:
+    """What a program reads."""
+    return msgspec.json.encode({**msgspec.to_builtins(request), "answer_schema": SCHEMA})
+
+
+async def _ask(
+    settings: ReviewerSettings,
+    environment: Mapping[str, str],
+    variables_fd: int | None,
+    request: ReviewRequest,
+    timeout_s: float,
+) -> bytes:
+    """Start the program for one request; what it starts ends with it. Raises ReviewFailure."""
+    argv = settings.argv
+    try:
+        process = await supervised_process.start(
+            argv,
+            cwd="/",
+            env=environment,
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            variables=settings.env,
+            variables_fd=variables_fd,
+        )
+    except OSError as error:
+        raise ReviewerUnusable(f"{escaped(argv[0])} can't be started: {error.strerror}") from error
+    said = _Output()
+    try:
+        with anyio.move_on_after(timeout_s) as scope:
+            await said.listen(process, question_of(request))
+            await process.wait()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await supervised_process.end(process)
+    last = " ".join(said.errors.decode("utf-8", "replace").splitlines()).strip() or "nothing"
+    if scope.cancelled_caught:
+        raise ReviewerTimeout(f"it was not done in {settings.timeout_s:g} s; it said: {last}")
+    if len(said.answer) > MOST_ANSWER_BYTES:
+        raise ReviewReplyInvalid(f"it said more than {MOST_ANSWER_BYTES >> 20} MB")
+    if process.returncode != 0:
+        raise ReviewerRefused(f"it ended with exit code {process.returncode}; it said: {last}")
+    return bytes(said.answer)
+
+
+class _Output:
     """What a process says on its two outputs while it is told its question; both bounded."""
 
     def __init__(self) -> None:
-        self.answer, self.errors, self.too_much = bytearray(), bytearray(), False
+        self.answer, self.errors = bytearray(), bytearray()
 
     async def listen(self, process: Process, question: bytes) -> None:
         """Until both outputs end, or it has said too much."""
@@ -105,7 +106,6 @@ class _Said:
             async for piece in process.stdout:
                 self.answer += piece
                 if len(self.answer) > MOST_ANSWER_BYTES:
-                    self.too_much = True
                     tasks.cancel_scope.cancel()
                     await supervised_process.end(process)
                     return
@@ -123,12 +123,3 @@ async def _tell(stdin: ByteSendStream, question: bytes) -> None:
         await stdin.aclose()
     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
         return
-
-
-def _with_usage(said: object, usage: ReviewUsage) -> tuple[object, ReviewUsage]:
-    """A program may say what its own model took: `usage`, beside the answer."""
-    if not isinstance(said, dict) or "usage" not in said:
-        return said, usage
-    rest = {key: value for key, value in said.items() if key != "usage"}
-    told = usage_of(said["usage"])
-    return rest, msgspec.structs.replace(told, took_ms=usage.took_ms)

@@ -23,10 +23,10 @@ from orchestrator.ports.reviewers import (
 
 
 class RedactedRequest:
-    """One request, hidden; `shown` may leave the machine."""
+    """One request without its secrets; `shown` may leave the machine."""
 
     def __init__(self, request: ReviewRequest) -> None:
-        self._veil = SecretRedactor(_texts(request))
+        self._redactor = SecretRedactor(_texts(request))
         self.shown = msgspec.structs.replace(
             request,
             path=WorkspacePath(self.clean(request.path)),
@@ -36,11 +36,6 @@ class RedactedRequest:
             holders=tuple(self._party(holder) for holder in request.holders),
         )
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """What was hidden."""
-        return self._veil.kinds
-
     def restored(self, reply: ReviewReply) -> ReviewReply:
         """The answer with its secrets back, each in the region that it came from. Raises ReviewReplyInvalid."""
         shown = {region.number: region for region in self.shown.regions}
@@ -48,7 +43,7 @@ class RedactedRequest:
         for text in reply.regions:
             region = shown[text.region]
             try:
-                lines = self._veil.restore(text.lines, allowed=(*region.base, *region.current, *region.proposed))
+                lines = self._redactor.restore(text.lines, allowed=(*region.base, *region.current, *region.proposed))
             except MarkerDamaged as error:
                 raise ReviewReplyInvalid(
                     f"region {text.region} holds {escaped(str(error))}, which does not stand in it: "
@@ -59,7 +54,7 @@ class RedactedRequest:
 
     def clean(self, text: str) -> str:
         """One text without secrets, as messages and logs may hold it."""
-        return "\n".join(self._veil.hide(text.split("\n")))
+        return "\n".join(self._redactor.hide(text.split("\n")))
 
     def _region(self, region: ReviewRegion) -> ReviewRegion:
         """Each side between the lines around it: a key may begin before the region and end after it.
@@ -72,7 +67,7 @@ class RedactedRequest:
         for side, own in zip(region, keys, strict=True):
             cut = len(region.before)
             known = (*keys.before, *_moved(own, cut), *_moved(keys.after, cut + len(side)))
-            hidden = self._veil.hide((*region.before, *side, *region.after), known)
+            hidden = self._redactor.hide((*region.before, *side, *region.after), known)
             before = _more_hidden(region.before, before, hidden[:cut])
             sides.append(hidden[cut : cut + len(side)])
             after = _more_hidden(region.after, after, hidden[cut + len(side) :])

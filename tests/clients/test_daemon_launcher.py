@@ -25,6 +25,8 @@ LISTENER = """
     listener.listen()
     with open(options["--state-dir"] + "/seen", "w") as seen:
         facts = {"env": dict(os.environ), "cwd": os.getcwd(), "leads": os.getsid(0) == os.getpid()}
+        handed = options.get("--variables-fd")
+        facts["variables"] = os.pread(int(handed), 1000, 0).decode() if handed else None
         facts["stdin"] = os.path.realpath("/proc/self/fd/0")
         json.dump(facts, seen)
     print("it runs", flush=True)
@@ -79,16 +81,18 @@ def test_hands_on_what_the_policy_names(workspace: Path, home: Path, monkeypatch
     state = home / "state"
     state.mkdir()
     (state / daemon_launcher.POLICY_FILE).write_text(
-        '[[reviewer]]\napi_key_env = "REVIEW_KEY"\n[[reviewer]]\nenv = ["PROGRAMS", "PYTHONPATH", "UNSET"]\n'
+        '[[reviewer]]\nenv = ["REVIEW_KEY"]\n[[reviewer]]\nenv = ["PROGRAMS", "PYTHONPATH", "UNSET"]\n'
         '[plugins]\nenv = ["CHANGE_LOG_FILE", "LD_PRELOAD", "ORCHESTRATOR_APPROVER"]\n'
     )
-    handed = {"REVIEW_KEY": "k", "PROGRAMS": "p", "CHANGE_LOG_FILE": "f"}
+    handed = {"REVIEW_KEY": "k", "PROGRAMS": "p = é", "CHANGE_LOG_FILE": "f"}
     never = {"PYTHONPATH": "/x", "LD_PRELOAD": "", "ORCHESTRATOR_APPROVER": "a", "OTHER": "o"}
     for name, value in (handed | never).items():
         monkeypatch.setenv(name, value)
     daemon_launcher.ensure(str(workspace), str(state))
-    seen = json.loads((state / "seen").read_text())["env"]
-    assert {name: seen[name] for name in seen if name not in daemon_launcher.KEPT and name != "LC_CTYPE"} == handed
+    told = json.loads((state / "seen").read_text())
+    own = {name: value for name, value in told["env"].items() if name not in (*daemon_launcher.KEPT, "LC_CTYPE")}
+    assert own == {"CHANGE_LOG_FILE": "f"}, "what is for programs is in no environment of the daemon"
+    assert told["variables"] == "REVIEW_KEY=k\0PROGRAMS=p = é\0"
 
 
 @pytest.mark.usefixtures("listener")

@@ -14,15 +14,15 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from orchestrator.core.policy.reviewers import Form, Plugins, ReviewerSettings
+from orchestrator.core.policy.reviewers import Plugins, ReviewerSettings
 from orchestrator.extensions.manager import Extensions
-from orchestrator.machine import SystemClock, SystemEntropy
+from orchestrator.machine import SystemClock
 from orchestrator.ports.reviewers import RegionText, Reviewer, ReviewFailure
-from orchestrator.review.model import ModelReviewer
-from orchestrator.review.plugin_reviewer import PluginReviewer
-from orchestrator.review.program import ProgramReviewer
+from orchestrator.review.plugin_reviewer import plugin_reviewer
+from orchestrator.review.program import program_reviewer
 from tests.review.conflicts import conflict
-from tests.review.service import edited, message, serving
+from tests.review.reviewers import reviewer
+from tests.review.service import Form, edited, message, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -36,8 +36,7 @@ class R:
     async def review(self, request):
         answer = json.loads({answer!r})
         regions = tuple(RegionText(r["region"], tuple(r["lines"])) for r in answer["regions"])
-        verdict = "content" if answer["verdict"] == "edited" else answer["verdict"]
-        return ReviewReply(verdict=verdict, regions=regions, reason=answer["reason"])
+        return ReviewReply(verdict=answer["verdict"], regions=regions, reason=answer["reason"])
 
 class Plugin:
     @hook
@@ -54,7 +53,7 @@ def answering(kind: str, answer: dict[str, Any], site: Path, patch: pytest.Monke
     if kind == "program":
         argv = (sys.executable, "-I", "-c", f"import sys; sys.stdin.read(); print({said!r})")
         settings = ReviewerSettings(name="p", kind="program", argv=argv)
-        yield ProgramReviewer(settings, clock=clock, environment=os.environ)
+        yield program_reviewer(settings, clock=clock, environment=os.environ, variables_fd=None, workspace="/nowhere")
     elif kind == "plugin":
         (site / "always.py").write_text(PLUGIN.replace("{answer!r}", repr(said)), encoding="utf-8")
         patch.syspath_prepend(str(site))
@@ -62,14 +61,11 @@ def answering(kind: str, answer: dict[str, Any], site: Path, patch: pytest.Monke
         found = [EntryPoint("always", "always:Plugin", "orchestrator")]
         extensions = Extensions(Plugins(enabled=("always",), timeout_s=20.0), found=lambda: found)
         settings = ReviewerSettings(name="g", kind="plugin", plugin="always")
-        yield _Loading(extensions, PluginReviewer(settings, extensions))
+        yield _Loading(extensions, plugin_reviewer(settings, extensions, clock=clock))
     else:
         form = cast(Form, kind)
         with serving(message(form, answer)) as service:
-            settings = ReviewerSettings(name="m", kind="model", url=service.url, form=form, model="m")
-            yield ModelReviewer(
-                settings, clock=clock, entropy=SystemEntropy(), environment={}, workspace=Path("/nowhere")
-            )
+            yield reviewer(service.url, form)
 
 
 class _Loading:
@@ -92,14 +88,14 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize("side", ["current", "proposed", "reject"])
 async def test_a_side_or_a_rejection(kind: str, side: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = {"verdict": side, "regions": [], "reason": "because"}
-    with answering(kind, answer, tmp_path, monkeypatch) as reviewer:
-        reply = await reviewer.review(conflict())
+    with answering(kind, answer, tmp_path, monkeypatch) as asked:
+        reply = await asked.review(conflict())
     assert (reply.verdict, reply.regions, reply.reason) == (side, (), "because")
 
 
 async def test_lines_for_each_region(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with answering(kind, edited((1, ["é"]), (2, [])), tmp_path, monkeypatch) as reviewer:
-        reply = await reviewer.review(conflict())
+    with answering(kind, edited((1, ["é"]), (2, [])), tmp_path, monkeypatch) as asked:
+        reply = await asked.review(conflict())
     assert (reply.verdict, reply.regions) == ("content", (RegionText(1, ("é",)), RegionText(2, ())))
 
 
@@ -118,8 +114,8 @@ async def test_lines_for_each_region(kind: str, tmp_path: Path, monkeypatch: pyt
 async def test_anything_else_is_reply_invalid(
     kind: str, answer: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with answering(kind, answer, tmp_path, monkeypatch) as reviewer, pytest.raises(ReviewFailure) as caught:
-        await reviewer.review(conflict())
+    with answering(kind, answer, tmp_path, monkeypatch) as asked, pytest.raises(ReviewFailure) as caught:
+        await asked.review(conflict())
     assert caught.value.code == "review_reply_invalid"
 
 
@@ -128,13 +124,13 @@ async def test_it_may_be_asked_several_times_at_once(
 ) -> None:
     verdicts = []
 
-    async def ask(reviewer: Reviewer) -> None:
-        verdicts.append((await reviewer.review(conflict())).verdict)
+    async def ask(asked: Reviewer) -> None:
+        verdicts.append((await asked.review(conflict())).verdict)
 
     answer = {"verdict": "proposed", "regions": [], "reason": ""}
-    with answering(kind, answer, tmp_path, monkeypatch) as reviewer:
-        await ask(reviewer)
+    with answering(kind, answer, tmp_path, monkeypatch) as asked:
+        await ask(asked)
         async with anyio.create_task_group() as tasks:
             for _ in range(4):
-                tasks.start_soon(ask, reviewer)
+                tasks.start_soon(ask, asked)
     assert verdicts == ["proposed"] * 5

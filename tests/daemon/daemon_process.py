@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from orchestrator.api.locations import workspace_id
+from orchestrator.clients.daemon_launcher import variables_for_programs, variables_option
 from orchestrator.clients.python import FileAccess
 
 READY_S = 60
@@ -42,12 +43,19 @@ class RunningDaemon:
         }
 
     @property
+    def variables(self) -> dict[str, str]:
+        """What whoever starts the daemon has beside that, for programs that its policy names."""
+        return {}
+
+    @property
     def id(self) -> str:
         return workspace_id(os.path.realpath(self.workspace))
 
     def start(self, *more: str) -> dict[str, object]:
         """Start it and wait until it says that it is ready; what it said."""
         read, write = os.pipe()
+        variables = variables_for_programs(str(self.state_dir), self.variables)
+        handed = [] if variables is None else [variables]
         log = (self.base / "daemon.log").open("ab")
         try:
             self.process = subprocess.Popen(
@@ -58,16 +66,18 @@ class RunningDaemon:
                     *("--state-dir", str(self.state_dir)),
                     *("--socket", str(self.socket)),
                     *("--ready-fd", str(write)),
+                    *variables_option(variables),
                     *more,
                 ],
-                pass_fds=(write,),
+                pass_fds=(write, *handed),
                 env={"PYTHONPATH": os.getcwd(), **self.env},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
         finally:
-            os.close(write)
+            for fd in (write, *handed):
+                os.close(fd)
             log.close()
         with open(read, "rb") as ready:
             line = ready.readline()

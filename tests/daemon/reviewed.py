@@ -16,6 +16,7 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.daemon import Daemon, parse, serve
+from orchestrator.engine.services import Services
 from orchestrator.logs import start_logging
 from orchestrator.ports.reviewers import RegionText, Reviewer, ReviewFailure, ReviewReply, ReviewRequest, ReviewUsage
 from orchestrator.workspace.disk import ignore_lease_breaks
@@ -66,7 +67,7 @@ class ReviewedDaemon(Daemon):
 
     script: Path
 
-    def _reviewers(self) -> Mapping[str, Reviewer]:
+    def _reviewers(self, services: Services) -> Mapping[str, Reviewer]:
         acts = msgspec.json.decode(self.script.read_bytes(), type=dict[str, list[Act]])
         asked = self.script.with_suffix(".asked")
         return {name: Scripted(name, list(script), asked) for name, script in acts.items()}

@@ -6,18 +6,17 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import anyio
 import pytest
 
-from orchestrator.core.policy.reviewers import FORMS, Form
 from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.reviewer_servers import BOTH, OPEN, PATIENCE_S, SETTLED, clash, final, follow, route
 from tests.extensions.packages import put, put_shipped
 from tests.review.conflicts import SECRET
-from tests.review.service import Act, edited, message, serving
+from tests.review.service import FORMS, Act, Form, base_url, edited, message, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -26,13 +25,17 @@ LINES = BOTH["lines"]["1"]  # type: ignore[index]
 
 
 class Backed(RunningDaemon):
-    """A daemon with a key in its environment, and a folder of plugins on its path."""
+    """A daemon that was handed a key, and that has a folder of plugins on its path."""
 
     @property
     def env(self) -> dict[str, str]:
         paths = os.pathsep.join((os.getcwd(), str(self.base / "site")))
         log = str(self.base / "changes.jsonl")
-        return {**super().env, "REVIEW_KEY": KEY, "PYTHONPATH": paths, "CHANGE_LOG_FILE": log}
+        return {**super().env, "PYTHONPATH": paths, "CHANGE_LOG_FILE": log}
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return {"REVIEW_KEY": KEY}
 
 
 @contextmanager
@@ -47,11 +50,11 @@ def backed(base: Path, policy: str) -> Iterator[Backed]:
         assert '"level": "error"' not in daemon.log, daemon.log[-4000:]
 
 
-def model(name: str, url: str, form: Form, more: str = "") -> str:
-    return (
-        f'[[reviewer]]\nname = "{name}"\nkind = "model"\nurl = "{url}"\nform = "{form}"\nmodel = "m"\n'
-        f'api_key_env = "REVIEW_KEY"\n{more}\n'
-    )
+def model(name: str, url: str, form: Form, *argv: str, more: str = "") -> str:
+    """The first-party program, with the key in a variable."""
+    given = ("--api", form, "--base-url", base_url(url, form), "--model", "m", "--api-key-env", "REVIEW_KEY", *argv)
+    command = json.dumps(["orchestrator-model-reviewer", *given])
+    return f'[[reviewer]]\nname = "{name}"\nkind = "program"\nargv = {command}\nenv = ["REVIEW_KEY"]\n{more}\n'
 
 
 def program(name: str) -> str:
@@ -87,6 +90,32 @@ async def test_a_person_who_does_not_come_is_not_waited_for(base: Path) -> None:
             assert (daemon.workspace / "a.txt").read_text() == SETTLED
 
 
+def memory(pid: int) -> Iterator[bytes]:
+    """All that a process can read of its own memory, and its environment."""
+    yield Path(f"/proc/{pid}/environ").read_bytes()
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as file:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            span, mode, *_, name = [*line.split(maxsplit=5), ""][:6]
+            start, end = (int(part, 16) for part in span.split("-"))
+            if "r" in mode and name not in ("[vvar]", "[vvar_vclock]", "[vsyscall]"):
+                file.seek(start)
+                yield file.read(end - start)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the memory of a process")
+async def test_the_daemon_never_holds_the_key(base: Path) -> None:
+    held = b"a text that the daemon does hold"
+    with serving(message("openai", edited((1, [held.decode()])))) as service:
+        with backed(base, route("quick") + model("quick", service.url, "openai")) as daemon:
+            async with daemon.client("alice") as alice, daemon.client("bob") as bob:
+                assert (await final(bob, await clash(alice, bob))).status == "applied"
+                assert daemon.process is not None
+                pieces = list(memory(daemon.process.pid))
+    assert service.asked[0].headers["authorization"] == f"Bearer {KEY}"
+    assert any(held in piece for piece in pieces)
+    assert not any(KEY.encode() in piece for piece in pieces)
+
+
 def kept(daemon: Backed) -> bytes:
     """All that the daemon wrote of itself: its log, and its state directory."""
     files = [daemon.base / "daemon.log", *daemon.state_dir.rglob("*")]
@@ -96,8 +125,9 @@ def kept(daemon: Backed) -> bytes:
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_model_settles_a_conflict(base: Path, form: Form) -> None:
     with serving(message(form, edited((1, LINES)))) as service:
-        prices = "usd_per_mtok_input = 3\nusd_per_mtok_output = 15\nmax_cost_usd = 1.0"
-        with backed(base, route("quick") + model("quick", service.url, form, prices)) as daemon:
+        prices = ("--usd-per-mtok-input", "3", "--usd-per-mtok-output", "15")
+        reviewers = model("quick", service.url, form, *prices, more="max_cost_usd = 1.0")
+        with backed(base, route("quick") + reviewers) as daemon:
             async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
                 number = await clash(alice, bob)
                 assert (await final(bob, number)).status == "applied"
@@ -110,36 +140,30 @@ async def test_a_model_settles_a_conflict(base: Path, form: Form) -> None:
         assert KEY.encode() not in kept(daemon)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    ("script", "code"),
-    [
-        pytest.param("rubbish", "review_reply_invalid", id="rubbish"),
-        pytest.param("wrong region", "review_reply_invalid", id="wrong region"),
-        pytest.param("another path", "review_reply_invalid", id="another path"),
-        pytest.param("refuses", "reviewer_refused", id="refuses"),
-        pytest.param("hangs", "reviewer_timeout", id="too late"),
-    ],
-)
-async def test_a_model_that_fails_hands_on_to_the_next(base: Path, form: Form, script: str, code: str) -> None:
-    acts = {
-        "rubbish": message(form, "no idea"),
-        "wrong region": message(form, edited((1, LINES), (2, ["import evil"]))),
-        "another path": message(form, {**edited((1, LINES)), "path": "b.txt"}),
-        "refuses": Act(KEY.encode(), status=401),
-        "hangs": Act(hangs=True),
-    }
-    with serving(acts[script]) as bad, serving(message(form, edited((1, LINES)))) as good:
-        reviewers = model("quick", bad.url, form, "timeout_s = 1" if script == "hangs" else "")
-        with backed(base, route("quick", "careful") + reviewers + model("careful", good.url, form)) as daemon:
-            async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-                number = await clash(alice, bob)
-                assert (await final(bob, number)).status == "applied"
-                (failed,) = await follow(person, "review_failed")
-                assert failed["code"] == code
-                assert (daemon.workspace / "a.txt").read_text() == SETTLED
-                assert sorted(path.name for path in daemon.workspace.iterdir()) == ["a.txt"]
-        assert KEY.encode() not in kept(daemon)
+FAILS: dict[str, tuple[Form, Act, str]] = {
+    "rubbish": ("openai", message("openai", "no idea"), "review_reply_invalid"),
+    "region": ("anthropic", message("anthropic", edited((1, LINES), (2, ["import evil"]))), "review_reply_invalid"),
+    "path": ("openai", message("openai", {**edited((1, LINES)), "path": "b.txt"}), "review_reply_invalid"),
+    "refuses": ("anthropic", Act(KEY.encode(), status=401), "reviewer_refused"),
+    "hangs": ("openai", Act(hangs=True), "reviewer_timeout"),
+}
+
+
+async def test_a_model_that_fails_hands_on_to_the_next(base: Path) -> None:
+    with ExitStack() as stack:
+        policy = route(*FAILS, "good")
+        for name, (form, act, _) in {**FAILS, "good": ("openai", message("openai", edited((1, LINES))), "")}.items():
+            url = stack.enter_context(serving(act)).url
+            policy += model(name, url, form, more="timeout_s = 5" if name == "hangs" else "")
+        daemon = stack.enter_context(backed(base, policy))
+        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
+            number = await clash(alice, bob)
+            assert (await final(bob, number)).status == "applied"
+            failed = await follow(person, "review_failed", seen=len(FAILS))
+            assert [event["code"] for event in failed] == [code for _, _, code in FAILS.values()]
+            assert (daemon.workspace / "a.txt").read_text() == SETTLED
+            assert sorted(path.name for path in daemon.workspace.iterdir()) == ["a.txt"]
+    assert KEY.encode() not in kept(daemon)
 
 
 async def test_a_secret_in_the_conflict_never_leaves_and_is_kept(base: Path) -> None:
@@ -199,7 +223,9 @@ async def test_the_shipped_plugins_settle_additions_and_log_changes(base: Path) 
 async def test_a_reloaded_policy_brings_its_reviewers(base: Path) -> None:
     with serving(message("openai", edited((1, LINES)))) as service, backed(base, "") as daemon:
         code = await daemon.make_approver()
-        policy = OPEN + route("quick") + model("quick", service.url, "openai")
+        policy = (
+            OPEN + route("quick") + model("quick", service.url, "openai").replace(', "--api-key-env", "REVIEW_KEY"', "")
+        )
         (daemon.state_dir / "policy.toml").write_text(policy, encoding="utf-8")
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             await person.policy_reload(approver=code)

@@ -1,7 +1,9 @@
-"""What a real daemon sends a model of files that hold private keys, and of names and reasons that hold tokens."""
+"""What a real daemon sends a reviewer of files that hold private keys, and of names and reasons that hold tokens."""
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,8 @@ pytestmark = pytest.mark.anyio
 
 BODY = ["MIIEpAIBAAKCAQEA" + LONG[:48], *(f"{n:02}{LONG[n:]}{LONG}"[:64] for n in range(30)), "Zm9vYmFy/w=="]
 KEY = ["-----BEGIN RSA PRIVATE " + "KEY-----", *BODY, "-----END RSA PRIVATE " + "KEY-----"]
-AS_IT_IS = message("openai", {"verdict": "current", "regions": [], "reason": "fine"})
+AS_IT_IS_SAID = json.dumps({"verdict": "current", "regions": [], "reason": "fine"})
+AS_IT_IS = message("openai", AS_IT_IS_SAID)
 
 
 async def clashing(alice: FileAccess, bob: FileAccess, path: str, lines: list[str], old: str, new: list[str]) -> str:
@@ -32,7 +35,11 @@ async def clashing(alice: FileAccess, bob: FileAccess, path: str, lines: list[st
 
 async def test_of_a_key_nothing_is_sent_wherever_the_conflict_is(base: Path) -> None:
     """Its end, or its beginning and its end, stand further from the region than what is shown around that."""
-    with serving(AS_IT_IS) as service, backed(base, route("quick") + model("quick", service.url, "openai")) as daemon:
+    seen = base / "seen"
+    script = f"import sys; open({str(seen)!r}, 'a').write(sys.stdin.read() + chr(10)); print({AS_IT_IS_SAID!r})"
+    argv = json.dumps([sys.executable, "-I", "-c", script])
+    policy = route("scribe") + f'[[reviewer]]\nname = "scribe"\nkind = "program"\nargv = {argv}\n'
+    with backed(base, policy) as daemon:
         async with daemon.client("alice") as alice, daemon.client("bob") as bob:
             for number, shape in enumerate(SHAPES.values()):
                 key = list(map(shape.format, KEY))
@@ -42,10 +49,11 @@ async def test_of_a_key_nothing_is_sent_wherever_the_conflict_is(base: Path) -> 
                 other = [shape.format(f"{name}{LONG}"[:64]) for name in ("alice", "bob")]
                 inside = await clashing(alice, bob, f"b{number}.txt", lines, key[16], other)
                 await final(bob, inside)
-    assert len(service.asked) == 2 * len(SHAPES)
-    for asked in service.asked:
-        assert "[redacted:private-key#" in asked.text
-        assert not [line for line in (*BODY, "PRIVATE KEY", "alice" + LONG[:40]) if line in asked.text]
+    requests = seen.read_text().splitlines()
+    assert len(requests) == 2 * len(SHAPES)
+    for text in requests:
+        assert "[redacted:private-key#" in text
+        assert not [line for line in (*BODY, "PRIVATE KEY", "alice" + LONG[:40]) if line in text]
 
 
 async def test_a_line_of_a_key_that_a_model_keeps_is_the_line_that_it_was(base: Path) -> None:

@@ -16,6 +16,7 @@ from orchestrator.core.ids import Seq
 from orchestrator.core.policy.reviewers import Plugins, ReviewerSettings
 from orchestrator.extensions.hookspecs import AppliedChange
 from orchestrator.extensions.manager import MOST_WAITING, Extensions
+from orchestrator.machine import SystemClock
 from orchestrator.ports.reviewers import (
     RegionText,
     ReviewerTimeout,
@@ -23,7 +24,8 @@ from orchestrator.ports.reviewers import (
     ReviewFailure,
     ReviewReplyInvalid,
 )
-from orchestrator.review.plugin_reviewer import PluginReviewer
+from orchestrator.review.checked import CheckedReviewer
+from orchestrator.review.plugin_reviewer import plugin_reviewer
 from tests.extensions.packages import put, put_shipped
 from tests.review.conflicts import SECRET, conflict
 
@@ -147,10 +149,10 @@ REVIEWER = (
 )
 
 
-async def fenced(site: Path, body: str, timeout_s: float = 20.0) -> PluginReviewer:
+async def fenced(site: Path, body: str, timeout_s: float = 20.0) -> CheckedReviewer:
     put(site, "plugged", REVIEWER.format(body))
     settings = ReviewerSettings(name="r", kind="plugin", plugin="plugged", timeout_s=timeout_s)
-    return PluginReviewer(settings, await loaded(site, "plugged"))
+    return plugin_reviewer(settings, await loaded(site, "plugged"), clock=SystemClock())
 
 
 async def test_its_answer_is_checked_and_secrets_stay_hidden_from_it(site: Path) -> None:
@@ -204,7 +206,7 @@ async def test_our_own_cancellation_goes_through(site: Path) -> None:
 async def test_one_that_is_not_loaded(site: Path) -> None:
     settings = ReviewerSettings(name="r", kind="plugin", plugin="absent")
     with pytest.raises(ReviewerUnusable, match="absent"):
-        await PluginReviewer(settings, await loaded(site)).review(conflict())
+        await plugin_reviewer(settings, await loaded(site), clock=SystemClock()).review(conflict())
 
 
 async def test_a_plugin_without_a_reviewer(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,4 +214,4 @@ async def test_a_plugin_without_a_reviewer(site: Path, tmp_path: Path, monkeypat
     put_shipped(site, "change_log")
     settings = ReviewerSettings(name="r", kind="plugin", plugin="change_log")
     with pytest.raises(ReviewerUnusable, match="has none"):
-        await PluginReviewer(settings, await loaded(site, "change_log")).review(conflict())
+        await plugin_reviewer(settings, await loaded(site, "change_log"), clock=SystemClock()).review(conflict())

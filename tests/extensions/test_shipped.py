@@ -9,7 +9,9 @@ from types import ModuleType
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from model_reviewer.__main__ import arguments, parse
 
+from orchestrator.core.policy.parse import parse_policy
 from orchestrator.ports.reviewers import ReviewRegion
 from tests.extensions.packages import PLUGINS
 
@@ -55,6 +57,18 @@ def test_union_loses_nothing_that_either_added(base: str, ours: str, theirs: str
     for kept in (base, ours, theirs):
         letters = iter(both)
         assert all(letter in letters for letter in kept)
+
+
+def test_the_model_reviewers_policy_is_one() -> None:
+    readme = (PLUGINS / "model_reviewer" / "README.md").read_text(encoding="utf-8")
+    text = "\n".join(line[4:] for line in readme.splitlines() if line.startswith("    "))
+    shown = text[text.index("[[reviewer]]") : text.index("ANTHROPIC_API_KEY=…")]
+    (settings,) = parse_policy(f'name = "p"\ndefault = "allow"\n{shown}', source="policy.toml").reviewers
+    parsed = parse(settings.argv[1:])
+    assert (settings.argv[0], parsed.api_key_env) == ("orchestrator-model-reviewer", *settings.env)
+    assert {option for option in re.findall(r"--[a-z-]+", arguments().format_help()) if option not in readme} == {
+        "--help"
+    }
 
 
 @pytest.mark.parametrize("name", ["union_reviewer", "change_log"])

@@ -7,11 +7,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 
-from orchestrator.core.policy.reviewers import Form
+Form = Literal["anthropic", "openai"]
+FORMS: tuple[Form, ...] = get_args(Form)
 
 
 class Act(msgspec.Struct, frozen=True):
@@ -63,7 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.send_response(act.status)
-        for name, value in {"content-length": str(len(act.body)), **act.headers}.items():
+        for name, value in _headers(act).items():
             self.send_header(name, value)
         self.end_headers()
         try:
@@ -73,6 +74,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing."""
+
+
+def _headers(act: Act) -> dict[str, str]:
+    return {"content-type": "application/json", "content-length": str(len(act.body)), **act.headers}
 
 
 @contextmanager
@@ -101,7 +106,7 @@ def message(form: Form, answer: object, *, cut: bool = False, refused: bool = Fa
         block = (
             {"type": "text", "text": text}
             if isinstance(answer, str)
-            else {"type": "tool_use", "id": "toolu_1", "name": "settle_conflict", "input": answer}
+            else {"type": "tool_use", "id": "toolu_1", "name": "resolve_conflict", "input": answer}
         )
         stop = "max_tokens" if cut else "refusal" if refused else "tool_use"
         body = {
@@ -130,7 +135,12 @@ def message(form: Form, answer: object, *, cut: bool = False, refused: bool = Fa
 def edited(*regions: tuple[int, list[str]], reason: str = "kept both") -> dict[str, Any]:
     """An answer that gives lines."""
     return {
-        "verdict": "edited",
+        "verdict": "content",
         "regions": [{"region": number, "lines": lines} for number, lines in regions],
         "reason": reason,
     }
+
+
+def base_url(service_url: str, form: Form) -> str:
+    """As the vendor's SDK takes it."""
+    return service_url if form == "anthropic" else f"{service_url}/v1"

@@ -6,6 +6,7 @@ import json
 import os
 import select
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,32 +16,40 @@ import pytest
 
 from orchestrator.core.policy.reviewers import ReviewerSettings
 from orchestrator.ports.reviewers import (
+    FAILURES,
+    OverBudget,
     ReviewerRefused,
     ReviewerTimeout,
     ReviewerUnusable,
+    ReviewFailure,
     ReviewReply,
     ReviewReplyInvalid,
     ReviewRequest,
 )
-from orchestrator.review.human import HumanReviewer
-from orchestrator.review.program import ProgramReviewer
+from orchestrator.review.checked import CheckedReviewer
+from orchestrator.review.program import program_reviewer
+from orchestrator.review.reviewers import HumanReviewer
 from tests.docs.documents import ROOT, blocks
 from tests.review.conflicts import SECRET, conflict
+from tests.review.reviewers import FixedClock
 from tests.review.service import edited
-from tests.review.test_model import FixedClock
 
 pytestmark = pytest.mark.anyio
 
 GOOD = edited((1, ["limit = 3"]), (2, ["    a()", "    b()"]))
-GUIDE = ROOT / "policies" / "README.md"
-ENVIRONMENT = {"PATH": os.environ["PATH"], "ORCHESTRATOR_TOKEN": "t0ken", "NAMED": "yes", "OTHER": "no"}
+GUIDE = ROOT / "docs" / "plugins.md"
+ENVIRONMENT = {"PATH": os.environ["PATH"], "ORCHESTRATOR_TOKEN": "t0ken", "OTHER": "no"}
 
 
-def program(script: str, **settings: Any) -> ProgramReviewer:
+def program(script: str, *, variables_fd: int | None = None, **settings: Any) -> CheckedReviewer:
     argv = (sys.executable, "-I", "-c", f"import json, os, sys\n{script}")
     given = {"argv": argv, "timeout_s": 30.0, **settings}
-    return ProgramReviewer(
-        ReviewerSettings(name="p", kind="program", **given), clock=FixedClock(), environment=ENVIRONMENT
+    return program_reviewer(
+        ReviewerSettings(name="p", kind="program", **given),
+        clock=FixedClock(),
+        environment=ENVIRONMENT,
+        variables_fd=variables_fd,
+        workspace="/work",
     )
 
 
@@ -61,7 +70,7 @@ async def test_the_request_goes_in_and_the_answer_comes_out(tmp_path: Path) -> N
 
 
 async def test_it_may_say_what_its_model_took() -> None:
-    usage = {"model": "big", "input_tokens": 9, "output_tokens": 3, "cost_microusd": 70, "took_ms": 5}
+    usage = {"model": "big", "input_tokens": 9, "output_tokens": 3, "cost_microusd": 70}
     reply = await program(saying({**GOOD, "usage": usage})).review(conflict())
     assert (reply.usage.model, reply.usage.input_tokens, reply.usage.cost_microusd) == ("big", 9, 70)
 
@@ -71,7 +80,8 @@ async def test_the_guide_shows_a_request_and_its_answer(tmp_path: Path) -> None:
     schema = asked.pop("answer_schema")
     seen = tmp_path / "seen"
     script = f"open({str(seen)!r}, 'w').write(sys.stdin.read()); print({json.dumps(answer)!r})"
-    reply = await program(script).review(msgspec.convert(asked, ReviewRequest))
+    limits = asked["limits"]
+    reply = await program(script, **limits).review(msgspec.convert(asked, ReviewRequest))
     sent = json.loads(seen.read_text(encoding="utf-8"))
     assert sent.pop("answer_schema").items() >= schema.items()
     assert sent == asked, "nothing is left out, and nothing is there that is not sent"
@@ -85,12 +95,20 @@ async def test_a_hidden_secret_comes_back() -> None:
 
 async def test_its_environment_is_the_least_and_what_is_named(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
-    script = f"open({str(seen)!r}, 'w').write(json.dumps([dict(os.environ), os.getcwd()])); " + saying(GOOD)
-    await program(script, env=("NAMED",)).review(conflict())
-    environment, cwd = json.loads(seen.read_text(encoding="utf-8"))
-    assert {"NAMED", "PATH"} <= set(environment)
-    assert not {"ORCHESTRATOR_TOKEN", "OTHER"} & set(environment)
-    assert cwd == "/"
+    look = "[dict(os.environ), os.getcwd(), os.listdir('/dev/fd')]"
+    script = f"found = json.dumps({look}); open({str(seen)!r}, 'w').write(found)"
+    with (tmp_path / "variables").open("w+b") as variables:
+        variables.write("NAMED=yes = é\0UNNAMED=no\0".encode())
+        variables.flush()
+        asked = program(f"{script}; {saying(GOOD)}", env=("NAMED", "ABSENT"), variables_fd=variables.fileno())
+        for _ in range(2):  # each process reads it from its beginning
+            await asked.review(conflict())
+            environment, cwd, files = json.loads(seen.read_text(encoding="utf-8"))
+            assert environment["NAMED"] == "yes = é"
+            assert environment["ORCHESTRATOR_WORKSPACE"] == "/work"
+            assert not {"ORCHESTRATOR_TOKEN", "OTHER", "UNNAMED", "ABSENT"} & set(environment)
+            assert cwd == "/"
+            assert str(variables.fileno()) not in files
 
 
 @pytest.mark.parametrize(
@@ -113,6 +131,74 @@ async def test_its_environment_is_the_least_and_what_is_named(tmp_path: Path) ->
 async def test_a_bad_answer_is_none(script: str, says: str) -> None:
     with pytest.raises(ReviewReplyInvalid, match=says):
         await program(script).review(conflict())
+
+
+@pytest.mark.parametrize(("code", "kind"), FAILURES.items())
+async def test_a_program_says_how_it_failed(code: str, kind: type[ReviewFailure]) -> None:
+    failed = {"verdict": "failed", "code": code, "reason": f"no {SECRET} today"}
+    with pytest.raises(kind, match=r"no .* today") as caught:
+        await program(saying(failed)).review(conflict())
+    assert type(caught.value) is kind
+    assert SECRET not in caught.value.message
+
+
+async def test_a_bad_answer_is_repaired_once(tmp_path: Path) -> None:
+    """The second request holds the first answer, and what was wrong with it; the usage is that of both."""
+    usage = {"input_tokens": 9, "output_tokens": 3, "cost_microusd": 70}
+    bad, good = ({**answer, "usage": usage} for answer in (edited((1, ["x"]), reason=SECRET), GOOD))
+    seen = tmp_path / "seen"
+    script = (
+        f"asked = json.load(sys.stdin); open({str(seen)!r}, 'w').write(json.dumps(asked)); "
+        f"print(json.dumps({good!r} if asked['repair'] else {bad!r}))"
+    )
+    reply = await program(script, max_tokens=100, max_cost_usd=1.0).review(conflict())
+    assert (reply.verdict, reply.usage.input_tokens, reply.usage.cost_microusd) == ("content", 18, 140)
+    asked = json.loads(seen.read_text(encoding="utf-8"))
+    assert "lacks region 2" in asked["repair"]["problem"]
+    assert json.loads(asked["repair"]["answer"])["regions"] == [{"region": 1, "lines": ["x"]}]
+    assert SECRET not in asked["repair"]["answer"]
+    assert asked["limits"] == {"max_tokens": 88, "max_cost_usd": 1 - 70e-6}
+
+
+@pytest.mark.parametrize(
+    ("usage", "spent"),
+    [
+        pytest.param({"input_tokens": 60, "output_tokens": 41}, "101 tokens", id="tokens"),
+        pytest.param({"cost_microusd": 500_000}, "USD", id="cost"),
+    ],
+)
+async def test_nothing_is_repaired_over_the_limits(usage: dict[str, int], spent: str) -> None:
+    asked = program(saying({**edited((1, ["x"])), "usage": usage}), max_tokens=100, max_cost_usd=0.5)
+    with pytest.raises(OverBudget, match=spent):
+        await asked.review(conflict())
+
+
+@pytest.mark.parametrize("script", ["sys.exit(1)", saying(GOOD)], ids=["no answer", "no usage"])
+async def test_who_does_not_say_what_it_took_is_counted_at_the_most(script: str) -> None:
+    asked = program(script, max_tokens=100, max_tokens_per_hour=199)
+    with suppress(ReviewerRefused):
+        await asked.review(conflict())
+    with pytest.raises(OverBudget, match="200 tokens within an hour"):
+        await asked.review(conflict())
+
+
+async def test_reviews_at_the_same_time_share_the_hour() -> None:
+    under_way, answered = anyio.Event(), anyio.Event()
+
+    async def ask(request: ReviewRequest, timeout_s: float) -> bytes:
+        under_way.set()
+        await answered.wait()
+        return json.dumps({**GOOD, "usage": {"input_tokens": 1, "output_tokens": 1}}).encode()
+
+    settings = ReviewerSettings(name="p", kind="program", max_tokens=100, max_tokens_per_hour=199)
+    asked = CheckedReviewer(settings, ask, clock=FixedClock())
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(asked.review, conflict())
+        await under_way.wait()
+        with pytest.raises(OverBudget):
+            await asked.review(conflict())
+        answered.set()
+    assert (await asked.review(conflict())).verdict == "content"
 
 
 async def test_an_exit_code_is_a_failure_and_its_last_words_are_told_without_secrets() -> None:

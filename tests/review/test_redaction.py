@@ -43,7 +43,7 @@ def test_each_side_hides_what_is_known_to_be_a_keys() -> None:
         for lines in (region.before, region.base, region.current, region.proposed, region.after)
     ]
     assert plain == [[1], [0], [], [0, 1], [0]]
-    assert region.keys is None
+    assert region.keys is msgspec.UNSET
 
 
 def test_a_key_that_the_reviewer_keeps_comes_back_and_in_its_own_region_only() -> None:
@@ -71,4 +71,3 @@ def test_no_text_of_a_request_is_sent_as_it_is() -> None:
     assert SECRET not in msgspec.json.encode(veiled.shown).decode()
     assert veiled.shown.path == "dir/[redacted:github-token#1].txt"
     assert (veiled.shown.language, veiled.shown.conflict) == ("python", "@7")
-    assert veiled.kinds == ("github-token",)

@@ -141,6 +141,8 @@ def _become_daemon(root: str, state_dir: str | None, options: tuple[str, ...]) -
     identity = locations.workspace_id(root)
     state = locations.state_directory(identity, state_dir)
     command = [*daemon_launcher.command(root, state, locations.socket_path(identity)), *options]
+    variables = daemon_launcher.variables_for_programs(state, os.environ)
+    command += daemon_launcher.variables_option(variables)
     os.chdir("/")
     os.execve(command[0], command, daemon_launcher.environment(state))
 

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal
-from urllib.parse import urlsplit
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 
-Kind = Literal["model", "program", "human", "plugin"]
-Form = Literal["anthropic", "openai"]
-
-KINDS: Final[tuple[Kind, ...]] = ("model", "program", "human", "plugin")
-FORMS: Final[tuple[Form, ...]] = ("anthropic", "openai")
-
-LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-"""Where plain http may go."""
+Kind = Literal["program", "human", "plugin"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
 _PLUGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}\Z")
@@ -29,28 +22,18 @@ class ReviewerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     name: str
     kind: Kind
-    # model
-    url: str = ""  # the service's root; the form adds its own path
-    form: Form = "anthropic"
-    model: str = ""
-    api_key_env: str = ""  # the daemon's environment holds it under this name
-    api_key_file: str = ""  # absolute, outside the workspace, for its owner only
-    max_tokens: int = 4096  # of one answer
-    max_input_tokens: int = 32_000  # of one question, estimated
-    usd_per_mtok_input: float = 0.0  # prices, in USD for a million tokens; 0: nothing is counted
-    usd_per_mtok_output: float = 0.0
-    max_cost_usd: float = 0.0  # of one review; 0: no cap
-    max_cost_usd_per_hour: float = 0.0
-    max_tokens_per_hour: int = 0
-    max_retries: int = 2  # where it is busy
     # program
     argv: tuple[str, ...] = ()
-    env: tuple[str, ...] = ()  # names of the daemon's environment that the program is given
+    env: tuple[str, ...] = ()  # names of variables that `up` hands over for the program; the daemon has none of them
     # plugin
     plugin: str = ""
     # all that are called
-    timeout_s: float = 120.0  # for one review, its tries and its repair included
+    timeout_s: float = 120.0  # for one review, its repair included
     max_concurrent: int = 2
+    max_tokens: int = 0  # of one review, as the reviewer says; 0: no limit
+    max_cost_usd: float = 0.0
+    max_tokens_per_hour: int = 0
+    max_cost_usd_per_hour: float = 0.0
 
 
 class Plugins(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -61,26 +44,19 @@ class Plugins(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     timeout_s: float = 5.0  # for one call of one hook, and for its import
 
 
-_CALLED = frozenset({"name", "kind", "timeout_s", "max_concurrent"})
+_WHOLE: Final = {
+    "max_tokens": range(1_000_000_001),
+    "max_tokens_per_hour": range(1_000_000_001),
+    "max_concurrent": range(1, 65),
+}
+_USD: Final = ("max_cost_usd", "max_cost_usd_per_hour")
+_TEXTS: Final = ("name", "plugin")
+_CALLED: Final = frozenset({"name", "kind", "timeout_s", *_WHOLE, *_USD})
 _USES: Final[Mapping[Kind, frozenset[str]]] = {
-    "model": _CALLED
-    | {
-        *("url", "form", "model", "api_key_env", "api_key_file", "max_tokens", "max_input_tokens", "max_retries"),
-        *("usd_per_mtok_input", "usd_per_mtok_output", "max_cost_usd", "max_cost_usd_per_hour", "max_tokens_per_hour"),
-    },
     "program": _CALLED | {"argv", "env"},
     "human": frozenset({"name", "kind"}),
     "plugin": _CALLED | {"plugin"},
 }
-_WHOLE: Final = {
-    "max_tokens": range(1, 1_000_001),
-    "max_input_tokens": range(100, 10_000_001),
-    "max_tokens_per_hour": range(1_000_000_001),
-    "max_retries": range(11),
-    "max_concurrent": range(1, 65),
-}
-_USD: Final = ("usd_per_mtok_input", "usd_per_mtok_output", "max_cost_usd", "max_cost_usd_per_hour")
-_TEXTS: Final = ("name", "url", "model", "api_key_env", "api_key_file", "plugin")
 
 Trouble = tuple[str, str]
 """The key that is wrong, and why."""
@@ -121,14 +97,11 @@ def read_plugins(table: Mapping[str, Any]) -> tuple[Plugins, list[Trouble]]:
 
 def _variables(table: Mapping[str, Any]) -> Iterator[Trouble]:
     """Of those that are handed on by name."""
-    names = [("api_key_env", table.get("api_key_env"))]
-    if isinstance(env := table.get("env"), list):
-        names += [("env", name) for name in env]
-    for key, name in names:
+    for name in env if isinstance(env := table.get("env"), list) else ():
         if isinstance(name, str) and not _VARIABLE.match(name):
-            yield key, "is the name of a variable, not its value"
+            yield "env", "is the name of a variable, not its value"
         elif isinstance(name, str) and name.startswith(_OWN):
-            yield key, f"{_OWN}… variables are the orchestrator's own and are handed to nobody"
+            yield "env", f"{_OWN}… variables are the orchestrator's own and are handed to nobody"
 
 
 def _forms(table: Mapping[str, Any]) -> Iterator[Trouble]:
@@ -162,44 +135,14 @@ def _argument(item: object) -> bool:
 
 
 def _values(table: Mapping[str, Any]) -> Iterator[Trouble]:
-    if (form := table.get("form", FORMS[0])) not in FORMS:
-        yield "form", f"{form!r} is none of {' | '.join(FORMS)}"
-    if isinstance(url := table.get("url"), str) and (problem := url_problem(url)):
-        yield "url", problem
-    key_file = table.get("api_key_file")
-    if isinstance(key_file, str) and not key_file.startswith("/"):
-        yield "api_key_file", "is an absolute path"
-    if key_file and table.get("api_key_env"):
-        yield "api_key_file", "stands beside api_key_env; keep one of them"
     yield from _variables(table)
-    capped = table.get("max_cost_usd") or table.get("max_cost_usd_per_hour")
-    if capped and not (table.get("usd_per_mtok_input") or table.get("usd_per_mtok_output")):
-        yield (
-            "max_cost_usd" if table.get("max_cost_usd") else "max_cost_usd_per_hour",
-            ("needs prices: usd_per_mtok_input and usd_per_mtok_output"),
-        )
+    for most in ("max_tokens", "max_cost_usd"):
+        if table.get(f"{most}_per_hour") and not table.get(most):
+            yield f"{most}_per_hour", f"needs {most}: what one review may take at most"
 
 
 def _missing(kind: Kind, table: Mapping[str, Any]) -> Iterator[Trouble]:
-    needed = {"model": ("url", "model"), "program": ("argv",), "human": (), "plugin": ("plugin",)}
+    needed = {"program": ("argv",), "human": (), "plugin": ("plugin",)}
     for key in ("name", *needed[kind]):
         if key not in table:
             yield key, "is missing"
-
-
-def url_problem(url: str) -> str | None:
-    """Why a service can't be reached by this address."""
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        return f"is no URL: {error}"
-    if parts.scheme not in ("http", "https") or not host:
-        return "is an https URL (or http on this machine)"
-    if parts.username is not None or parts.password is not None:
-        return "holds a name or password; keys go into api_key_env or api_key_file"
-    if parts.query or parts.fragment:
-        return "ends with its path: no '?', no '#'"
-    if parts.scheme == "http" and host not in LOOPBACK:
-        return f"plain http is for this machine alone ({', '.join(LOOPBACK)}); use https"
-    return None

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from functools import partial
+
+import anyio
 
 from orchestrator.core.policy.reviewers import ReviewerSettings
 from orchestrator.core.policy.rules import Policy
 from orchestrator.extensions.manager import Extensions
-from orchestrator.ports.machine import Clock, Entropy
-from orchestrator.ports.reviewers import Reviewer
-from orchestrator.review.human import HumanReviewer
-from orchestrator.review.plugin_reviewer import PluginReviewer
-from orchestrator.review.program import ProgramReviewer
+from orchestrator.ports.machine import Clock
+from orchestrator.ports.reviewers import Reviewer, ReviewReply, ReviewRequest
+from orchestrator.review.plugin_reviewer import plugin_reviewer
+from orchestrator.review.program import program_reviewer
 
 
-class Backends(Mapping[str, Reviewer]):
+class Reviewers(Mapping[str, Reviewer]):
     """By name; follows the policy when that is loaded anew."""
 
     def __init__(
@@ -23,13 +24,16 @@ class Backends(Mapping[str, Reviewer]):
         policy: Callable[[], Policy],
         *,
         clock: Clock,
-        entropy: Entropy,
         environment: Mapping[str, str],
-        workspace: Path,
+        variables_fd: int | None,
+        workspace: str,
         extensions: Extensions,
     ) -> None:
-        self._policy, self._clock, self._entropy = policy, clock, entropy
-        self._environment, self._workspace, self._extensions = environment, workspace, extensions
+        self._policy = policy
+        self._program = partial(
+            program_reviewer, clock=clock, environment=environment, variables_fd=variables_fd, workspace=workspace
+        )
+        self._plugin = partial(plugin_reviewer, extensions=extensions, clock=clock)
         self._made: dict[str, tuple[ReviewerSettings, Reviewer]] = {}
 
     def __getitem__(self, name: str) -> Reviewer:
@@ -49,19 +53,18 @@ class Backends(Mapping[str, Reviewer]):
 
     def _make(self, settings: ReviewerSettings) -> Reviewer:
         match settings.kind:
-            case "model":
-                from orchestrator.review.model import ModelReviewer  # httpx2 takes 50 ms of a start
-
-                return ModelReviewer(
-                    settings,
-                    clock=self._clock,
-                    entropy=self._entropy,
-                    environment=self._environment,
-                    workspace=self._workspace,
-                )
             case "program":
-                return ProgramReviewer(settings, clock=self._clock, environment=self._environment)
+                return self._program(settings)
             case "human":
                 return HumanReviewer()
             case "plugin":
-                return PluginReviewer(settings, self._extensions)
+                return self._plugin(settings)
+
+
+class HumanReviewer:
+    """Calls nobody: the conflict waits in the list until a person resolves it, or its time is up."""
+
+    async def review(self, request: ReviewRequest) -> ReviewReply:
+        """Until cancelled: a person answers by `orchestrator conflicts resolve`, which ends the review."""
+        await anyio.sleep_forever()
+        raise AssertionError("slept for ever")

@@ -10,8 +10,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from orchestrator.review.api_key_masking import MARK, SHORTEST, ApiKeyMasker
+from model_reviewer.api_key import MARK, SHORTEST, ApiKeyMasker
 
 KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=SHORTEST, max_size=80)
 FORMS: dict[str, Callable[[str], str]] = {

@@ -1,0 +1,111 @@
+"""A program or a plugin as a reviewer: it sees no secret, and nothing that it answers is taken unchecked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import anyio
+import msgspec
+
+from orchestrator.core.errors import escaped
+from orchestrator.core.policy.reviewers import ReviewerSettings
+from orchestrator.ports.machine import Clock
+from orchestrator.ports.reviewers import (
+    Repair,
+    ReviewerTimeout,
+    ReviewFailure,
+    ReviewReply,
+    ReviewReplyInvalid,
+    ReviewRequest,
+    ReviewUsage,
+)
+from orchestrator.review.answers import json_object, reply_of, usage_of
+from orchestrator.review.budget import Budget, Reservation
+from orchestrator.review.redaction import RedactedRequest
+
+TRIES: Final = 2
+"""The answer, and one repair for which the reviewer is told what was wrong."""
+
+MOST_SAID: Final = 20_000
+"""Characters of a bad answer that are shown to the reviewer again, and of a reason."""
+
+MOST_MESSAGE: Final = 2_400
+
+Ask = Callable[[ReviewRequest, float], Awaitable[bytes]]
+"""Sends a redacted request, and gives the answer as JSON within so many seconds. Raises ReviewFailure."""
+
+
+class CheckedReviewer:
+    """One reviewer of a policy, however it is asked."""
+
+    def __init__(
+        self,
+        settings: ReviewerSettings,
+        ask: Ask,
+        *,
+        clock: Clock,
+        note: Callable[[str], None] = lambda problem: None,
+    ) -> None:
+        """`note` is told of each answer that can't be used."""
+        self._settings, self._ask, self._clock, self._note = settings, ask, clock, note
+        self._budget = Budget(settings, clock)
+        self._places = anyio.CapacityLimiter(settings.max_concurrent)
+
+    async def review(self, request: ReviewRequest) -> ReviewReply:
+        """Ask, and ask once more where the answer can't be used. Raises ReviewFailure, with no secret in it."""
+        redacted = RedactedRequest(request)
+        try:
+            async with self._places:
+                with self._budget.reserved() as reservation:
+                    return await self._reply(redacted, reservation)
+        except ReviewFailure as error:
+            message = escaped(redacted.clean(error.message))[:MOST_MESSAGE]
+            if isinstance(error, ReviewReplyInvalid):
+                self._note(f"reviewer {self._settings.name}: {message}")
+            raise type(error)(f"{self._settings.name}: {message}", hint=error.hint) from error
+
+    async def _reply(self, redacted: RedactedRequest, reservation: Reservation) -> ReviewReply:
+        began, usage = self._clock.ticks_us(), ReviewUsage()
+        repair: Repair | None = None
+        while True:
+            limits = self._budget.left(usage)
+            shown = msgspec.structs.replace(redacted.shown, limits=limits, repair=repair)
+            reservation.settle(None)
+            left_s = self._settings.timeout_s - (self._clock.ticks_us() - began) / 1e6
+            if left_s <= 0:
+                raise ReviewerTimeout(f"no answer in {self._settings.timeout_s:g} s")
+            said = json_object(await self._ask(shown, left_s))
+            if "usage" in said:
+                usage = _sum(usage, usage_of(said.pop("usage")))
+                reservation.settle(usage)
+            usage = msgspec.structs.replace(usage, took_ms=(self._clock.ticks_us() - began) // 1000)
+            try:
+                reply = redacted.restored(reply_of(said, redacted.shown, usage))
+            except ReviewReplyInvalid as error:
+                text = _said(said)
+                if repair is not None:
+                    raise ReviewReplyInvalid(f"it answered {TRIES} times, at last: {error.message}") from error
+                if not text:
+                    raise
+                repair = Repair(answer=redacted.clean(text), problem=redacted.clean(error.message)[:MOST_MESSAGE])
+            else:
+                return msgspec.structs.replace(reply, reason=redacted.clean(reply.reason[:MOST_SAID]))
+
+
+def _said(said: Mapping[str, Any]) -> str:
+    """The answer that is to be repaired; empty where there is none."""
+    if said.get("verdict") != "failed":
+        return msgspec.json.encode(said).decode()[:MOST_SAID]
+    text = said.get("said")
+    return text[:MOST_SAID] if isinstance(text, str) else ""
+
+
+def _sum(one: ReviewUsage, other: ReviewUsage) -> ReviewUsage:
+    return ReviewUsage(
+        model=other.model,
+        prompt_hash=one.prompt_hash or other.prompt_hash,
+        input_tokens=one.input_tokens + other.input_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+        cost_microusd=one.cost_microusd + other.cost_microusd,
+    )
