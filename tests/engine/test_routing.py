@@ -11,7 +11,7 @@ from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, 
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.conflicts.route import routed
+from orchestrator.engine.changes.review_first import routed
 
 PATH = WorkspacePath("a.py")
 OLD, NEW = b"def f():\n    return 1\n", b"def f():\n    return 2\n"

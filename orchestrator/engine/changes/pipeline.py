@@ -29,12 +29,12 @@ from orchestrator.core.projections.pending import Conflict
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.changes.answers import Answers, Shows
 from orchestrator.engine.changes.change_request import ChangeRequest
+from orchestrator.engine.changes.conflict_recorder import ConflictRecorder
 from orchestrator.engine.changes.effects import Effects, Intent
 from orchestrator.engine.changes.facts import SLICE, FactFinder
 from orchestrator.engine.changes.repositories import RepositoryGuard
+from orchestrator.engine.changes.review_first import routed
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
-from orchestrator.engine.conflicts.recorder import ConflictRecorder
-from orchestrator.engine.conflicts.route import routed
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.permissions import denied
 from orchestrator.engine.reads.read_sets import ReadSets, unseen_in_words, unseen_texts
