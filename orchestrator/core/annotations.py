@@ -6,11 +6,11 @@ collection, verification, and what a caller may see ask the functions here, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NewType, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -30,7 +30,6 @@ class Mark(Enum):
 
 
 T = TypeVar("T")
-S = TypeVar("S", bound=msgspec.Struct)
 
 Brought = Annotated[T, Mark.BROUGHT]
 """A content that came with this struct. The journal keeps it, unless the struct has a `kept` that is false."""
@@ -56,6 +55,7 @@ class Shape(msgspec.Struct, frozen=True):
     marked: Mapping[Mark, tuple[str, ...]]  # fields by mark
     nested: tuple[str, ...]  # fields with structs that have marks, at any depth
     structs: tuple[type[msgspec.Struct], ...]  # those structs
+    with_paths: tuple[str, ...]  # fields that are paths, or have structs with marks
     required: frozenset[str]
 
 
@@ -64,17 +64,18 @@ def shape(kind: type[msgspec.Struct]) -> Shape:
     """Raises TypeError on a mapping with marks, which nothing here looks into."""
     marked: dict[Mark, list[str]] = {mark: [] for mark in Mark}
     nested, structs = list[str](), list[type[msgspec.Struct]]()
-    hints = get_type_hints(kind, include_extras=True)
-    for name in kind.__struct_fields__:
-        for found in dict.fromkeys(_within(hints[name])):
+    fields = msgspec.structs.fields(kind)
+    for field in fields:
+        for found in dict.fromkeys(_within(field.type)):
             if isinstance(found, Mark):
-                marked[found].append(name)
+                marked[found].append(field.name)
             elif shape(found).nested or any(shape(found).marked.values()):
-                nested.append(name)
+                nested.append(field.name)
                 structs.append(found)
-    required = frozenset(field.name for field in msgspec.structs.fields(kind) if field.required)
+    required = frozenset(field.name for field in fields if field.required)
     by_mark = {mark: tuple(names) for mark, names in marked.items()}
-    return Shape(by_mark, tuple(dict.fromkeys(nested)), tuple(structs), required)
+    with_paths = tuple(name for name in kind.__struct_fields__ if name in marked[Mark.PATH] or name in nested)
+    return Shape(by_mark, tuple(dict.fromkeys(nested)), tuple(structs), with_paths, required)
 
 
 def _within(annotation: Any) -> Iterator[Mark | type[msgspec.Struct]]:
@@ -117,20 +118,25 @@ def _items(value: Any) -> Iterator[Any]:
         yield value
 
 
-def paths(value: msgspec.Struct) -> Iterator[str]:
-    """Every path that a struct names, at any depth, escaped ones as they are."""
-    for part in parts(value):
-        yield from marked(part, Mark.PATH)
+def paths_of(value: msgspec.Struct) -> Iterator[WorkspacePath]:
+    """Every path that a struct names, at any depth, in the order of the fields; escaped ones as they are."""
+    known = shape(type(value))
+    for name in known.with_paths:
+        for item in _items(getattr(value, name)):
+            if isinstance(item, msgspec.Struct):
+                yield from paths_of(item)
+            elif name in known.marked[Mark.PATH]:
+                yield item
 
 
-def contents(value: msgspec.Struct) -> Iterator[Digest]:
+def contents_of(value: msgspec.Struct) -> Iterator[Digest]:
     """Every content that a struct names, at any depth, save as gone."""
     for part in parts(value):
         gone = frozenset(marked(part, Mark.GONE))
         yield from (digest for digest in marked(part, Mark.CONTENT) if digest not in gone)
 
 
-def gone(value: msgspec.Struct) -> Iterator[Digest]:
+def gone_from(value: msgspec.Struct) -> Iterator[Digest]:
     """Every content that a struct names as gone."""
     for part in parts(value):
         yield from marked(part, Mark.GONE)
@@ -144,7 +150,7 @@ class BroughtContent(msgspec.Struct, frozen=True):
     kept: bool
 
 
-def brought(value: msgspec.Struct) -> Iterator[BroughtContent]:
+def brought_by(value: msgspec.Struct) -> Iterator[BroughtContent]:
     """The contents that came with a struct, at any depth."""
     about = getattr(value, "path", None)
     for part in parts(value):
@@ -157,28 +163,3 @@ def fields_with(kind: type[msgspec.Struct], mark: Mark) -> tuple[str, ...]:
     known = shape(kind)
     within = (name for item in known.structs for name in fields_with(item, mark))
     return tuple(dict.fromkeys((*known.marked[mark], *within)))
-
-
-def without_paths(value: S, hidden: Callable[[str], bool]) -> S | None:
-    """The struct without the paths that are hidden; None where one of them is what it is about, a required field."""
-    known = shape(type(value))
-    changed: dict[str, Any] = {}
-    for name in dict.fromkeys((*known.marked[Mark.PATH], *known.nested)):
-        before = getattr(value, name)
-        after = _without(before, hidden)
-        if after == before:
-            continue
-        if name in known.required and not after:
-            return None
-        changed[name] = after
-    return msgspec.structs.replace(value, **changed) if changed else value
-
-
-def _without(value: Any, hidden: Callable[[str], bool]) -> Any:
-    if isinstance(value, str):
-        return None if hidden(value) else value
-    if isinstance(value, msgspec.Struct):
-        return without_paths(value, hidden)
-    if isinstance(value, tuple):
-        return tuple(after for after in (_without(item, hidden) for item in value) if after is not None)
-    return value

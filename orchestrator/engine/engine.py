@@ -53,7 +53,6 @@ from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.reads.time_travel import TimeTravel
 from orchestrator.engine.record.audit import Auditor
 from orchestrator.engine.record.checkpoints import Sealer
-from orchestrator.engine.record.entries import Entries
 from orchestrator.engine.record.maintenance import Maintenance
 from orchestrator.engine.record.redaction import Redactor
 from orchestrator.engine.record.snapshots import Snapshotter
@@ -108,9 +107,7 @@ class Engine:
         self.lifecycle = SessionLifecycle(services, self.noticer)
         self._sealer, self._checking = Sealer(services, signer), Checking(services, effects.stop)
         self._snapshots = Snapshotter(services)
-        self._follower = Follower(
-            services, lambda caller, item: Entries(services, caller).plain(item.event, item.stream)
-        )
+        self._follower = Follower(services)
         self._begun, self._beginning = True, anyio.Lock()
         self._log = logger("engine")
         sessions = SessionService(services, answers, self.noticer)

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from orchestrator.core.annotations import Mark, brought, fields_with, gone
+from orchestrator.core.annotations import Mark, brought_by, fields_with, gone_from
 from orchestrator.core.errors import JournalCorrupt, OrchestratorError
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Event
@@ -194,10 +194,10 @@ class Scan:
             case CheckpointSigned():
                 part.signed.append(Signed(row[0], event))
             case _:
-                for digest in gone(event):
+                for digest in gone_from(event):
                     part.named.pop(digest, None)
                     part.gone.append(digest)
-                for content in brought(event):
+                for content in brought_by(event):
                     if content.kept:
                         part.named.setdefault(content.digest, row[0])
                 for item in history(recorded_with(row, event, origin_of(row))):

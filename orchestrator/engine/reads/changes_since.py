@@ -13,7 +13,7 @@ from orchestrator.api import blame as t
 from orchestrator.core.content import PathChange
 from orchestrator.core.decisions.rebase import EMPTY
 from orchestrator.core.events.base import Recorded
-from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.catalog import CHANGE_TAGS
 from orchestrator.core.events.files import (
     ChangeApplied,
     DirectoryListed,
@@ -29,11 +29,6 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.positions import not_beyond
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
-
-CHANGE_TAGS = tuple(
-    tag_of(event) for event in (ChangeApplied, ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved)
-)
-"""The events by which a file's content becomes another."""
 
 BATCH = 200
 

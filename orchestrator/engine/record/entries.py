@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-
 from orchestrator.api import results as r
 from orchestrator.core.content import PathChange
 from orchestrator.core.events.base import Event, Recorded
@@ -18,35 +14,10 @@ from orchestrator.core.events.files import (
     ExternalFileRemoved,
     FilesFound,
 )
-from orchestrator.core.events.sessions import AgentAdded, ApproverSet
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.events.visibility import visible
+from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.services import Services
-
-OF_CONTENT = frozenset(
-    (
-        *("before", "after", "current", "proposed", "proposal", "found", "temp_found", "digest"),
-        *("hunks", "sides", "regions", "ranges", "total_lines", "signature", "size", "binary", "encoding", "kept"),
-        *(
-            "rung",
-            "score",
-            "settled",
-            "settleable",
-            "same_symbol",
-            "fits",
-            "why",
-            "unseen",
-            "warnings",
-            "on_seen_whole",
-        ),
-    )
-)
-"""Members of events that tell of a content: a hash lets it be guessed at leisure, places say if a guess fits."""
-
-_HASHED = (*OF_CONTENT, "base")
-"""A conflict's base is a hash; a change's is a version."""
-
-_OF_FILE = ("file:", "conflict:", "approval:")
 
 
 class Entries:
@@ -69,7 +40,7 @@ class Entries:
             stream=item.stream,
             agent=item.agent,
             session=item.session,
-            event=self.plain(event, item.stream),
+            event=visible(event, item.stream, self.readable),
             owner=item.origin.owner,
             outcome=outcome_of(event),
             operation=(call.operation if call is not None else getattr(event, "operation", None)) or None,
@@ -81,11 +52,11 @@ class Entries:
             paths=await self._paths(item.seq, event),
         )
 
-    def readable(self, path: str) -> bool:
+    def readable(self, path: WorkspacePath) -> bool:
         """Whether this caller may be shown hashes of a path."""
         known = self._readable.get(path)
         if known is None:
-            known = self._readable[path] = self._s.readable(self._caller, WorkspacePath(path))
+            known = self._readable[path] = self._s.readable(self._caller, path)
         return known
 
     async def _paths(self, seq: Seq, event: Event) -> tuple[r.EntryPath, ...]:
@@ -93,14 +64,8 @@ class Entries:
         match event:
             case ChangeApplied(paths=paths):
                 return tuple([self._changed(seq, change) for change in paths])
-            case ExternalFileChanged(path=path, before=before, after=after, moved_from=moved_from):
-                entry = await self._outside(seq, path, before=before, after=after, there=True)
-                return (msgspec.structs.replace(entry, moved_from=moved_from),)
-            case ExternalFileCreated(path=path, after=after, moved_from=moved_from):
-                entry = await self._outside(seq, path, before=None, after=after, there=True)
-                return (msgspec.structs.replace(entry, before=None, moved_from=moved_from),)
-            case ExternalFileRemoved(path=path, before=before):
-                return (await self._outside(seq, path, before=before, after=None, there=False),)
+            case ExternalFileChanged() | ExternalFileCreated() | ExternalFileRemoved():
+                return (await self._external(seq, event),)
             case _:
                 return ()
 
@@ -115,44 +80,17 @@ class Entries:
             moved_from=change.moved_from,
         )
 
-    async def _outside(
-        self, seq: Seq, path: WorkspacePath, *, before: Digest | None, after: Digest | None, there: bool
+    async def _external(
+        self, seq: Seq, event: ExternalFileChanged | ExternalFileCreated | ExternalFileRemoved
     ) -> r.EntryPath:
-        earlier = await self._s.journal.versions(path, limit=1, before=seq)
-        shown = self.readable(path)
+        created, removed = isinstance(event, ExternalFileCreated), isinstance(event, ExternalFileRemoved)
+        earlier = () if created else await self._s.journal.versions(event.path, limit=1, before=seq)
+        shown = self.readable(event.path)
         return r.EntryPath(
-            path=path,
+            path=event.path,
             before=show(earlier[0].seq) if earlier else None,
-            after=show(seq) if there else None,
-            before_hash=before if shown else None,
-            after_hash=after if shown else None,
+            after=None if removed else show(seq),
+            before_hash=getattr(event, "before", None) if shown else None,
+            after_hash=getattr(event, "after", None) if shown else None,
+            moved_from=getattr(event, "moved_from", None),
         )
-
-    def plain(self, event: Event, stream: str) -> dict[str, Any]:
-        """An event without what only the daemon may know, nor anything of contents that the caller may not read."""
-        plain: dict[str, Any] = msgspec.to_builtins(event)
-        plain.pop("event", None)
-        if isinstance(event, AgentAdded | ApproverSet):
-            for secret in ("token_hash", "salt", "scrypt"):
-                plain.pop(secret, None)
-        about = stream.partition(":")[2] if stream.startswith(_OF_FILE) else None
-        return self._bare({name: self._within(value) for name, value in plain.items()}, about)
-
-    def _within(self, value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return [self._within(item) for item in value]
-        if not isinstance(value, dict):
-            return value
-        return self._bare({name: self._within(item) for name, item in value.items()}, None)
-
-    def _bare(self, plain: dict[str, Any], about: str | None) -> dict[str, Any]:
-        """A struct without what tells of contents, if one of the paths that it is about is hidden."""
-        parts = plain.get("paths")
-        named = [part.get("path") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-        others = (plain.get(name) for name in ("moved_from", "renamed_from", "moved_to"))
-        about_all = (plain.get("path", about), *named, *others, *plain.get("names", ()))
-        paths = {path for path in about_all if isinstance(path, str)}
-        if all(map(self.readable, paths)):
-            return plain
-        hidden = OF_CONTENT if named else _HASHED
-        return {name: value for name, value in plain.items() if name not in hidden}

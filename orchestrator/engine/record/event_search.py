@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import msgspec
 
 from orchestrator.api import parameters as p
+from orchestrator.core.annotations import paths_of
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, VersionUnknown, escaped
 from orchestrator.core.events.base import Outcome, Recorded
-from orchestrator.core.events.catalog import EVENTS, outcome_of, tag_of, tags_with
+from orchestrator.core.events.catalog import BY_TAG, outcome_of, tag_of, tags_with
 from orchestrator.core.events.sessions import TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.timestamps import parse_timestamp
@@ -19,7 +17,6 @@ from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter, Journal, Mention
 
-_TAGS = frozenset(map(tag_of, EVENTS))
 _STREAMS = ("file", "approval", "conflict", "stray")
 _ENCODER = msgspec.json.Encoder()
 
@@ -72,29 +69,12 @@ def about(recorded: Recorded, path: WorkspacePath) -> bool:
     if recorded.stream in streams_of(path):
         return True
     names = (path, escaped(path))
-    return any(name in names for name in named_paths(msgspec.to_builtins(recorded.event)))
+    return any(name in names for name in paths_of(recorded.event))
 
 
 def streams_of(path: WorkspacePath) -> tuple[str, ...]:
     """The streams that are about one path."""
     return tuple(f"{kind}:{path}" for kind in _STREAMS)
-
-
-def named_paths(plain: Any) -> Iterator[str]:
-    """Every path that an event names, at any depth."""
-    if isinstance(plain, dict):
-        for name, value in plain.items():
-            if isinstance(value, str):
-                if name in ("path", "moved_from", "moved_to"):
-                    yield value
-            elif name in ("paths", "parents"):
-                yield from (item for item in value if isinstance(item, str))
-                yield from named_paths(value)
-            else:
-                yield from named_paths(value)
-    elif isinstance(plain, list | tuple):
-        for item in plain:
-            yield from named_paths(item)
 
 
 def within(recorded: Recorded, task: Task) -> bool:
@@ -159,8 +139,8 @@ class EventSearch:
 
 def _tags(kind: str | None, outcome: Outcome | None) -> tuple[str, ...] | None:
     """The kinds to look at, () for all; None where the two exclude each other."""
-    if kind is not None and kind not in _TAGS:
-        raise ParameterInvalid("kind", f"{escaped(kind)!r} is no kind of event", hint=", ".join(sorted(_TAGS)))
+    if kind is not None and kind not in BY_TAG:
+        raise ParameterInvalid("kind", f"{escaped(kind)!r} is no kind of event", hint=", ".join(sorted(BY_TAG)))
     if outcome is None:
         return (kind,) if kind is not None else ()
     tags = tags_with(outcome)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 from orchestrator.api import maintenance as k
-from orchestrator.core.annotations import contents
+from orchestrator.core.annotations import contents_of
 from orchestrator.core.errors import ParameterInvalid, escaped, plural
 from orchestrator.core.events.catalog import PROPOSAL_TAGS
 from orchestrator.core.ids import Digest, Seq, parse_seq, show
@@ -125,14 +125,14 @@ class Maintenance:
         pending = self._s.state.pending
         conflicts = frozenset(conflict.seq for conflict in pending.open_conflicts())
         approvals = (approval.seq for approval in (*pending.waiting(), *pending.granted()))
-        needed = {digest for intent in pending.open_intents() for digest in contents(intent)}
+        needed = {digest for intent in pending.open_intents() for digest in contents_of(intent)}
         for seq in (*conflicts, *approvals, *pending.diverged):
             recorded = await self._s.journal.event(seq)
-            needed.update(contents(recorded.event) if recorded is not None else ())
+            needed.update(contents_of(recorded.event) if recorded is not None else ())
         if conflicts:
             async for recorded in self._s.journal.events(EventFilter(tags=PROPOSAL_TAGS, after=min(conflicts))):
                 if getattr(recorded.event, "conflict", None) in conflicts:
-                    needed.update(contents(recorded.event))
+                    needed.update(contents_of(recorded.event))
         return frozenset(needed)
 
 

@@ -7,21 +7,12 @@ from collections.abc import Iterator
 import anyio
 
 from orchestrator.api.checkpoints import JournalRedact, Redacted
+from orchestrator.core.annotations import brought_by, contents_of
 from orchestrator.core.errors import JournalCorrupt, NotRedactable, ParameterInvalid, VersionNotKept, VersionUnknown
-from orchestrator.core.events.base import Event, Recorded
-from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound, ConflictSides
-from orchestrator.core.events.files import (
-    ChangeApplied,
-    ChangeIntended,
-    ExternalFileChanged,
-    ExternalFileCreated,
-    FilesFound,
-    OrphanContentKept,
-)
+from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.journal import ContentRedacted, PayloadRedacted
-from orchestrator.core.events.reviews import ConflictRebased, ReviewAnswered
 from orchestrator.core.ids import Digest, WorkspacePath, parse_digest, parse_seq, show
-from orchestrator.core.redaction import fields_to_blank
+from orchestrator.core.redaction import fields_to_blank, texts_of
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import Paths
@@ -64,7 +55,7 @@ class Redactor:
     async def _event(self, caller: Caller, call: Call, params: JournalRedact, raw: str | int) -> Redacted:
         target = await self._found(raw, parameter="event")
         fields = fields_to_blank(target.seq, target.event, params.fields)
-        texts = [str(getattr(target.event, name)) for name in fields]
+        texts = [text for name, text in texts_of(target.event) if name in fields]
         event = PayloadRedacted(target=target.seq, fields=fields, by=caller.agent, reason=params.reason)
         done = await self._s.journal.redact(event, caller.origin(call))
         warnings = [OTHER_COPIES] if done.scrubbed else [NOT_SCRUBBED, OTHER_COPIES]
@@ -120,9 +111,9 @@ class Redactor:
     async def _content_of(self, raw: str | int, path: WorkspacePath) -> Digest:
         """The content that an event brought for a path, or else that the path had then."""
         recorded = await self._found(raw, parameter="blob")
-        brought = [digest for digest, where in _contents(recorded.event) if where == path]
-        if brought:
-            return brought[0]
+        for content in brought_by(recorded.event):
+            if content.path == path:
+                return content.digest
         row = await self._s.journal.version_at(path, recorded.seq)
         if row is None or not row.present or row.digest is None:
             what = "held nothing" if row is None or not row.present else "had a content that was never hashed or kept"
@@ -132,14 +123,15 @@ class Redactor:
     async def _only_content(self, raw: str | int) -> Digest:
         """The one content that an event brought."""
         recorded = await self._found(raw, parameter="blob")
-        contents = dict(_contents(recorded.event))
+        contents = {content.digest: content.path for content in brought_by(recorded.event)}
         if not contents:
             raise NotRedactable(
                 f"event {show(recorded.seq)} brought no content by itself",
                 hint="Name its file, too (path; --path on the command line), or the content by its hash.",
             )
         if len(contents) > 1:
-            listed = ", ".join(f"{digest} ({path})" for digest, path in list(contents.items())[:MOST_NAMED])
+            few = list(contents.items())[:MOST_NAMED]
+            listed = ", ".join(f"{digest} ({path})" if path is not None else digest for digest, path in few)
             raise NotRedactable(
                 f"event {show(recorded.seq)} brought {len(contents)} contents", hint=f"Name one: {listed}."
             )
@@ -148,7 +140,7 @@ class Redactor:
     def _refuse_needed(self, digest: Digest) -> None:
         """A change on its way may need it again, if the daemon ends now."""
         for intent in self._s.state.pending.open_intents():
-            if any(digest in (item.before, item.after) for item in intent.paths):
+            if digest in contents_of(intent):
                 raise NotRedactable(
                     f"the change {show(intent.seq)} is under way with this content", hint="Try again when it is done."
                 )
@@ -162,11 +154,11 @@ class Redactor:
                 "Change the file, then redact once more"
             )
         for approval in self._s.state.pending.waiting():
-            if any(item.after == digest for item in approval.request.paths):
+            if any(content.digest == digest for content in brought_by(approval.request)):
                 yield f"the approval {show(approval.seq)} asks for this content and can't be granted any more"
         for conflict in self._s.state.pending.open_conflicts():
-            if conflict.found.sides.proposed == digest:
-                yield f"the conflict {show(conflict.seq)} proposes this content, which can't be chosen any more"
+            if digest in contents_of(conflict):
+                yield f"the conflict {show(conflict.seq)} needs this content, and can't be resolved with it any more"
         yield "other versions of the same file are other contents: file_history names them"
 
     async def _found(self, raw: str | int, *, parameter: str) -> Recorded:
@@ -175,30 +167,3 @@ class Redactor:
         if recorded is None:
             raise VersionUnknown(f"the journal has no event {show(seq)}", hint="journal_query lists them.")
         return recorded
-
-
-def _contents(event: Event) -> Iterator[tuple[Digest, str]]:
-    """The contents that came with an event, with their paths."""
-    match event:
-        case ChangeApplied(paths=changed):
-            yield from ((item.after, item.path) for item in changed if item.after is not None)
-        case ChangeIntended(paths=paths) | ApprovalRequested(paths=paths):
-            yield from ((item.after, item.path) for item in paths if item.after is not None)
-        case FilesFound(entries=entries):
-            yield from ((item.digest, item.path) for item in entries if item.digest is not None)
-        case ExternalFileChanged(path=path, after=after) | ExternalFileCreated(path=path, after=after):
-            if after is not None:
-                yield after, path
-        case ConflictFound(path=path, sides=ConflictSides(proposed=proposed)):
-            if proposed is not None:
-                yield proposed, path
-        case (
-            ConflictRebased(sides=ConflictSides(proposed=proposed), conflict=conflict)
-            | ReviewAnswered(proposal=proposed, conflict=conflict)
-        ):
-            if proposed is not None:
-                yield proposed, f"what is proposed for {show(conflict)}"
-        case OrphanContentKept(digest=digest):
-            yield digest, "a leftover"
-        case _:
-            return

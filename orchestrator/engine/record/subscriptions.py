@@ -7,21 +7,22 @@ back with its last position misses nothing and gets nothing twice.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator
-from typing import Any
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
 
 import anyio
 
 from orchestrator.api.feed import FeedEvent, Subscribe
+from orchestrator.core.annotations import paths_of
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, escaped
-from orchestrator.core.events.base import Recorded
-from orchestrator.core.events.catalog import EVENTS, tag_of
+from orchestrator.core.events.base import Event, Recorded
+from orchestrator.core.events.catalog import BY_TAG, CHANGE_TAGS, tag_of
 from orchestrator.core.events.files import DirectoryListed
+from orchestrator.core.events.visibility import visible, without_paths
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, parse_seq, show
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.positions import not_beyond
-from orchestrator.engine.reads.changes_since import CHANGE_TAGS
 from orchestrator.engine.reads.read_sets import ReadSets
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
@@ -29,17 +30,12 @@ from orchestrator.ports.journal import EventFilter
 BATCH = 200
 """Events that a follower reads at once; no more of them are in memory for it."""
 
-_TAGS = frozenset(map(tag_of, EVENTS))
-
-Plain = Callable[[Caller, Recorded], dict[str, Any]]
-"""An event as plain data, without what only the daemon may know, nor anything of contents that the caller may not."""
-
 
 class Follower:
     """Wakes those who follow, and filters what they are shown."""
 
-    def __init__(self, services: Services, plain: Plain) -> None:
-        self._s, self._plain, self._sets = services, plain, ReadSets(services)
+    def __init__(self, services: Services) -> None:
+        self._s, self._sets = services, ReadSets(services)
         self._grown: anyio.Event | None = None  # somebody waits for it
         services.journal.subscribe(self._wake)
 
@@ -57,9 +53,9 @@ class Follower:
         people get everything. `admitted` raises once the caller is let in no more.
         Raises VersionUnknown, ParameterInvalid, NotPermitted.
         """
-        unknown = next((kind for kind in params.kinds if kind not in _TAGS), None)
+        unknown = next((kind for kind in params.kinds if kind not in BY_TAG), None)
         if unknown is not None:
-            raise ParameterInvalid("kinds", f"{escaped(unknown)!r} is no kind of event", hint=", ".join(sorted(_TAGS)))
+            raise ParameterInvalid("kinds", f"{escaped(unknown)!r} is no kind of event", hint=", ".join(sorted(BY_TAG)))
         globs = Globs(params.globs) if params.globs else None
         head = self._s.journal.head
         after = head if params.after is None else not_beyond(parse_seq(params.after, parameter="after"), head)
@@ -123,53 +119,24 @@ class Follower:
 
     def _shown(self, caller: Caller, recorded: Recorded, globs: Globs | None) -> FeedEvent | None:
         """The event for this caller; None if it is not for it."""
-        tag = tag_of(recorded.event)
-        plain = self._plain(caller, recorded)
+        event: Event | None = recorded.event
         own = caller.is_person or recorded.session == caller.session
-        if not own:
-            if tag not in CHANGE_TAGS:
-                return None
-            seen = self._of_others(caller, plain)
-            if seen is None:
-                return None
-            plain = seen
-        paths = tuple(_paths(plain))
-        if globs is not None and not any(globs.match(WorkspacePath(path)) for path in paths):
+        if not own:  # a change by somebody else, of the paths that the caller may list
+            listable = partial(self._s.listable, caller)
+            event = without_paths(recorded.event, listable) if recorded.event.changes_files else None
+        if event is None:
+            return None
+        paths = tuple(dict.fromkeys(paths_of(event)))
+        if globs is not None and not any(map(globs.match, paths)):
             return None
         return FeedEvent(
             seq=show(recorded.seq),
             at=recorded.at,
-            kind=tag,
+            kind=tag_of(event),
             stream=recorded.stream if own else f"file:{paths[0]}",
             agent=recorded.agent,
             session=recorded.session,
             path=paths[0] if paths else None,
             paths=paths,
-            event=plain,
+            event=visible(event, recorded.stream, partial(self._s.readable, caller), of=recorded.event),
         )
-
-    def _of_others(self, caller: Caller, plain: dict[str, Any]) -> dict[str, Any] | None:
-        """A change by somebody else, of the paths that the caller may list; None if that is none of them."""
-        if "paths" not in plain:
-            return self._listed(caller, plain)
-        listed = [part for part in (self._listed(caller, part) for part in plain["paths"]) if part is not None]
-        return {**plain, "paths": listed} if listed else None
-
-    def _listed(self, caller: Caller, part: dict[str, Any]) -> dict[str, Any] | None:
-        path = WorkspacePath(part["path"])
-        if not self._s.listable(caller, path):
-            return None
-        hidden = {
-            name for name in ("moved_from", "moved_to") if part.get(name) and not self._s.listable(caller, part[name])
-        }
-        return {name: value for name, value in part.items() if name not in hidden}
-
-
-def _paths(plain: dict[str, Any]) -> Iterator[str]:
-    """The paths that an event is about, each once."""
-    parts: list[Any] = [plain.get("path")]
-    for name in ("paths", "entries", "seen"):
-        value = plain.get(name)
-        parts += value if isinstance(value, list | tuple) else [value]
-    named = (part.get("path") if isinstance(part, dict) else part for part in parts)
-    yield from dict.fromkeys(path for path in named if isinstance(path, str))

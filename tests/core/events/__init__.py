@@ -1,0 +1,1 @@
+"""Events, whatever their type."""
