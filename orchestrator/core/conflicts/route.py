@@ -1,11 +1,14 @@
-"""Where a conflict goes: the first route of the policy that it matches."""
+"""Where a conflict goes, and which changes wait for a review: the first route of the policy that matches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from orchestrator.core.conflicts.rebase import changed_regions
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
+from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, WorkspacePath
 from orchestrator.core.policy.routes import PERSON, Route
@@ -13,6 +16,7 @@ from orchestrator.core.policy.rules import AgentClass, Policy
 from orchestrator.core.projections.identities import Identities
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.projections.reviews import Review
+from orchestrator.core.text.encoding import decode
 from orchestrator.core.three_way import Region
 
 MOST_ATTEMPTS = 2
@@ -72,6 +76,47 @@ def _matches(route: Route, matter: Matter) -> bool:
     if not any(agent in meant for agent in route.agents):
         return False
     return Globs(route.paths).match(matter.path)
+
+
+def held_for_review(
+    outcome: Apply | ConflictOutcome,
+    facts: Mapping[WorkspacePath, Facts],
+    policy: Policy,
+    unseen: Sequence[UnseenChange] = (),
+    *,
+    agent: AgentName,
+    agent_class: AgentClass,
+) -> Apply | ConflictOutcome:
+    """The outcome; or a conflict in place of a change of one file's lines that policy wants reviewed first.
+
+    That is one to a symbol that others changed too, where a route was written for those, and with
+    `stale_reads = "review"` one whose author had not seen all that others did (`unseen`).
+    """
+    stale = bool(unseen) and policy.edits.stale_reads == "review"
+    if not isinstance(outcome, Apply) or len(outcome.parts) != 1 or not (outcome.same_symbol or stale):
+        return outcome
+    part = outcome.parts[0]
+    held = facts[part.path].held
+    if part.data is None or held is None or part.moved_from is not None or part.renamed_from is not None:
+        return outcome
+    before, after = held.document or decode(held.data), part.document or decode(part.data)
+    if before is None or after is None:
+        return outcome
+    regions = changed_regions(before.lines, after.lines)
+    matter = Matter(path=part.path, agent=agent, agent_class=agent_class, lines=lines_of(regions), same_symbol=True)
+    route = route_of(policy.routes, matter)
+    if not stale and (route is None or not route.same_symbol):
+        return outcome
+    return ConflictOutcome(
+        path=part.path,
+        base=held.digest,
+        base_version=facts[part.path].version,
+        proposed=part.data,
+        regions=regions,
+        names=part.names,
+        ahead=True,
+        same_symbol=outcome.same_symbol,
+    )
 
 
 def next_reviewer(route: Route, reviews: Sequence[Review]) -> Asking | None:

@@ -1,4 +1,4 @@
-"""Changes that fit nowhere: they wait as conflicts, until a later change makes them moot."""
+"""Changes that fit nowhere: they wait as conflicts, until a later change of their author supersedes them."""
 
 from __future__ import annotations
 
@@ -56,39 +56,56 @@ class ConflictRecorder:
                 paths=(r.ChangedPath(path=clash.path),),
                 unseen=unseen_texts(unseen, shows),
             )
-        known = self._known(wanted, clash, here)
-        if known is not None:
-            return await self._answers.of(known.seq, shows=shows)
-        events: list[NewEvent] = [self._found(command, wanted, clash, here, unseen)]
         shown = await self._current_lines(clash, here) if shows(clash.path) else None
-        if shown is not None:
-            events.append(
-                NewEvent(f"session:{wanted.caller.session}", ContentShown(session=wanted.caller.session, seen=shown[1]))
-            )
-        blobs = ((digest_of(clash.proposed), clash.proposed),) if clash.proposed is not None else ()
-        recorded = await self._s.journal.append(Unit(tuple(events), wanted.caller.origin(wanted.call), blobs))
-        answer = await self._answers.of(recorded[0].seq, shows=shows)
-        return msgspec.structs.replace(answer, shown=shown[0]) if shown is not None else answer
+        session, origin = wanted.caller.session, wanted.caller.origin(wanted.call)
+        seen = NewEvent(f"session:{session}", ContentShown(session=session, seen=shown[1])) if shown else None
+        seq, known = await self._wait(command, wanted, clash, here, origin, unseen=unseen, seen=seen)
+        answer = await self._answers.of(seq, shows=shows)
+        return msgspec.structs.replace(answer, shown=shown[0]) if shown is not None and not known else answer
 
-    def _found(
+    async def record_partial(
+        self, command: Command, wanted: ChangeRequest, plan: Apply, facts: Mapping[WorkspacePath, Facts]
+    ) -> tuple[Seq, ...]:
+        """The parts of an undo that wait for a person, beside those that fit."""
+        seqs = list[Seq]()
+        for clash in plan.clashes:
+            claims = not plan.parts and not seqs  # a retry of the request finds the change, or else the first conflict
+            origin = wanted.caller.origin(wanted.call if claims else None)
+            seqs.append((await self._wait(command, wanted, clash, facts[clash.path], origin))[0])
+        return tuple(seqs)
+
+    async def _wait(
         self,
         command: Command,
         wanted: ChangeRequest,
         clash: ConflictOutcome,
         here: Facts,
+        origin: Origin,
+        *,
         unseen: tuple[UnseenChange, ...] = (),
-    ) -> NewEvent:
+        seen: NewEvent | None = None,
+    ) -> tuple[Seq, bool]:
+        """The conflict under which a change waits, and whether it did so already.
+
+        It does where the same agent proposed the same, met by the same content.
+        """
+        proposed = digest_of(clash.proposed) if clash.proposed is not None else None
+        sides = ConflictSides(
+            base=clash.base,
+            current=here.held.digest if here.held else None,
+            proposed=proposed,
+            base_version=clash.base_version,
+            current_version=here.version,
+            regions=clash.regions,
+        )
+        for conflict in self._s.state.pending.open_conflicts(clash.path):
+            same = [*conflict.found.sides] == [*sides] and conflict.agent == wanted.caller.agent
+            if same and (not here.content_hidden or conflict.found.sides.current_version == here.version):
+                return conflict.seq, True
         session = self._s.state.sessions.get(wanted.caller.session)
         found = ConflictFound(
             path=clash.path,
-            sides=ConflictSides(
-                base=clash.base,
-                current=here.held.digest if here.held else None,
-                proposed=digest_of(clash.proposed) if clash.proposed is not None else None,
-                base_version=clash.base_version,
-                current_version=here.version,
-                regions=clash.regions,
-            ),
+            sides=sides,
             why=clash.why,
             mode=here.held.mode if here.held else None,
             operation=wanted.call.operation.name,
@@ -101,37 +118,10 @@ class ConflictRecorder:
             ahead=clash.ahead,
             unseen=unseen,
         )
-        return NewEvent(f"conflict:{clash.path}", found)
-
-    async def record_partial(
-        self, command: Command, wanted: ChangeRequest, plan: Apply, facts: Mapping[WorkspacePath, Facts]
-    ) -> tuple[Seq, ...]:
-        """The parts of an undo that wait for a person, beside those that fit."""
-        seqs = []
-        for clash in plan.clashes:
-            known = self._known(wanted, clash, facts[clash.path])
-            if known is not None:
-                seqs.append(known.seq)
-                continue
-            blobs = ((digest_of(clash.proposed), clash.proposed),) if clash.proposed is not None else ()
-            event = self._found(command, wanted, clash, facts[clash.path])
-            claims = not plan.parts and not seqs  # a retry of the request finds the change, or else the first conflict
-            origin = wanted.caller.origin(wanted.call if claims else None)
-            recorded = await self._s.journal.append(Unit((event,), origin, blobs))
-            seqs.append(recorded[0].seq)
-        return tuple(seqs)
-
-    def _known(self, wanted: ChangeRequest, clash: ConflictOutcome, here: Facts) -> Conflict | None:
-        """The same change by the same agent, met by the same content: it waits already."""
-        current = here.held.digest if here.held else None
-        proposed = digest_of(clash.proposed) if clash.proposed is not None else None
-        for conflict in self._s.state.pending.open_conflicts(clash.path):
-            found = conflict.found
-            same = [*found.sides] == [clash.base, current, proposed]
-            same = same and (not here.content_hidden or found.sides.current_version == here.version)
-            if same and conflict.agent == wanted.caller.agent:
-                return conflict
-        return None
+        events = (NewEvent(f"conflict:{clash.path}", found), *((seen,) if seen is not None else ()))
+        blobs = ((proposed, clash.proposed),) if proposed is not None and clash.proposed is not None else ()
+        recorded = await self._s.journal.append(Unit(events, origin, blobs))
+        return recorded[0].seq, False
 
     async def _current_lines(self, clash: ConflictOutcome, here: Facts) -> tuple[str, SeenLines] | None:
         """The lines that the file holds where the change wanted to go."""
@@ -153,7 +143,7 @@ class ConflictRecorder:
         )
         return f"{clash.path} at {show(here.version)}, where the change clashes:\n{text}", seen
 
-    # --- conflicts that a change makes moot -----------------------------------------
+    # --- conflicts that a change supersedes -----------------------------------------
 
     def named(self, command: Command, wanted: ChangeRequest) -> Conflict | None:
         """The conflict that `supersedes` names. Raises ParameterInvalid."""
@@ -177,12 +167,7 @@ class ConflictRecorder:
                 if conflict.found.sides.current == part.before and _covers(conflict, part.hunks):
                     closed.append(conflict)
         if closed:
-            origin = Origin(
-                session=wanted.caller.session,
-                agent=wanted.caller.agent,
-                owner=wanted.caller.owner,
-                cause=applied.change,
-            )
+            origin = msgspec.structs.replace(wanted.caller.origin(), cause=applied.change)
             events: list[tuple[str, Event]] = [
                 (f"conflict:{c.found.path}", ConflictSuperseded(conflict=c.seq, change=applied.change)) for c in closed
             ]

@@ -12,6 +12,7 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.api import results as r
+from orchestrator.core.conflicts.route import held_for_review
 from orchestrator.core.content import RUNGS, IntendedPath
 from orchestrator.core.decisions.commands import Command, PermissionCheck
 from orchestrator.core.decisions.costs import costly, decided, portable, size_of
@@ -33,7 +34,6 @@ from orchestrator.engine.changes.conflict_recorder import ConflictRecorder
 from orchestrator.engine.changes.effects import Effects, Intent
 from orchestrator.engine.changes.facts import SLICE, FactFinder
 from orchestrator.engine.changes.repositories import RepositoryGuard
-from orchestrator.engine.changes.review_first import routed
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.permissions import denied
@@ -92,7 +92,11 @@ class ChangePipeline:
                 crossing = await self.reservations.crossing(wanted.caller, command.paths, preview=wanted.preview)
                 outcome = await self._decide(command, facts)
                 unseen = await self._unseen(command, wanted, outcome)
-                outcome = routed(self._s, wanted, facts, outcome, unseen)
+                if not wanted.resolves and not wanted.pre_approved:
+                    author, policy = wanted.caller, self._s.policy
+                    outcome = held_for_review(
+                        outcome, facts, policy, unseen, agent=author.agent, agent_class=author.agent_class
+                    )
                 if not wanted.preview and not await self._keep_hidden(facts):
                     continue
                 if isinstance(outcome, ConflictOutcome):

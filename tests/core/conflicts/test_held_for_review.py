@@ -1,25 +1,25 @@
-"""A change that touches what somebody else changed waits where a route wants that."""
+"""Changes that would apply, and wait for a review where a route or the rule for stale reads wants that."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
-from orchestrator.core.content import digest_of
+from orchestrator.core.conflicts.route import held_for_review
+from orchestrator.core.content import LineRange, digest_of
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Part
-from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+from orchestrator.core.events.notices import UnseenChange
+from orchestrator.core.ids import AgentName, Seq, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
-from orchestrator.engine.caller import Caller
-from orchestrator.engine.changes.review_first import routed
 
 PATH = WorkspacePath("a.py")
 OLD, NEW = b"def f():\n    return 1\n", b"def f():\n    return 2\n"
-CALLER = Caller(agent=AgentName("bob"), agent_class="cloud", session=SessionId("s"), door="rpc")
+
+
+UNSEEN = UnseenChange(PATH, Seq(3), LineRange(1, 1), LineRange(1, 1), ("eve",), Seq(5))
 
 
 @pytest.mark.parametrize(
-    ("route", "flagged", "waits"),
+    ("settings", "flagged", "waits"),
     [
         pytest.param('[[route]]\nsame_symbol = true\nreviewers = ["x"]\n', True, True, id="wanted"),
         pytest.param('[[route]]\nsame_symbol = true\nreviewers = ["x"]\n', False, False, id="not flagged"),
@@ -28,18 +28,23 @@ CALLER = Caller(agent=AgentName("bob"), agent_class="cloud", session=SessionId("
         pytest.param(
             '[[route]]\nsame_symbol = true\npaths = ["*.c"]\nreviewers = ["x"]\n', True, False, id="another path"
         ),
+        pytest.param('[edits]\nstale_reads = "review"\n', False, True, id="a stale read"),
+        pytest.param('[edits]\nstale_reads = "allow"\n', False, False, id="a stale read, allowed"),
     ],
 )
-def test_routed(route: str, flagged: bool, waits: bool) -> None:
-    policy = parse_policy('name = "p"\ndefault = "allow"\n' + route, source="test")
+def test_held_for_review(settings: str, flagged: bool, waits: bool) -> None:
+    policy = parse_policy('name = "p"\ndefault = "allow"\n' + settings, source="test")
     part = Part(path=PATH, before=digest_of(OLD), after=digest_of(NEW), data=NEW)
     plan = Apply(parts=(part,), rung="merged", same_symbol=("f",) if flagged else ())
     facts = {PATH: Facts(PATH, Held(OLD, digest_of(OLD), 0o644), Seq(7))}
-    services, wanted = SimpleNamespace(policy=policy), SimpleNamespace(resolves=None, pre_approved=False, caller=CALLER)
-    outcome = routed(services, wanted, facts, plan)  # type: ignore[arg-type]  # all that it looks at
+    unseen = (UNSEEN,) if "stale_reads" in settings else ()
+    outcome = held_for_review(plan, facts, policy, unseen, agent=AgentName("bob"), agent_class="cloud")
     if not waits:
         assert outcome is plan
         return
     assert isinstance(outcome, ConflictOutcome)
     assert (outcome.base, outcome.base_version, outcome.proposed) == (digest_of(OLD), 7, NEW)
-    assert (outcome.same_symbol, [(r.current.start, r.current.length) for r in outcome.regions]) == (("f",), [(1, 1)])
+    assert (outcome.same_symbol, [(r.current.start, r.current.length) for r in outcome.regions]) == (
+        plan.same_symbol,
+        [(1, 1)],
+    )
