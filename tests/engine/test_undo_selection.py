@@ -17,6 +17,7 @@ from orchestrator.core.content import Signature, digest_of
 from orchestrator.core.decisions.commands import AllFacts, Undo
 from orchestrator.core.decisions.decision import Outcome
 from orchestrator.core.decisions.multi_file import effort
+from orchestrator.core.decisions.undo_selection import UndoFilter
 from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated
@@ -29,7 +30,7 @@ from orchestrator.engine.changes.answers import Answers
 from orchestrator.engine.changes.change_request import ChangeRequest
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.pipeline import ChangePipeline
-from orchestrator.engine.changes.undo_selection import SLICE, UndoFilter, UndoSelector
+from orchestrator.engine.changes.undo_selection import SLICE, UndoSelector
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.machine import SystemClock, SystemEntropy

@@ -11,6 +11,7 @@ from orchestrator.api import results as r
 from orchestrator.api import rollback as u
 from orchestrator.core.decisions.commands import HistoryMoved, PermissionCheck, Undo
 from orchestrator.core.decisions.decision import Apply, Part
+from orchestrator.core.decisions.undo_selection import UndoFilter, UndoSelection
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Digest, SessionId, WorkspacePath, parse_seq, show
@@ -21,7 +22,7 @@ from orchestrator.engine.changes.change_request import ChangeRequest
 from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.changes.facts import SLICE
 from orchestrator.engine.changes.pipeline import CallerBusy, ChangePipeline, ChangeResult
-from orchestrator.engine.changes.undo_selection import OUTSIDE, UndoFilter, UndoSelection, UndoSelector
+from orchestrator.engine.changes.undo_selection import OUTSIDE, UndoSelector
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 
