@@ -89,7 +89,7 @@ class Engine:
         checker: Checker | None = None,
     ) -> None:
         self._s = services
-        observer, effects = Observer(services, services.holder_of), Effects(services)
+        observer, effects = Observer(services), Effects(services)
         self._observer, self._effects = observer, effects
         answers, paths, gate = Answers(services), Paths(roots), ApproverGate(services)
         self._paths = paths

@@ -11,7 +11,7 @@ import anyio.abc
 from orchestrator.core.decisions.decision import Source
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.base import Recorded
-from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
+from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.policy.rules import Policy
 from orchestrator.core.projections.recent_versions import RecentVersions
 from orchestrator.core.projections.state import State
@@ -112,10 +112,3 @@ class Services:
     def token(self, count: int = 8) -> str:
         """Random hex."""
         return self.entropy.bytes(count).hex()
-
-    def holder_of(self, path: WorkspacePath) -> tuple[AgentName, Seq] | None:
-        """Who alone has reserved a path, and the lease; None unless that is certain."""
-        return self.state.leases.holder_of(path, self.clock.now_ms())
-
-    def agent_exists(self, name: AgentName) -> bool:
-        return self.state.identities.get(name) is not None

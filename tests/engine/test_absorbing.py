@@ -9,13 +9,15 @@ import anyio
 import pytest
 
 from orchestrator.core.errors import RevertImpossible
+from orchestrator.core.events.base import Origin
 from orchestrator.core.events.external import ExternalBatchClosed, ExternalBatchOpened
 from orchestrator.core.events.files import (
     ExternalFileChanged,
     ExternalFileCreated,
     ExternalFileRemoved,
 )
-from orchestrator.core.ids import AgentName, Seq, WorkspacePath
+from orchestrator.core.events.leases import LeaseGranted
+from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
 from orchestrator.engine.external.baseline import Baseline
@@ -77,15 +79,11 @@ class Place:
             entropy=entropy,
             state=State(),
         )
-        self.observer = Observer(self.services, self.holder)
+        self.observer = Observer(self.services)
         absorber = BatchImporter(self.services, self.observer)
         self.baseline = Baseline(self.services, self.observer, absorber)
         self.watcher = ToldWatcher()
         self.watching = Watching(self.services, self.observer, absorber, self.watcher)
-
-    @staticmethod
-    def holder(path: WorkspacePath) -> tuple[AgentName, Seq] | None:
-        return (AgentName("alice"), Seq(7)) if path.startswith("leased/") else None
 
     async def closed(self) -> ExternalBatchClosed:
         """The first group that is whole."""
@@ -179,11 +177,16 @@ async def test_who_holds_the_lease_is_named(place: Place) -> None:
     (place.root / "leased").mkdir()
     (place.root / "leased" / "a").write_text("1\n")
     (place.root / "free").write_text("1\n")
+    expires_at = place.services.clock.now_ms() + 600_000
+    granted = LeaseGranted(globs=("/leased/**",), mode="exclusive", expires_at=expires_at)
+    (lease,) = await place.services.append(
+        Origin(session=SessionId("s-1"), agent=AgentName("alice")), ("lease:1", granted)
+    )
     folder = frozenset((WorkspacePath("leased"),))
     await place.watcher.send.send(Hints(frozenset((WorkspacePath("free"),)), folder))
     await place.closed()
     made = [r.event async for r in place.journal.events() if isinstance(r.event, ExternalFileCreated)]
-    assert [(e.path, e.by, e.lease) for e in made] == [("free", None, None), ("leased/a", "alice", 7)]
+    assert [(e.path, e.by, e.lease) for e in made] == [("free", None, None), ("leased/a", "alice", lease.seq)]
     (version,) = await place.journal.versions(WorkspacePath("leased/a"), limit=5)
     assert version.agent == "alice"
 

@@ -15,7 +15,7 @@ from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.engine.external.batch_import import FOUND_STREAM, BatchImporter
 from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.external.suspects import Sifter
+from orchestrator.engine.external.suspects import Suspects
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.ports.workspace import FileBytes, Scanned
@@ -44,7 +44,7 @@ class Baseline:
             await self._find(result.files)
         self._observer.scanned = True
         if not first:
-            suspects = await to_thread.run_sync(Sifter(self._s).of_scan, result)
+            suspects = await to_thread.run_sync(Suspects.of_scan, self._s, result)
             group = ExternalBatch(self._s, "scan")
             await self._absorber.absorb(suspects, group)
             await group.close()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 from anyio import to_thread
 
@@ -34,9 +32,6 @@ from orchestrator.ports.journal import NewEvent, StreamMoved, Unit
 from orchestrator.ports.watcher import Hints
 from orchestrator.ports.workspace import FileBytes, FileStat
 
-Holder = Callable[[WorkspacePath], tuple[AgentName, Seq] | None]
-"""Whose lease a path is under, and the lease; None unless it is certain who alone works there."""
-
 TRIES = 8
 
 UNNOTED = Seq(0)
@@ -44,10 +39,6 @@ UNNOTED = Seq(0)
 
 MOST_LONE = 1000
 """Noted changes whose hints are still to come."""
-
-
-def nobody(path: WorkspacePath) -> None:
-    """No path is under a lease."""
 
 
 class CurrentFile(msgspec.Struct, frozen=True):
@@ -97,8 +88,8 @@ def _hashed(entry: FileEntry | None) -> bool:
 class Observer:
     """Brings the registry up to date with the disk, path by path. Callers hold the path's lock."""
 
-    def __init__(self, services: Services, holder: Holder = nobody) -> None:
-        self._s, self._holder = services, holder
+    def __init__(self, services: Services) -> None:
+        self._s = services
         self.group: ExternalBatch | None = None
         """The outside changes that are being taken in; what a caller's look finds meanwhile belongs to them."""
         self._lone: dict[WorkspacePath, Seq] = {}
@@ -256,7 +247,7 @@ class Observer:
 
     def _held(self, path: WorkspacePath) -> tuple[AgentName | None, Seq | None]:
         """Whose lease makes it certain who did this."""
-        return self._holder(path) or (None, None)
+        return self._s.state.leases.holder_of(path, self._s.clock.now_ms()) or (None, None)
 
     def _is_new(self, path: WorkspacePath) -> bool:
         if self._s.state.registry.removed_at(path) is not None:

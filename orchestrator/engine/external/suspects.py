@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-
-import msgspec
+from contextlib import suppress
 
 from orchestrator.core.errors import NotADirectory, PathError, SymlinkRefused
 from orchestrator.core.ids import WorkspacePath
@@ -13,14 +12,6 @@ from orchestrator.engine.services import Services
 from orchestrator.engine.walker import Walker
 from orchestrator.ports.watcher import Hints
 from orchestrator.ports.workspace import FileStat, ScanResult, Workspace
-
-
-class Suspects(msgspec.Struct, frozen=True):
-    """Paths to look at under their locks; what is said of them here is a hint still."""
-
-    sizes: dict[WorkspacePath, int]  # in path order; 0 for what is gone
-    gone: frozenset[WorkspacePath]  # tracked, and no file any more
-    came: frozenset[WorkspacePath]  # a file that is not tracked, or not the one that the registry knows
 
 
 def standing(workspace: Workspace, path: WorkspacePath) -> FileStat | None:
@@ -32,97 +23,75 @@ def standing(workspace: Workspace, path: WorkspacePath) -> FileStat | None:
     return stat if stat is not None and stat.kind == "file" else None
 
 
-class Sifter:
-    """Blocking: run it in a worker thread."""
+class Suspects:
+    """Paths to look at under their locks; what is said of them here is a hint still. Blocking: run it in a thread."""
 
     def __init__(self, services: Services) -> None:
-        self._s = services
-        self._walker = Walker(services.workspace, services.ignore)
+        self._s, self._walker = services, Walker(services.workspace, services.ignore)
+        self.sizes: dict[WorkspacePath, int] = {}
+        """0 for what is gone."""
+        self.gone: set[WorkspacePath] = set()
+        """Tracked, and no file any more."""
+        self.came: set[WorkspacePath] = set()
+        """A file that is not tracked, or not the one that the registry knows."""
 
-    def of_hints(self, hints: Hints) -> Suspects:
+    @classmethod
+    def of_hints(cls, services: Services, hints: Hints) -> Suspects:
         """Of what a watcher named: files, directories that came with all in them, and those that went."""
-        sieve = _Sieve(self._s)
-        self._s.ignore.refresh()
+        found, registry, ignore = cls(services), services.state.registry, services.ignore
+        ignore.refresh()
         for path in hints.paths:
-            if self._s.state.registry.get(path) is not None or not self._s.ignore.ignored(path, directory=False):
-                sieve.look(path)
+            if registry.get(path) is not None or not ignore.ignored(path, directory=False):
+                found._look(path)
         for folder in hints.folders:
-            for path, stat in self._below(folder):
-                sieve.add(path, stat)
+            with suppress(PathError):  # gone again, or no directory
+                for item in () if ignore.ignored(folder, directory=True) else found._walker.walk(folder):
+                    if item.valid and item.stat.kind == "file":
+                        found._add(item.path, item.stat)
         if hints.folders:
-            for path in self._s.state.registry.paths():
+            for path in registry.paths():
                 if not hints.folders.isdisjoint(ancestors(path)):
-                    sieve.look(path)
-        return sieve.suspects
+                    found._look(path)
+        return found
 
-    def of_scan(self, result: ScanResult) -> Suspects:
+    @classmethod
+    def of_scan(cls, services: Services, result: ScanResult) -> Suspects:
         """Of the whole tree. What is tracked and was not met is asked for: it may be ignored by now."""
-        sieve = _Sieve(self._s)
-        met = set()
+        found, met = cls(services), set()
         for item in result.files:
             met.add(item.path)
-            entry = self._s.state.registry.get(item.path)
+            entry = services.state.registry.get(item.path)
             if entry is None or entry.signature != item.signature or entry.mode != item.mode:
-                sieve.look(item.path)
-        for path in self._s.state.registry.paths():
+                found._look(item.path)
+        for path in services.state.registry.paths():
             if path not in met:
-                sieve.look(path)
-        return sieve.suspects
+                found._look(path)
+        return found
 
-    def _below(self, folder: WorkspacePath) -> Iterator[tuple[WorkspacePath, FileStat]]:
-        if self._s.ignore.ignored(folder, directory=True):
-            return
-        try:
-            for item in self._walker.walk(folder):
-                if item.valid and item.stat.kind == "file":
-                    yield item.path, item.stat
-        except PathError:
-            return  # gone again, or no directory
+    def _look(self, path: WorkspacePath) -> None:
+        if path not in self.sizes:
+            with suppress(PathError):  # unreadable now; it is looked at again when somebody touches it
+                self._add(path, standing(self._s.workspace, path))
 
-
-class _Sieve:
-    """Keeps what differs from the registry."""
-
-    def __init__(self, services: Services) -> None:
-        self._s = services
-        self._sizes: dict[WorkspacePath, int] = {}
-        self._gone: set[WorkspacePath] = set()
-        self._came: set[WorkspacePath] = set()
-
-    @property
-    def suspects(self) -> Suspects:
-        ordered = {path: self._sizes[path] for path in sorted(self._sizes)}
-        return Suspects(ordered, frozenset(self._gone), frozenset(self._came))
-
-    def look(self, path: WorkspacePath) -> None:
-        if path in self._sizes:
-            return
-        try:
-            stat = standing(self._s.workspace, path)
-        except PathError:
-            return  # unreadable now; it is looked at again when somebody touches it
-        self.add(path, stat)
-
-    def add(self, path: WorkspacePath, stat: FileStat | None) -> None:
+    def _add(self, path: WorkspacePath, stat: FileStat | None) -> None:
         entry = self._s.state.registry.get(path)
         if stat is None:
             if entry is not None:
-                self._sizes[path] = 0
-                self._gone.add(path)
+                self.sizes[path] = 0
+                self.gone.add(path)
             return
-        if entry is not None and (entry.signature, entry.mode) == (stat.signature, stat.mode):
-            if path not in self._s.suspect:
-                return
-        else:
-            self._came.add(path)
-        self._sizes[path] = stat.signature.size
+        if entry is None or (entry.signature, entry.mode) != (stat.signature, stat.mode):
+            self.came.add(path)
+        elif path not in self._s.suspect:
+            return
+        self.sizes[path] = stat.signature.size
 
 
 def chunked(sizes: dict[WorkspacePath, int], *, most: int, most_bytes: int) -> Iterator[tuple[WorkspacePath, ...]]:
-    """In order, so many paths and so many bytes at most; a larger file stands alone."""
+    """In the order of their paths, so many paths and so many bytes at most; a larger file stands alone."""
     chunk: list[WorkspacePath] = []
     held = 0
-    for path, size in sizes.items():
+    for path, size in sorted(sizes.items()):
         if chunk and (len(chunk) >= most or held + size > most_bytes):
             yield tuple(chunk)
             chunk, held = [], 0

@@ -16,7 +16,7 @@ from orchestrator.core.paths import parent
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.external.suspects import Sifter
+from orchestrator.engine.external.suspects import Suspects
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
 from orchestrator.ports.watcher import Hints, Watcher
@@ -47,7 +47,6 @@ class Watching:
         self, services: Services, observer: Observer, absorber: BatchImporter, watcher: Watcher | None
     ) -> None:
         self._s, self._observer, self._absorber, self._watcher = services, observer, absorber, watcher
-        self._sifter = Sifter(services)
         self._paths: set[WorkspacePath] = set()
         self._folders: set[WorkspacePath] = set()
         self._folders_came: set[WorkspacePath] = set()
@@ -185,9 +184,9 @@ class Watching:
             group.met_before(seq)
         if hints.rescan is not None:
             scanned = await to_thread.run_sync(self._s.workspace.scan)
-            suspects = await to_thread.run_sync(self._sifter.of_scan, scanned)
+            suspects = await to_thread.run_sync(Suspects.of_scan, self._s, scanned)
         else:
-            suspects = await to_thread.run_sync(self._sifter.of_hints, hints)
+            suspects = await to_thread.run_sync(Suspects.of_hints, self._s, hints)
         if suspects.sizes:
             await self._absorber.absorb(suspects, group)
 

@@ -36,48 +36,21 @@ LINE_CHARACTERS = 200
 _ENCODER = msgspec.json.Encoder()
 
 
-class _Looked:
-    """Up to where a session's views were looked through; of one that is due again, whose turn it is."""
-
-    def __init__(self) -> None:
-        self.until = Seq(0)  # every change up to here is told, or no news
-        self._at: dict[WorkspacePath, Seq] = {}  # the view looked at longest ago first
-
-    def due(self, reader: Reader) -> deque[tuple[WorkspacePath, View]]:
-        """What others touched since, the view looked at longest ago first, so that each has its turn."""
-        known = [(path, reader.views[path]) for path in self._at if path in reader.views]
-        new = [(path, view) for path, view in reader.views.items() if path not in self._at]
-        found = (*sorted(new, key=lambda item: item[1].notified), *known)
-        return deque(
-            (path, view) for path, view in found if view.touched > max(view.notified, self._at.get(path, self.until))
-        )
-
-    def at(self, path: WorkspacePath, view: View) -> None:
-        """A view was looked at, as it was then."""
-        self._at.pop(path, None)
-        self._at[path] = view.touched
-
-    def finish(self, reader: Reader, until: Seq | None) -> None:
-        """The end of a look; `until`, if nothing was left out."""
-        self.until = until if until is not None else self.until
-        self._at = {path: seq for path, seq in self._at.items() if path in reader.views}
-
-
 class StaleReadNotifier:
     """Knows for each session up to where it has looked, so that an answer costs nothing while nothing changed."""
 
     def __init__(self, services: Services, observer: Observer, paths: Paths) -> None:
         self._s, self._observer, self._paths = services, observer, paths
         self._sets = ReadSets(services)
-        self._looked: dict[SessionId, _Looked] = {}
+        self._looked: dict[SessionId, Seq] = {}
+        """Up to where the views of each were looked through: every change up to there is notified, or no news."""
         self._looking: dict[SessionId, anyio.Lock] = {}
         self._log = logger("engine")
 
     def waits(self, caller: Caller) -> bool:
         """Whether somebody touched what the caller's session has read. Cost: two look-ups."""
         reader = self._s.state.readers.get(caller.session)
-        looked = self._looked.get(caller.session)
-        return reader is not None and (looked is None or reader.touched > looked.until)
+        return reader is not None and reader.touched > self._looked.get(caller.session, 0)
 
     async def due(self, caller: Caller, room: Room = UNBOUNDED, *, later: bool = False) -> tuple[r.Notice, ...]:
         """What to tell the caller's session with the answer that goes out now; it counts as told by that.
@@ -106,8 +79,9 @@ class StaleReadNotifier:
         self._sets.tracked.forget(session)
 
     async def _tell(self, caller: Caller, reader: Reader, room: Room, *, later: bool) -> tuple[r.Notice, ...]:
-        looked = self._looked.setdefault(caller.session, _Looked())
-        touched, left = reader.touched, looked.due(reader)
+        touched, looked = reader.touched, self._looked.get(caller.session, Seq(0))
+        due = [(path, view) for path, view in reader.views.items() if view.touched > max(view.notified, looked)]
+        left = deque(sorted(due, key=lambda item: item[1].notified))  # so that each has its turn
         notices: list[r.Notice] = []
         told: list[NotifiedPath] = []
         while left and len(notices) < MOST_NOTICES:
@@ -128,7 +102,6 @@ class StaleReadNotifier:
                     room = room.less(*_cost(notice))
                 notices.append(notice)
                 told.append(NotifiedPath(path, found.version, _shown(notice, found)))
-            looked.at(path, view)
             left.popleft()
         if told:
             shown = NoticeShown(session=caller.session, paths=tuple(told))
@@ -136,7 +109,8 @@ class StaleReadNotifier:
         more = sum(self._may_tell(caller, path, view) for path, view in left)
         if more and notices:
             notices[-1] = msgspec.structs.replace(notices[-1], more_files=more)
-        looked.finish(reader, touched if not left else None)
+        if not left:
+            self._looked[caller.session] = touched
         return tuple(notices)
 
     async def stale(self, caller: Caller) -> tuple[r.Notice, ...]:
