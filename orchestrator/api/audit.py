@@ -11,14 +11,11 @@ from orchestrator.api import results as r
 from orchestrator.api.operation import PATHS, Operation
 from orchestrator.core import errors as e
 
-Format = Literal["jsonl", "csv", "ocsf"]
+Format = Literal["jsonl", "csv"]
 
 
 class JournalExport(p.JournalFilter, frozen=True):
-    format: Annotated[
-        Format,
-        Meta(description="jsonl: entries as journal_query gives them; csv; ocsf: File System Activity as JSON Lines."),
-    ] = "jsonl"
+    format: Annotated[Format, Meta(description="jsonl: entries as journal_query gives them.")] = "jsonl"
     after: Annotated[p.Version, Meta(description="'@N': only what came later; `after` of the last page.")] = "@0"
     limit: Annotated[int, Meta(description="Most events in one page.", ge=1, le=1000)] = 500
 
@@ -29,7 +26,6 @@ class ExportPage(r.Result, frozen=True, kw_only=True):
     format: Format
     text: str
     events: int  # that are in the text
-    left_out: int  # that the format has no form for
     after: str  # go on from here
     more: bool
 
@@ -38,7 +34,7 @@ JOURNAL_EXPORT = Operation(
     "journal_export",
     JournalExport,
     ExportPage,
-    "Events of the journal as JSON Lines, CSV or OCSF, oldest first, page by page.",
+    "Events of the journal as JSON Lines or CSV, oldest first, page by page.",
     operator_only=True,
     raises=(e.VersionUnknown, *PATHS),
 )

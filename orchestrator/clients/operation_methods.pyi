@@ -633,11 +633,11 @@ class OperationMethods:
         since: str | int | None = None,
         until: str | int | None = None,
         outcome: Literal["answered", "applied", "aborted", "diverged", "refused", "denied", "waiting", "granted", "lapsed", "conflict", "settled", "superseded", "outside"] | None = None,
-        format: Literal["jsonl", "csv", "ocsf"] = "jsonl",
+        format: Literal["jsonl", "csv"] = "jsonl",
         after: str | int = "@0",
         limit: int = 500,
     ) -> orchestrator.api.audit.ExportPage:
-        """Events of the journal as JSON Lines, CSV or OCSF, oldest first, page by page.
+        """Events of the journal as JSON Lines or CSV, oldest first, page by page.
 
         path: Only events about this path.
         agent: Only this agent's.
@@ -647,7 +647,7 @@ class OperationMethods:
         since: From here on: '@N' or ISO 8601 (no zone: UTC).
         until: Up to here, included: '@N' or ISO 8601 (no zone: UTC).
         outcome: Only events with this outcome.
-        format: jsonl: entries as journal_query gives them; csv; ocsf: File System Activity as JSON Lines.
+        format: jsonl: entries as journal_query gives them.
         after: '@N': only what came later; `after` of the last page.
         limit: Most events in one page.
         """

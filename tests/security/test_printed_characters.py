@@ -64,7 +64,7 @@ def test_every_printed_character_shows(
     daemon: RunningDaemon, arguments: tuple[str, ...], form: tuple[str, ...]
 ) -> None:
     if arguments[:2] == ("journal", "export") and form:
-        form = ("--format", "ocsf")
+        form = ("--format", "jsonl")
     printed = run(daemon, *arguments, *form)
     assert printed
     assert [c for c in printed if not shows(c) and c not in "\n\t"] == []

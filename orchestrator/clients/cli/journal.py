@@ -107,18 +107,17 @@ _OUT = click.Option(["--out"], metavar="FILE", help="Write it to a new file, out
 
 @command(JOURNAL_EXPORT, hide=("limit",), options=(_OUT,))
 def export(settings: Settings, params: JournalExport, *, out: str | None) -> int:
-    """Write the journal's events out, oldest first: JSON Lines, CSV, or OCSF File System Activity."""
+    """Write the journal's events out, oldest first, as JSON Lines or CSV."""
     place = None if out is None else _outside(settings, out)
     with settings.connect() as connection:
         pages = _pages(connection, params)
         first = next(pages)  # what is refused leaves no file
         if place is None:
-            events, left_out, last = _write(chain((first,), pages), partial(_print, format=params.format))
+            events, last = _write(chain((first,), pages), partial(_print, format=params.format))
         else:
             with _new_file(place) as file:
-                events, left_out, last = _write(chain((first,), pages), file.write)
-    without = f", {left_out} left out that are about no file" if left_out else ""
-    echo(f"{plural(events, 'event')}{without}; the last is {last}", err=True)
+                events, last = _write(chain((first,), pages), file.write)
+    echo(f"{plural(events, 'event')}; the last is {last}", err=True)
     return DONE
 
 
@@ -132,14 +131,14 @@ def _pages(connection: Connection, params: JournalExport) -> Iterator[ExportPage
         params = msgspec.structs.replace(params, after=page.after)
 
 
-def _write(pages: Iterable[ExportPage], write: Callable[[str], object]) -> tuple[int, int, str]:
-    """How many events were written, how many left out, and where it ended."""
-    events, left_out, last = 0, 0, ""
+def _write(pages: Iterable[ExportPage], write: Callable[[str], object]) -> tuple[int, str]:
+    """How many events were written, and where it ended."""
+    events, last = 0, ""
     for page in pages:
         write(page.text)
-        events, left_out, last = events + page.events, left_out + page.left_out, page.after
+        events, last = events + page.events, page.after
     sys.stdout.flush()
-    return events, left_out, last
+    return events, last
 
 
 def _print(text: str, format: Format) -> None:

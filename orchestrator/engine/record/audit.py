@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.audit import ExportPage, JournalExport
@@ -12,8 +10,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.record.entries import Entries
 from orchestrator.engine.record.event_search import EventSearch, newest, oldest
-from orchestrator.engine.record.export import Csv, Form, JsonLines
-from orchestrator.engine.record.ocsf import Ocsf
+from orchestrator.engine.record.export import CSV_HEADER, csv_line, json_line
 from orchestrator.engine.services import Services
 
 PAGE_CHARACTERS = 2 * 1024 * 1024
@@ -45,15 +42,15 @@ class Auditor:
     async def journal_export(self, caller: Caller, call: Call, params: JournalExport) -> ExportPage:
         after = parse_seq(params.after, parameter="after")
         wanted = await self._finder.wanted(caller, params)
-        form = self._form(params.format)
-        parts, events, left_out, size = [form.header] if after == 0 else [], 0, 0, 0
+        line_of = csv_line if params.format == "csv" else json_line
+        parts, events, size = [CSV_HEADER] if after == 0 and params.format == "csv" else [], 0, 0
         stands: int | None = None
         if wanted is not None:
             found = await oldest(self._s.journal, wanted, after=after, limit=params.limit)
             entries, stands = Entries(self._s, caller), found.stands
             for item in found.events:
-                text = form.lines(item, await entries.entry(item, path=wanted.path))
-                events, left_out, size = events + bool(text), left_out + (not text), size + len(text)
+                text = line_of(await entries.entry(item, path=wanted.path))
+                events, size = events + 1, size + len(text)
                 parts.append(text)
                 if size > PAGE_CHARACTERS:
                     stands = item.seq
@@ -62,16 +59,6 @@ class Auditor:
             format=params.format,
             text="".join(parts),
             events=events,
-            left_out=left_out,
             after=show(self._s.journal.head if stands is None else stands),
             more=stands is not None,
         )
-
-    def _form(self, name: str) -> Form:
-        match name:
-            case "csv":
-                return Csv()
-            case "ocsf":
-                return Ocsf(self._s, root=self._s.workspace.root, host=platform.node() or "localhost")
-            case _:
-                return JsonLines()

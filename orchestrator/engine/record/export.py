@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from orchestrator.api import results as r
-from orchestrator.core.events.base import Recorded
 from orchestrator.core.timestamps import written
 
 _ENCODER = msgspec.json.Encoder()
@@ -23,35 +22,20 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """With these at its begin, a cell is a formula to the programs that people open such files with."""
 
 
-class Form(Protocol):
-    """How an event is written."""
-
-    @property
-    def header(self) -> str:
-        """What stands before the first."""
-
-    def lines(self, item: Recorded, entry: r.JournalEntry) -> str:
-        """One event, each line with its end; empty where the form has no place for it."""
+CSV_HEADER = ",".join(COLUMNS) + "\r\n"
+"""What stands before the first line."""
 
 
-class JsonLines:
-    """An entry a line, as `journal_query` gives it."""
-
-    header = ""
-
-    def lines(self, item: Recorded, entry: r.JournalEntry) -> str:
-        return _ENCODER.encode(entry).decode() + "\n"
+def json_line(entry: r.JournalEntry) -> str:
+    """An entry as `journal_query` gives it, on a line."""
+    return _ENCODER.encode(entry).decode() + "\n"
 
 
-class Csv:
+def csv_line(entry: r.JournalEntry) -> str:
     """RFC 4180; positions as bare numbers, lists and records as JSON in their cell."""
-
-    header = ",".join(COLUMNS) + "\r\n"
-
-    def lines(self, item: Recorded, entry: r.JournalEntry) -> str:
-        told = io.StringIO()
-        csv.writer(told).writerow([cell(value) for value in _values(entry)])
-        return told.getvalue()
+    told = io.StringIO()
+    csv.writer(told).writerow([cell(value) for value in _values(entry)])
+    return told.getvalue()
 
 
 def cell(value: Any) -> str:
