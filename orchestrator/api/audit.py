@@ -24,10 +24,10 @@ class ExportPage(r.Result, frozen=True, kw_only=True):
     """Events in the journal's order, as text; the header of CSV stands in the page after '@0'."""
 
     format: Format
-    text: str
+    text: str = ""
     events: int  # that are in the text
     after: str  # go on from here
-    more: bool
+    more: bool = False
 
 
 JOURNAL_EXPORT = Operation(

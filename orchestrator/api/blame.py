@@ -57,7 +57,7 @@ class BlameAnswer(Result, frozen=True, kw_only=True):
     start: int
     end: int
     total_lines: int
-    ranges: tuple[BlamedLines, ...]  # together all lines from start to end
+    ranges: tuple[BlamedLines, ...] = ()  # together all lines from start to end
     next: str | None = None  # where the answer has no room for all: the call that shows the rest
     warnings: tuple[str, ...] = ()
 
@@ -82,9 +82,9 @@ class PathChanged(Result, frozen=True, kw_only=True):
 
 
 class Changes(Result, frozen=True, kw_only=True):
-    changes: tuple[PathChanged, ...]  # oldest first
+    changes: tuple[PathChanged, ...] = ()  # oldest first
     head: str  # all up to here is in this answer; go on from it
-    more: bool  # whether more follows already
+    more: bool = False  # whether more follows already
     next: str | None = None  # with `more`: the call that goes on, which may be within one change of many paths
     left_out: int = 0  # paths that the caller may not list
 

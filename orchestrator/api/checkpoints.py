@@ -53,7 +53,7 @@ class Redacted(r.Result, frozen=True, kw_only=True):
     fields: tuple[str, ...] = ()
     digest: str | None = None
     size: int | None = None
-    scrubbed: bool  # nothing of it is left in the journal's files
+    scrubbed: bool = False  # nothing of it is left in the journal's files
     warnings: tuple[str, ...] = ()
 
 

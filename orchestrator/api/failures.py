@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 from rapidfuzz import fuzz, process
 
-from orchestrator.api.framing import UNREADABLE, Refusal
+from orchestrator.api.framing import UNREADABLE, Refusal, Rejection
 from orchestrator.api.odd_text import refused_text
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import BY_NAME, PLANNED
@@ -60,10 +60,14 @@ _FLAT_EDITS = (("search", "replace"), ("old_string", "new_string"), ("old_str", 
 
 
 def refusal(error: OrchestratorError) -> Refusal:
-    """The wire form of an error."""
-    return Refusal(
-        code=error.code, message=error.message, hint=error.hint, details=dict(error.details), shown=error.shown
-    )
+    """The wire form of an error, without details that are null, false or empty."""
+    details = {name: value for name, value in error.details.items() if value or (value == 0 and value is not False)}
+    return Refusal(code=error.code, message=error.message, hint=error.hint, details=details, shown=error.shown)
+
+
+def rejection(error: OrchestratorError) -> Rejection:
+    """The wire form of an error before any call."""
+    return Rejection(**msgspec.structs.asdict(refusal(error)))
 
 
 def operation_named(name: str) -> AnyOperation:

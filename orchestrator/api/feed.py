@@ -41,7 +41,7 @@ class Subscribed(Result, frozen=True, kw_only=True):
 
 class Unsubscribed(Result, frozen=True, kw_only=True):
     subscription: int
-    found: bool  # false: it had ended
+    found: bool = False  # false: it had ended
 
 
 class FeedEvent(Result, frozen=True, kw_only=True):

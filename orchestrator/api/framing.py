@@ -52,14 +52,19 @@ class Welcome(msgspec.Struct, frozen=True, kw_only=True):
     ok: Literal[True] = True
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """An error as callers see it; also the answer to a preamble that is refused."""
+class Refusal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An error as callers see it. A member that says nothing is left out."""
 
     code: str
     message: str
     hint: str = ""
     details: dict[str, Any] = {}
     shown: str | None = None  # file lines, as reads show them
+
+
+class Rejection(Refusal, frozen=True, kw_only=True, omit_defaults=False):
+    """The answer to a preamble that is refused, and to who started a daemon that can't serve."""
+
     ok: Literal[False] = False
 
 

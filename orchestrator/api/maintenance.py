@@ -42,7 +42,7 @@ class BackupAnswer(Result, frozen=True, kw_only=True):
     files: int
     size: int
     contents: int
-    unchecked: tuple[str, ...]
+    unchecked: tuple[str, ...] = ()
 
 
 class ArchivedLine(Result, frozen=True, kw_only=True):
@@ -54,8 +54,8 @@ class ArchivedLine(Result, frozen=True, kw_only=True):
 
 class ArchiveAnswer(Result, frozen=True, kw_only=True):
     message: str
-    moved: tuple[ArchivedLine, ...]
-    archived: tuple[ArchivedLine, ...]  # all there are now
+    moved: tuple[ArchivedLine, ...] = ()
+    archived: tuple[ArchivedLine, ...] = ()  # all there are now
 
 
 class CollectAnswer(Result, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class CollectAnswer(Result, frozen=True, kw_only=True):
     contents: int
     size: int  # of the plain contents
     young: int  # nothing needs them, but for too short a time
-    dry_run: bool
+    dry_run: bool = False
 
 
 class RestoreAnswer(Result, frozen=True, kw_only=True):
@@ -72,13 +72,13 @@ class RestoreAnswer(Result, frozen=True, kw_only=True):
     message: str
     journal: str
     head: str
-    known_head: str | None  # to where the journal had come
-    set_aside: str | None  # the folder with the journal before
+    known_head: str | None = None  # to where the journal had come
+    set_aside: str | None = None  # the folder with the journal before
 
 
 class ResetAnswer(Result, frozen=True, kw_only=True):
     message: str
-    set_aside: str | None
+    set_aside: str | None = None
 
 
 class AdoptAnswer(Result, frozen=True, kw_only=True):

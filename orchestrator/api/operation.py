@@ -10,6 +10,7 @@ import msgspec
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core import errors as e
+from orchestrator.core.text.room import UNBOUNDED
 
 Shape = Literal["text", "json"]
 """How MCP answers: one text block made for a model, or structured content with the same JSON."""
@@ -38,6 +39,9 @@ CHANGES = (
 )
 
 
+SHORT_BYTES = 8_000
+"""Of an answer that a model reads besides its work: some 2,000 tokens."""
+
 Weight = Literal["file", "search", "tree", "patch", "always"]
 """When a call is heavy. `file`: the file that it names is large; `search`: also where it names none; `tree`: the
 workspace has many files, and `recursive` is not false; `patch`: as `file`, or its parameters are long; `always`."""
@@ -48,7 +52,7 @@ R = TypeVar("R", bound=r.Result)
 
 
 class Operation(msgspec.Struct, Generic[Given, P, R], frozen=True):
-    """One entry of the catalogue, and all that is declared of an operation.
+    """One entry of the catalogue: all that is declared of an operation.
 
     `Given` is the signature of its parameters, so that a method made of an entry has their types.
     """
@@ -67,6 +71,7 @@ class Operation(msgspec.Struct, Generic[Given, P, R], frozen=True):
     waits: bool = False  # does nothing but wait for others, so it takes no turn
     weight: Weight = "file"
     command: str | None = None  # its words after `orchestrator`; None: an operator's by its name, others by none
+    most_bytes: int = UNBOUNDED.bytes  # of JSON for a model; it names the call that shows what is beyond them
     planned: tuple[str, ...] = ()  # parameters, or values of them, that the contract names and this version lacks
 
     @property

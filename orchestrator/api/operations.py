@@ -11,7 +11,7 @@ from typing import Literal
 from orchestrator.api import audit, blame, checkpoints, leases, maintenance, rollback, stale_readers, time_travel
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.operation import CHANGES, PATHS, READS, AnyOperation, Operation
+from orchestrator.api.operation import CHANGES, PATHS, READS, SHORT_BYTES, AnyOperation, Operation
 from orchestrator.core import errors as e
 
 LIST_FILES = Operation(
@@ -115,6 +115,7 @@ APPLY_PATCH = Operation(
     writes=True,
     core=True,
     weight="patch",
+    most_bytes=SHORT_BYTES,
     raises=(
         *CHANGES,
         e.FileNotFound,
@@ -146,6 +147,7 @@ MOVE_FILE = Operation(
     "Move or rename a file or a folder; never overwrites.",
     writes=True,
     destructive=True,
+    most_bytes=SHORT_BYTES,
     core=True,
     raises=(*CHANGES, e.FileNotFound, e.FileExists),
 )
@@ -157,6 +159,7 @@ DELETE_FILE = Operation(
     "Delete a file, or a folder with all in it; revert brings it back.",
     writes=True,
     destructive=True,
+    most_bytes=SHORT_BYTES,
     core=True,
     raises=(*CHANGES, e.FileNotFound),
 )
@@ -201,6 +204,7 @@ REVERT = Operation(
     "Undo one change, whenever it was made; later changes of others are kept.",
     writes=True,
     destructive=True,
+    most_bytes=SHORT_BYTES,
     core=True,
     raises=(*CHANGES, e.VersionUnknown, e.RevertImpossible),
     command="revert",
@@ -211,6 +215,7 @@ SESSION_STATUS = Operation(
     p.SessionStatus,
     r.SessionInfo,
     "What this session has read (stale reads marked), what waits, what it changed, its tasks.",
+    most_bytes=SHORT_BYTES,
     core=True,
     inline=True,
     command="session",

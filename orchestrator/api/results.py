@@ -13,8 +13,8 @@ ChangeStatus = Literal[
 ]
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """The base of all answers."""
+class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The base of all answers. A member at its default is left out: no answer holds null, false or what is empty."""
 
 
 class Lines(Result, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Notice(Result, frozen=True, kw_only=True):
 
     path: str
     kind: Literal["changed", "deleted", "moved"]
-    by: tuple[str, ...]  # agents, or "outside", the one who touched the lines first before the others
+    by: tuple[str, ...] = ()  # agents, or "outside", the one who touched the lines first before the others
     since: str  # the first change that touched them
     changes: int  # by others to the file, since this session saw it
     version_id: str | None = None  # of what is there now; null: nothing
@@ -59,7 +59,7 @@ class UnseenText(NoticeLines, frozen=True, kw_only=True):
     """Lines that the author of a change had read, and that others had changed when it was decided; at most 20."""
 
     path: str
-    by: tuple[str, ...]
+    by: tuple[str, ...] = ()
     since: str
 
 
@@ -95,17 +95,19 @@ class MergeText(Result, frozen=True, kw_only=True):
 
 class ChangeAnswer(Result, frozen=True, kw_only=True):
     status: ChangeStatus
-    success: bool
+    success: bool = False  # true for `applied` and `preview`
     message: str
     would_be: str | None = None
     conflict: str | None = None
-    diff: str | None = None
+    diff: str | None = None  # of an applied change only where the result is not what the caller sent
     diff_truncated: bool = False
+    added: int = 0  # lines, of an applied change
+    removed: int = 0
     version_id: str | None = None
     change: str | None = None
     paths: tuple[ChangedPath, ...] = ()
     rung: str | None = None
-    score: float | None = None
+    score: float | None = None  # 0.0-1.0, of a passage that was found again by likeness
     base: str | None = None
     same_symbol: tuple[str, ...] = ()
     approval: str | None = None
@@ -119,7 +121,7 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     form: str | None = None  # of apply_patch's own answer: as what the patch was read
 
 
-class Entry(Result, frozen=True, kw_only=True, omit_defaults=True):
+class Entry(Result, frozen=True, kw_only=True):
     """One name in a listing."""
 
     type: Literal["FileEntry", "DirectoryEntry", "SymbolicLinkEntry", "OtherEntry"] = msgspec.field(name="@type")
@@ -134,10 +136,10 @@ class Entry(Result, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FileFacts(Result, frozen=True, kw_only=True):
-    """An entry, and what is known of its content. `exists` false: all else is null."""
+    """An entry, and what is known of its content; of a path where nothing stands only the path."""
 
     path: str
-    exists: bool
+    exists: bool = False
     type: str | None = msgspec.field(default=None, name="@type")
     name: str | None = None
     size: int | None = None
@@ -147,7 +149,7 @@ class FileFacts(Result, frozen=True, kw_only=True):
     encoding: str | None = None
     eol: str | None = None
     line_count: int | None = None
-    is_binary: bool | None = None
+    is_binary: bool = False
     content_hash: str | None = None
     tags: tuple[str, ...] = ()
     sensitivity: str | None = None
@@ -158,9 +160,9 @@ class FileFacts(Result, frozen=True, kw_only=True):
 
 class Listing(Result, frozen=True, kw_only=True):
     path: str
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...] = ()
     total: int
-    truncated: bool
+    truncated: bool = False
     cursor: str | None = None
 
 
@@ -172,7 +174,7 @@ class Submatch(Result, frozen=True, kw_only=True):
 class Hit(Result, frozen=True, kw_only=True):
     path: str
     line: int
-    text: str
+    text: str = ""
     submatches: tuple[Submatch, ...] = ()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
@@ -181,12 +183,12 @@ class Hit(Result, frozen=True, kw_only=True):
 
 
 class SearchResult(Result, frozen=True, kw_only=True):
-    hits: tuple[Hit, ...]
+    hits: tuple[Hit, ...] = ()
     total: int  # matching lines in all files searched
     files_searched: int
     files_left_out: int  # kept out by policy
-    truncated: bool
-    partial: bool  # not every file could be searched (too large, changed meanwhile)
+    truncated: bool = False
+    partial: bool = False  # not every file could be searched (too large, changed meanwhile)
     cursor: str | None = None
     versions: dict[str, str] = {}  # path → version_id of each file with a hit
     warnings: tuple[str, ...] = ()
@@ -198,11 +200,11 @@ class FileText(Result, frozen=True, kw_only=True):
     start: int  # 1-based; 0 for an empty file
     end: int
     total_lines: int
-    text: str  # numbered when asked
+    text: str = ""  # numbered when asked
     encoding: str
     eol: str
     content_hash: str
-    truncated: bool
+    truncated: bool = False
     cut: str | None = None  # where the client hands on less than `max_tokens`: what it hands on
     next: str | None = None  # the exact call that goes on
     redactions: tuple[str, ...] = ()
@@ -222,17 +224,18 @@ class FileVersion(Result, frozen=True, kw_only=True):
     size: int | None = None
     hash: str | None = None
     approver: str | None = None
-    reverts: tuple[str, ...] = ()
+    reverts: tuple[str, ...] = ()  # changes that it undid, or the group that they are
+    more_reverts: int = 0  # that it undid besides
     change: str | None = None
     reason: str | None = None
     moved_from: str | None = None
-    undoable: bool = True
-    exists: bool = True
+    not_kept: bool = False  # its content, so that it can't be undone
+    removed: bool = False  # nothing stands there since
 
 
 class History(Result, frozen=True, kw_only=True):
     path: str
-    versions: tuple[FileVersion, ...]
+    versions: tuple[FileVersion, ...] = ()
     cursor: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -241,7 +244,7 @@ FileStatus = Literal["added", "deleted", "modified", "renamed", "mode"]
 LeftOut = Literal["policy", "not_kept", "too_large"]
 
 
-class FileDiff(Result, frozen=True, kw_only=True, omit_defaults=True):
+class FileDiff(Result, frozen=True, kw_only=True):
     """One file in the diff of a tree. `mode`: only permission bits changed; git's patch knows but the executable bit.
 
     left_out: why its lines are not in `diff`. With `too_large`, `next` is the call that shows them.
@@ -265,7 +268,7 @@ class Diff(Result, frozen=True, kw_only=True):
     path: str
     from_version: str
     to_version: str
-    diff: str
+    diff: str = ""
     added: int  # of what `diff` shows
     removed: int
     merge: tuple[MergeText, ...] = ()  # where the newer version came of a merge: how each place came together
@@ -281,8 +284,8 @@ class Diff(Result, frozen=True, kw_only=True):
 class RecentRead(Result, frozen=True, kw_only=True):
     path: str
     version_id: str
-    lines: str  # "1-80, 120-140"
-    stale: bool  # others changed what this session saw of it, as `stale` below tells in full; or it is gone
+    lines: str = ""  # "1-80, 120-140"
+    stale: bool = False  # others changed what this session saw of it, as `stale` below tells in full; or it is gone
 
 
 class PendingEdit(Result, frozen=True, kw_only=True):
@@ -296,15 +299,15 @@ class OwnChange(Result, frozen=True, kw_only=True):
     change: str
     version_id: str
     operation: str
-    paths: tuple[str, ...]
+    paths: tuple[str, ...] = ()
     at: int
 
 
 class TaskInfo(Result, frozen=True, kw_only=True):
     task: str
-    title: str
+    title: str = ""
     session: str
-    agent: str
+    agent: str = ""
     since: int
 
 
@@ -313,8 +316,8 @@ class LeaseInfo(Result, frozen=True, kw_only=True):
 
     lease: str
     agent: str
-    session: str | None
-    globs: tuple[str, ...]
+    session: str | None = None
+    globs: tuple[str, ...] = ()
     mode: Literal["exclusive", "shared"]
     since: int
     expires_at: int
@@ -326,7 +329,7 @@ class SessionInfo(Result, frozen=True, kw_only=True):
     session: str
     agent: str
     agent_class: str
-    asserted: bool
+    asserted: bool = False
     workspace: str
     head: str
     recent_reads: tuple[RecentRead, ...] = ()
@@ -341,8 +344,8 @@ class SessionInfo(Result, frozen=True, kw_only=True):
 
 class TaskAnswer(Result, frozen=True, kw_only=True):
     task: str
-    title: str
-    ended: bool
+    title: str = ""
+    ended: bool = False
 
 
 class ConflictParty(Result, frozen=True, kw_only=True):
@@ -371,14 +374,14 @@ class ReviewLine(Result, frozen=True, kw_only=True):
 class ConflictInfo(Result, frozen=True, kw_only=True):
     conflict: str
     path: str
-    agent: str | None
-    session: str | None
-    task: str | None
+    agent: str | None = None
+    session: str | None = None
+    task: str | None = None
     since: int
     operation: str
-    reason: str
-    base_version: str | None
-    current_version: str | None
+    reason: str = ""
+    base_version: str | None = None
+    current_version: str | None = None
     regions: tuple[ConflictRegionText, ...] = ()
     base: str | None = None  # whole texts, where they are text and kept
     current: str | None = None
@@ -405,11 +408,11 @@ class ConflictInfo(Result, frozen=True, kw_only=True):
 
 
 class Conflicts(Result, frozen=True, kw_only=True):
-    conflicts: tuple[ConflictInfo, ...]  # oldest first
+    conflicts: tuple[ConflictInfo, ...] = ()  # oldest first
     cursor: str | None = None
 
 
-class EntryPath(Result, frozen=True, kw_only=True, omit_defaults=True):
+class EntryPath(Result, frozen=True, kw_only=True):
     """What an event did to a file: versions before and after; hashes only of what the caller may read."""
 
     path: str
@@ -425,8 +428,8 @@ class JournalEntry(Result, frozen=True, kw_only=True):
     at: int
     kind: str
     stream: str
-    agent: str | None
-    session: str | None
+    agent: str | None = None
+    session: str | None = None
     event: dict[str, Any]
     owner: str | None = None
     outcome: str | None = None
@@ -440,7 +443,7 @@ class JournalEntry(Result, frozen=True, kw_only=True):
 
 
 class JournalPage(Result, frozen=True, kw_only=True):
-    entries: tuple[JournalEntry, ...]
+    entries: tuple[JournalEntry, ...] = ()
     cursor: str | None = None
     partial: bool = False  # the search stopped early: go on with `cursor`, even if there are no entries
 
@@ -448,13 +451,13 @@ class JournalPage(Result, frozen=True, kw_only=True):
 class ApprovalInfo(Result, frozen=True, kw_only=True):
     approval: str
     operation: str
-    paths: tuple[str, ...]
-    agent: str | None
-    session: str | None
+    paths: tuple[str, ...] = ()
+    agent: str | None = None
+    session: str | None = None
     since: int
     expires_at: int
-    rule: str
-    reason: str
+    rule: str = ""
+    reason: str = ""
     diff: str | None = None
 
 
@@ -463,18 +466,18 @@ class ApprovalLine(Result, frozen=True, kw_only=True):
 
     approval: str
     operation: str
-    paths: tuple[str, ...]  # the first of them
+    paths: tuple[str, ...] = ()  # the first of them
     path_count: int
-    agent: str | None
-    session: str | None
+    agent: str | None = None
+    session: str | None = None
     since: int
     expires_at: int
-    rule: str
-    reason: str
+    rule: str = ""
+    reason: str = ""
 
 
 class Approvals(Result, frozen=True, kw_only=True):
-    approvals: tuple[ApprovalLine, ...]  # oldest first
+    approvals: tuple[ApprovalLine, ...] = ()  # oldest first
     total: int = 0
     cursor: str | None = None
 
@@ -483,9 +486,9 @@ class SessionLine(Result, frozen=True, kw_only=True):
     session: str
     agent: str
     agent_class: str
-    asserted: bool
-    client: str
-    open: bool
+    asserted: bool = False
+    client: str = ""
+    open: bool = False
 
 
 class Health(Result, frozen=True, kw_only=True):
@@ -507,7 +510,7 @@ class StatusInfo(Result, frozen=True, kw_only=True):
     workspace_id: str
     state_dir: str
     head: str
-    sessions: tuple[SessionLine, ...]
+    sessions: tuple[SessionLine, ...] = ()
     approvals: int
     conflicts: int
     health: Health
@@ -523,7 +526,7 @@ class AgentLine(Result, frozen=True, kw_only=True):
 
 
 class Agents(Result, frozen=True, kw_only=True):
-    agents: tuple[AgentLine, ...]
+    agents: tuple[AgentLine, ...] = ()
 
 
 class AgentToken(Result, frozen=True, kw_only=True):
@@ -533,30 +536,30 @@ class AgentToken(Result, frozen=True, kw_only=True):
 
 
 class ApproverCode(Result, frozen=True, kw_only=True):
-    approver_code: str | None  # null: there is one already, and it is never shown again
+    approver_code: str | None = None  # null: there is one already, and it is never shown again
 
 
 class PolicyProblem(Result, frozen=True, kw_only=True):
     line: int
-    key: str
+    key: str = ""
     message: str
 
 
 class PolicyReport(Result, frozen=True, kw_only=True):
     source: str
-    ok: bool
+    ok: bool = False
     problems: tuple[PolicyProblem, ...] = ()
     rules: int = 0
 
 
 class VerifyAnswer(Result, frozen=True, kw_only=True):
-    ok: bool
+    ok: bool = False
     events: int
     head: str
     head_hash: str
     blobs: int
-    problems: tuple[str, ...]
-    unchecked: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
     proven: tuple[str, ...] = ()
     unread: int = 0  # events that could not be read, since the files that hold them are not there
 
@@ -569,23 +572,23 @@ class VerifyAnswer(Result, frozen=True, kw_only=True):
 
 
 class RebuildAnswer(Result, frozen=True, kw_only=True):
-    ok: bool
+    ok: bool = False
     events: int
-    projections: tuple[str, ...]
+    projections: tuple[str, ...] = ()
     snapshots: int = 0  # whose digests were compared
     first_difference: str | None = None
 
 
 class DiskDifference(Result, frozen=True, kw_only=True):
     path: str
-    journal: str | None
-    disk: str | None
+    journal: str | None = None
+    disk: str | None = None
 
 
 class WorkspaceReport(Result, frozen=True, kw_only=True):
-    ok: bool
+    ok: bool = False
     files: int
-    differences: tuple[DiskDifference, ...]
+    differences: tuple[DiskDifference, ...] = ()
 
 
 class Done(Result, frozen=True, kw_only=True):

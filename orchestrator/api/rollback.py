@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from orchestrator.api import results as r
-from orchestrator.api.operation import CHANGES, Operation
+from orchestrator.api.operation import CHANGES, SHORT_BYTES, Operation
 from orchestrator.api.parameters import MOMENT, MOST_ENTRIES, ChangeParams, GlobText, Name, Version
 from orchestrator.core import errors as e
 
@@ -34,8 +34,8 @@ class UndoneFile(r.Result, frozen=True, kw_only=True):
 
     path: str
     status: Literal["changed", "created", "deleted", "moved", "conflict"]
-    added: int | None = 0  # null where its content may not be shown
-    removed: int | None = 0
+    added: int | None = None  # null where its content may not be shown
+    removed: int | None = None
     diff: str | None = None  # null where it may not be shown, is not text, or where the answer's room was used up
     moved_from: str | None = None
     conflict: str | None = None  # '@N', once it waits
@@ -46,9 +46,9 @@ class Dependency(r.Result, frozen=True, kw_only=True):
 
     path: str
     change: str
-    agent: str | None
-    on: tuple[str, ...]  # the changes that are undone
-    overlaps: bool  # true: it stands in the way, and the file is a conflict; false: it is kept
+    agent: str | None = None
+    on: tuple[str, ...] = ()  # the changes that are undone
+    overlaps: bool = False  # true: it stands in the way, and the file is a conflict; false: it is kept
 
 
 class RollbackAnswer(r.ChangeAnswer, frozen=True, kw_only=True):
@@ -67,6 +67,7 @@ ROLLBACK = Operation(
     writes=True,
     destructive=True,
     weight="always",
+    most_bytes=SHORT_BYTES,
     raises=(*CHANGES, e.VersionUnknown, e.RevertImpossible, e.NothingToChange, e.ParameterInvalid),
     command="rollback",
 )

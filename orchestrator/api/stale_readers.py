@@ -21,20 +21,20 @@ class StaleReaders(Params, frozen=True):
 class StaleReader(Result, frozen=True, kw_only=True):
     """One session whose view of the file is out of date."""
 
-    agent: str | None
+    agent: str | None = None
     session: str
-    open: bool  # false: it ended, and may be resumed
+    open: bool = False  # false: it ended, and may be resumed
     version_id: str  # the newest version that it saw
-    lines: tuple[NoticeLines, ...]  # that it saw, and that are otherwise now
+    lines: tuple[NoticeLines, ...] = ()  # that it saw, and that are otherwise now
     changes: int  # by others, since the oldest version that it still counts on
-    by: tuple[str, ...]
+    by: tuple[str, ...] = ()
     since: str
 
 
 class StaleReadersAnswer(Result, frozen=True, kw_only=True):
     path: str
-    version_id: str | None  # null: nothing stands there
-    readers: tuple[StaleReader, ...]
+    version_id: str | None = None  # null: nothing stands there
+    readers: tuple[StaleReader, ...] = ()
     total: int  # of those whose view is stale; some may not be listed
 
 

@@ -41,7 +41,7 @@ class ReplayCheck(Params, frozen=True):
     """Rebuild every tracked file from events and contents, and compare with the disk."""
 
 
-class TreeEntry(Result, frozen=True, kw_only=True, omit_defaults=True):
+class TreeEntry(Result, frozen=True, kw_only=True):
     """One file of a tree. left_out: why `content_at` will not give its content; then `digest` may be null."""
 
     path: str
@@ -57,7 +57,7 @@ class Tree(Result, frozen=True, kw_only=True):
     """The tracked files as they were; a `cursor` holds the position, so that all pages are of one tree."""
 
     at: str
-    entries: tuple[TreeEntry, ...]
+    entries: tuple[TreeEntry, ...] = ()
     unlisted: int = 0  # files whose names the caller may not see, on this page
     cursor: str | None = None
 
@@ -68,11 +68,11 @@ class Content(Result, frozen=True, kw_only=True):
     digest: str  # of all of it
     size: int
     offset: int
-    data: bytes  # base64 on the wire
+    data: bytes = b""  # base64 on the wire
     next: int | None = None  # offset to go on from
 
 
-class ReplayDifference(Result, frozen=True, kw_only=True, omit_defaults=True):
+class ReplayDifference(Result, frozen=True, kw_only=True):
     """Where the replayed journal and the disk disagree.
 
     kind: `content` or `mode` differs, `missing` on disk, `extra` on disk (no event explains it),
@@ -87,11 +87,11 @@ class ReplayDifference(Result, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ReplayReport(Result, frozen=True, kw_only=True):
-    ok: bool
+    ok: bool = False
     at: str
     events: int
     files: int
-    differences: tuple[ReplayDifference, ...]
+    differences: tuple[ReplayDifference, ...] = ()
     unchecked: tuple[str, ...] = ()  # paths of files whose content was never hashed
 
 
@@ -108,7 +108,7 @@ class Replayed(Result, frozen=True, kw_only=True):
     into: str
     files: int
     bytes: int
-    complete: bool
+    complete: bool = False
     left_out: tuple[NotWritten, ...] = ()
     unlisted: int = 0
 

@@ -8,6 +8,7 @@ import msgspec
 
 from orchestrator.api import results as r
 from orchestrator.api.leases import LeaseAnswer
+from orchestrator.api.rollback import RollbackAnswer
 from orchestrator.core.errors import PathReserved
 from orchestrator.core.text.room import UNBOUNDED, Room, size
 from orchestrator.engine.paths import quoted
@@ -118,6 +119,8 @@ def _next(result: r.Result | None, plain: dict[str, Any]) -> str:
             if len(plain["conflicts"]) == len(result.conflicts):
                 return f'list_conflicts(conflict="{last}", max_tokens=500)'
             plain["cursor"] = last
+        case RollbackAnswer(status="preview"):
+            return "the same call with globs=[…], for a part of the files"
         case r.ChangeAnswer(status="applied", paths=(path,)) if path.before and path.after:
             return f'get_diff(path={quoted(path.path)}, from="{path.before}", to="{path.after}")'
         case r.ChangeAnswer(status="applied", version_id=str(version), change=str(change)):

@@ -147,17 +147,18 @@ def history(result: r.History) -> str:
     for version in result.versions:
         when = datetime.fromtimestamp(version.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
         parts = [version.version_id, when, version.agent or "-", version.operation or version.kind]
-        if not version.exists:
+        if version.removed:
             parts.append("(removed)")
         if version.change:
             parts.append(f"change {version.change}")
         if version.reverts:
-            parts.append("reverts " + " ".join(version.reverts))
+            more = f" and {version.more_reverts} more" if version.more_reverts else ""
+            parts.append(f"reverts {' '.join(version.reverts)}{more}")
         if version.moved_from:
             parts.append(f"from {escaped(version.moved_from)}")
         if version.approver:
             parts.append(f"approved by {escaped(version.approver)}")
-        if not version.undoable:
+        if version.not_kept:
             parts.append("(content not kept)")
         if version.reason:
             parts.append(f"- {escaped(version.reason)}")

@@ -22,7 +22,7 @@ from orchestrator.api.odd_text import refused_text
 from orchestrator.api.operations import BY_NAME, toolset
 from orchestrator.api.results import ChangeAnswer, Conflicts, Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameTooLarge, OrchestratorError, UnknownOperation, escaped
-from orchestrator.core.text.room import Room, size
+from orchestrator.core.text.room import UNBOUNDED, Room, size
 from orchestrator.engine.caller import Caller
 from orchestrator.servers.answer_limits import UNKNOWN_BYTES, json_within, room_for
 from orchestrator.servers.blocks import fenced, text_block
@@ -169,15 +169,19 @@ class _McpTransport:
     async def _call_tool(
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        name, room = params.name, self._room(context)
+        name = params.name
+        room = self._room(context)
+        most = known.most_bytes if (known := BY_NAME.get(name)) is not None else UNBOUNDED.bytes
         try:
             if name in BY_NAME and name not in self._offered:
                 raise await self._not_offered(name)
             raw = _ENCODER.encode(params.arguments or {})
-            answered = await self._dispatcher.respond(self._caller, name, raw, _call_id(context), self._lines, room)
+            answered = await self._dispatcher.respond(
+                self._caller, name, raw, _call_id(context), self._lines, room.at_most(most)
+            )
         except OrchestratorError as error:
             return self._refused(error, room)
-        result = self._answered(answered.result, answered.notices, room)
+        result = self._answered(answered.result, answered.notices, room, most)
         texts = [part.text for part in result.content if isinstance(part, types.TextContent)]
         typed = len(_ENCODER.encode(result.structured_content)) if result.structured_content else 0
         if typed > room.bytes or not room.holds(*texts):
@@ -200,7 +204,7 @@ class _McpTransport:
         await self._dispatcher.refuse(self._caller, name, error)
         return error
 
-    def _answered(self, result: Any, notices: tuple[Notice, ...], room: Room) -> types.CallToolResult:
+    def _answered(self, result: Any, notices: tuple[Notice, ...], room: Room, most: int) -> types.CallToolResult:
         text = text_block(result, _mark)
         if text is not None and notices:
             text = f"{text}\n{notices_block(notices, _mark)}"
@@ -216,7 +220,7 @@ class _McpTransport:
         if text is None:
             plain.pop("notices", None)
             taken = sum(map(size, (*blocks, _text(told)))) + FRAME_BYTES
-            plain = json_within(bare, plain, room.less(taken))
+            plain = json_within(bare, plain, room.less(taken).at_most(most))
         plain |= told
         content: list[types.ContentBlock] = [types.TextContent(text=text if text is not None else _text(plain))]
         content += [types.TextContent(text=block) for block in blocks]
@@ -241,14 +245,8 @@ class _McpTransport:
 
     @staticmethod
     def _refused(error: OrchestratorError, room: Room) -> types.CallToolResult:
-        told = refusal(error)
-        shown = [_shown(told.shown)] if told.shown else []
-        plain: dict[str, Any] = {
-            "code": told.code,
-            "message": told.message,
-            "hint": told.hint,
-            "details": told.details,
-        }
+        plain: dict[str, Any] = msgspec.to_builtins(refusal(error))
+        shown = [_shown(text)] if (text := plain.pop("shown", None)) else []
         notices = {"notices": msgspec.to_builtins(error.notices)} if error.notices else {}
         taken = sum(map(size, (*shown, _text(notices)))) + FRAME_BYTES
         plain = json_within(None, plain, room.less(taken)) | notices

@@ -13,7 +13,7 @@ from anyio import to_thread
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from orchestrator.api import processes
-from orchestrator.api.failures import refusal
+from orchestrator.api.failures import rejection
 from orchestrator.api.feed import METHODS
 from orchestrator.api.framing import MAX_FRAME_BYTES, MAX_PREAMBLE_BYTES, UNREADABLE, Preamble, Request, Welcome
 from orchestrator.api.lines import LineStream
@@ -164,7 +164,7 @@ class SocketServer:
             await self._engine.calls.turn_away(error)
         except OrchestratorError as unnoted:
             error = unnoted
-        await lines.send(_ENCODER.encode(refusal(error)) + b"\n")
+        await lines.send(_ENCODER.encode(rejection(error)) + b"\n")
 
     async def _serve_rpc(self, lines: LineStream, caller: Caller) -> None:
         open_calls = OpenCalls()

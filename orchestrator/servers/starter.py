@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import msgspec
 
-from orchestrator.api.failures import refusal
+from orchestrator.api.failures import rejection
 from orchestrator.core.errors import InternalError, OrchestratorError, escaped
 from orchestrator.core.system_errors import leaves, refusal_in, state_trouble
 
@@ -26,7 +26,7 @@ class Starter:
                 ready.write(msgspec.json.encode(what) + b"\n")
 
     def refuse(self, error: OrchestratorError) -> None:
-        self.tell(refusal(error))
+        self.tell(rejection(error))
 
 
 def why_not_served(error: Exception) -> OrchestratorError:

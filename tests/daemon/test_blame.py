@@ -119,7 +119,7 @@ async def test_lines_of_contents_that_were_not_kept_are_unknown(base: Path) -> N
     with running(base) as daemon:
         async with daemon.client("alice") as alice:
             first = (await alice.file_history("a.txt")).versions[0]
-            assert not first.undoable
+            assert first.not_kept
             lines[7] = "outside\n"
             file.write_text("".join(lines))
             await edited(alice, "a.txt", lines[9], "alice's\n")
@@ -216,7 +216,7 @@ async def test_a_deleted_file_is_blamed_as_it_was(daemon: RunningDaemon) -> None
         assert change.version_id is not None
         assert by_line(await alice.blame("a.py", at=change.version_id)) == ["outside", "alice"]
         gone = (await alice.file_history("a.py")).versions[0]
-        assert not gone.exists
+        assert gone.removed
         with pytest.raises(RemoteError) as refused:
             await alice.blame("a.py", at=gone.version_id)
         assert code(refused) == "not_found"

@@ -35,9 +35,11 @@ async def test_every_answer_shows_the_text(daemon: RunningDaemon, encoding: str)
         await alice.read_file(cell.path)
         new = f"line 4: {cell.words[1]}"
         two_lines = f"{text.line(3)}\n{text.line(4)}\n"
-        answer = await alice.edit_file(cell.path, [Replacement(search=two_lines, replace=f"{text.line(3)}\n{new}\n")])
+        edit = [Replacement(search=two_lines, replace=f"{text.line(3)}\n{new}\n")]
+        answer = await alice.edit_file(cell.path, edit, preview=True)
         assert answer.diff is not None
         assert f"-{text.line(4)}\n+{new}\n" in answer.diff
+        await alice.edit_file(cell.path, edit)
         text = text.with_line(4, new)
 
         lines = await alice.read_lines(cell.path, start=4, end=5, line_numbers=False)

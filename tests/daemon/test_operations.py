@@ -227,7 +227,7 @@ async def test_outside_changes_are_noticed_and_can_be_undone(base: Path, work: P
         gone = await alice.file_info("a.txt")
         assert not gone.exists
         removed = (await alice.file_history("a.txt")).versions[0]
-        assert not removed.exists
+        assert removed.removed
         await applied(await alice.revert(removed.version_id))
         assert (work / "a.txt").read_text() == "one\n"
         assert back.change is not None

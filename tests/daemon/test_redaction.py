@@ -118,7 +118,7 @@ async def test_a_content_is_gone_in_every_form(daemon: RunningDaemon, text: str)
         assert (done.digest, done.size, done.scrubbed) == (digest_of(data), len(data), True)
         assert holding(daemon.state_dir, packed) == []
         versions = (await person.file_history("secret.py")).versions
-        assert [version.undoable for version in versions] == [True, False]
+        assert [version.not_kept for version in versions] == [False, True]
     async with daemon.client("alice") as alice:
         with pytest.raises(RemoteError) as refused:
             await alice.revert(gone.change or "")
@@ -144,7 +144,7 @@ async def test_a_content_that_still_stands_in_a_file_is_warned_of_and_kept_again
         await alice.read_file("secret.py")
         await sound(daemon)
         (version,) = (await person.file_history("secret.py")).versions
-        assert version.undoable
+        assert not version.not_kept
 
 
 async def test_an_altered_rest_of_a_redacted_event_is_found(daemon: RunningDaemon) -> None:
@@ -199,7 +199,7 @@ async def test_a_redaction_cut_off_is_whole_or_not_there(base: Path, kind: str, 
         if kind == "event":
             assert newest.reason == (f"for {MARKER} only" if there else "(redacted)")
         else:
-            assert newest.undoable is there
+            assert newest.not_kept is not there
         await ground.agrees()
     assert bool(holding(ground.state_dir, sought)) is there
     assert os.listdir(ground.state_dir / "blobs" / "incoming") == []

@@ -47,7 +47,7 @@ async def test_saves_appends_and_deletes_are_seen_as_they_happen(base: Path, wor
             ]
             history = await person.file_history("appended.log")
             assert [version.agent for version in history.versions][:1] == ["outside"]
-            assert history.versions[0].undoable
+            assert not history.versions[0].not_kept
             info = await person.file_info("moded.sh")
             assert info.mode == "0755" if isinstance(info.mode, str) else info.mode == 0o755
 
@@ -298,8 +298,8 @@ async def test_what_is_too_large_is_said_not_kept(base: Path, work: Path) -> Non
             changed = {e.event["path"]: e.event["kept"] for e in await entries(person, "external_file_changed")}
             assert changed == {"big.txt": False, "small.txt": True}
             versions = (await person.file_history("big.txt")).versions
-            assert not versions[0].undoable
-            assert (await person.file_history("small.txt")).versions[0].undoable
+            assert versions[0].not_kept
+            assert not (await person.file_history("small.txt")).versions[0].not_kept
 
 
 async def test_changes_while_it_was_away_are_one_group(base: Path, work: Path) -> None:

@@ -81,7 +81,9 @@ async def test_a_search_that_was_shown_counts_as_seen_and_no_more(place: Place) 
             page = answer.structured_content
             assert page, "nothing was shown"
             for hit in page["hits"]:
-                seen |= set(range(hit["line"] - len(hit["before"]), hit["line"] + len(hit["after"]) + 1))
+                seen |= set(
+                    range(hit["line"] - len(hit.get("before", ())), hit["line"] + len(hit.get("after", ())) + 1)
+                )
             cursor = page["cursor"] or ""
         assert told(await client.call_tool("write_file", replace))["status"] == "applied"
 

@@ -90,7 +90,8 @@ def _change(answer: r.ChangeAnswer) -> Iterator[str]:
     status = answer.status if answer.would_be is None else f"{answer.status}, would be {answer.would_be}"
     named = answer.version_id or answer.approval or answer.conflict or answer.change or ""
     colour = _STATUS_COLOURS.get(answer.status, "red")
-    yield click.style(status, fg=colour) + (f" {named}" if named else "") + f": {escaped(answer.message)}"
+    lines = f" (+{answer.added} -{answer.removed})" if answer.status == "applied" and answer.diff is None else ""
+    yield click.style(status, fg=colour) + (f" {named}" if named else "") + f": {escaped(answer.message)}{lines}"
     yield from diff_lines(answer.diff or "")
     if answer.diff_truncated:
         yield "… the diff goes on; `orchestrator diff` shows all of it"

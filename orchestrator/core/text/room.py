@@ -22,6 +22,10 @@ class Room(msgspec.Struct, frozen=True):
         """What is left when so many bytes and lines are taken."""
         return Room(max(0, self.bytes - taken), max(0, self.lines - lines), self.typed, self.whole)
 
+    def at_most(self, most_bytes: int) -> Room:
+        """No more of it than so many bytes."""
+        return Room(min(self.bytes, most_bytes), self.lines, self.typed, self.whole)
+
     def cost(self, text: int, item: Any) -> int:
         """The bytes of an item, which takes so many as text."""
         return max(text, len(_ENCODER.encode(item)) + 1) if self.typed else text

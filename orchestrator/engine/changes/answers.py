@@ -124,7 +124,7 @@ class Answers:
             paths=tuple(self._waiting_path(item) for item in approval.request.paths),
             base=show(approval.request.base) if approval.request.base else None,
             rung=approval.request.rung,
-            score=approval.request.score,
+            score=_score(approval.request.score),
             same_symbol=approval.request.same_symbol,
             merge=told(approval.request.settled),
             merge_truncated=len(approval.request.settled) > MOST_TOLD,
@@ -290,13 +290,15 @@ class Answers:
         warnings: tuple[str, ...] = (),
     ) -> r.ChangeAnswer:
         """The answer of a change that is on disk; its intent is read from the journal unless it is given."""
-        diff, truncated = (None, False)
-        if shown := all(shows(changed.path) for changed in event.paths):
-            diff, truncated = await self.diffs.of_change(event.paths)
         if intended is None:
             recorded_intent = await self._s.journal.event(event.change)
             if recorded_intent is not None and isinstance(recorded_intent.event, ChangeIntended):
                 intended = recorded_intent.event
+        shown, diff, truncated = all(shows(changed.path) for changed in event.paths), None, False
+        as_sent = event.rung == "current" and not event.reverts and not (intended and intended.settles)
+        if shown and not as_sent:
+            diff, truncated = await self.diffs.of_change(event.paths)
+        hunks = [hunk for changed in event.paths if shown for hunk in changed.hunks]
         base = intended.base if intended else None
         how = _how(event) if shown else ""
         answer = r.ChangeAnswer(
@@ -305,11 +307,13 @@ class Answers:
             message=_applied_message(event.operation, event.paths, recorded.seq) + how,
             diff=diff,
             diff_truncated=truncated,
+            added=sum(hunk.new_len for hunk in hunks),
+            removed=sum(hunk.old_len for hunk in hunks),
             version_id=show(recorded.seq),
             change=show(event.change),
             paths=tuple(_path_of(changed, recorded.seq) for changed in event.paths),
             rung=event.rung,
-            score=event.score,
+            score=_score(event.score),
             same_symbol=event.same_symbol,
             base=show(base) if base else None,
             approval=show(event.approval) if event.approval else None,
@@ -335,7 +339,7 @@ class Answers:
             diff_truncated=truncated,
             paths=tuple(r.ChangedPath(path=item.path, landed=landed(item.hunks)) for item in plan.parts),
             rung=plan.rung,
-            score=plan.score,
+            score=_score(plan.score),
             same_symbol=plan.same_symbol,
             base=show(plan.base) if plan.base else None,
             merge=told(plan.settled),
@@ -360,6 +364,11 @@ def without_content(answer: r.ChangeAnswer) -> r.ChangeAnswer:
         merge_truncated=False,
         shown=None,
     )
+
+
+def _score(score: float) -> float | None:
+    """How alike a passage is that was found again; None for one that stands as it was quoted."""
+    return score if score < 1.0 else None
 
 
 def _waits(conflict: Conflict) -> str:

@@ -65,7 +65,7 @@ class Blamer:
         if lineage.lost is not None:
             raise VersionNotKept(
                 f"the content of {path} at {show(row.seq)} was not kept, so its lines are not known",
-                hint="Name another version with `at`; file_history tells which are kept (undoable).",
+                hint="Name another version with `at`; file_history tells which are not kept.",
             )
         total = lineage.attribution.lines
         end = total if params.end is None else min(params.end, total)

@@ -136,7 +136,7 @@ class Reader:
             encoding=document.encoding if document else None,
             eol=document.eol if document else None,
             line_count=document.line_count if document else None,
-            is_binary=(document is None) if known else None,
+            is_binary=known and document is None,
             content_hash=digest if readable else None,
             tags=tags_of(path) if stat.kind == "file" else (),
             sensitivity=self.sensitivity(caller, path),

@@ -14,6 +14,7 @@ from orchestrator.core.errors import (
     FileNotFound,
     ParameterInvalid,
 )
+from orchestrator.core.events.external import ExternalBatchOpened
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, SeenLines
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
@@ -23,6 +24,7 @@ from orchestrator.core.text.room import size
 from orchestrator.core.text.shown_diff import ShownDiff
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.external.batches import members
 from orchestrator.engine.external.observer import UNNOTED, CurrentFile, Observer, required, warnings
 from orchestrator.engine.merges import told
 from orchestrator.engine.paths import Paths, quoted
@@ -30,6 +32,9 @@ from orchestrator.engine.positions import position
 from orchestrator.engine.reads.past_versions import PastVersions
 from orchestrator.engine.reads.tree_diffs import TreeDiffs
 from orchestrator.engine.services import Services
+
+MOST_REVERTS = 8
+"""Undone changes that a version names one by one."""
 
 FRAME_BYTES, FRAME_LINES = 600, 8
 """Around what an answer shows: its head, the markers, how to go on."""
@@ -78,10 +83,11 @@ class Historian:
 
     async def _version(self, row: VersionRow, *, readable: bool) -> r.FileVersion:
         reason = ""
-        reverts: tuple[Seq, ...] = ()
+        reverts: tuple[tuple[Seq, ...], int] = ((), 0)
         if row.undoes:
             outcome = await self._s.journal.event(row.seq)
-            reverts = outcome.event.reverts if outcome and isinstance(outcome.event, ChangeApplied) else ()
+            if outcome is not None and isinstance(outcome.event, ChangeApplied):
+                reverts = await self._named(outcome.event.reverts)
         if row.change is not None:
             intent = await self._s.journal.event(row.change)
             if intent is not None and isinstance(intent.event, ChangeIntended):
@@ -99,13 +105,26 @@ class Historian:
             size=row.size if readable else None,
             hash=row.digest if readable else None,
             approver=await approver_of(self._s, row.approval),
-            reverts=tuple(map(show, reverts)),
+            reverts=tuple(map(show, reverts[0])),
+            more_reverts=reverts[1],
             change=show(row.change) if row.change else None,
             reason=reason or None,
             moved_from=row.moved_from,
-            undoable=kept and not (row.present and row.digest is None),
-            exists=row.present,
+            not_kept=not kept or (row.present and row.digest is None),
+            removed=not row.present,
         )
+
+    async def _named(self, reverts: tuple[Seq, ...]) -> tuple[tuple[Seq, ...], int]:
+        """What to call the changes that one undid: a few by themselves, many by their group; and how many more."""
+        if len(reverts) <= MOST_REVERTS:
+            return reverts, 0
+        last = await self._s.journal.event(reverts[-1])
+        cause = last.origin.cause if last is not None else None
+        opened = await self._s.journal.event(cause) if cause is not None else None
+        if cause is None or opened is None or not isinstance(opened.event, ExternalBatchOpened):
+            return reverts[:MOST_REVERTS], len(reverts) - MOST_REVERTS
+        within = {recorded.seq async for recorded in members(self._s.journal, cause)}
+        return (cause,), len(set(reverts) - within)
 
     async def get_diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
         if params.path is None:

@@ -44,7 +44,7 @@ class Entries:
             owner=item.origin.owner,
             outcome=outcome_of(event),
             operation=(call.operation if call is not None else getattr(event, "operation", None)) or None,
-            arguments=call.arguments if call is not None else None,
+            arguments=(call.arguments or None) if call is not None else None,
             took_us=call.took_us if call is not None else None,
             tokens=getattr(event, "tokens", None),
             approval=show(approval) if isinstance(approval, int) else None,
