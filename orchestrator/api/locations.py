@@ -370,7 +370,7 @@ def answers(path: str) -> bool:
     return True
 
 
-def preamble(
+def preamble(  # noqa: PLR0913  # one flag each, by name
     door: Literal["rpc", "mcp"],
     *,
     agent: str | None = None,

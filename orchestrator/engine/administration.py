@@ -50,7 +50,7 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
 class Administration:
     """The operations that are no agent's."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  # `status` asks every part
         self,
         services: Services,
         effects: Effects,

@@ -37,7 +37,7 @@ MAX_FILE_BYTES = 50 * 1024 * 1024
 class Services:
     """The ports, the present state, and the few acts that all parts share."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the ports, made once by the composition root
         self,
         *,
         journal: Journal,

@@ -100,7 +100,7 @@ class Writer:
     again, which each later unit tries first, nothing else is written; `short`: the opening had to release it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # made once, from what the journal has open
         self,
         connection: sqlite3.Connection,
         blobs: Blobs,

@@ -221,7 +221,7 @@ def translated(path: WorkspacePath) -> Iterator[None]:
         raise refusal(path, error) from error
 
 
-def refusal(path: WorkspacePath, error: OSError) -> OrchestratorError:
+def refusal(path: WorkspacePath, error: OSError) -> OrchestratorError:  # noqa: C901, PLR0911, PLR0912  # one case for each error number
     """What an error of the kernel means for the caller."""
     trouble = system_trouble(error, f"{escaped(path)} can't be reached; nothing was changed")
     if trouble is not None:

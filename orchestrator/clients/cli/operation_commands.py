@@ -51,7 +51,7 @@ class OperationCommand(click.Command):
     parameters, and what was typed besides. `options` take the place of those made for the parameters of their names.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what the command line says of one command
         self,
         operation: AnyOperation,
         run: Callable[..., int] | None = None,

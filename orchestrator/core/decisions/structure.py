@@ -106,7 +106,7 @@ def misplaced(fitted: Apply, facts: Facts, found: Found) -> str:
     return ""
 
 
-def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, current: Document) -> Outcome:
+def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, current: Document) -> Outcome:  # noqa: PLR0911  # one return for each check
     """A change that was carried from `old` onto `current`, looked at as code.
 
     A clash where both sides parsed without errors and the result does not; else with the names of what both

@@ -11,7 +11,7 @@ from orchestrator.core.policy.match import fold_pattern
 _CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*?(?:\[|--|&&|\|\||~~)")
 
 
-def glob_problem(glob: str) -> str | None:
+def glob_problem(glob: str) -> str | None:  # noqa: PLR0911  # one return for each thing that gitignore passes over
     """Why a glob cannot be used; also where gitignore would pass over it in silence."""
     body = glob.removeprefix("!")
     segments = body.strip("/").split("/")

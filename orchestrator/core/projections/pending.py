@@ -195,7 +195,7 @@ class Pending:
         """Changes whose bytes did not land."""
         return tuple(self._diverged)
 
-    def apply(self, recorded: RecordedLike) -> None:
+    def apply(self, recorded: RecordedLike) -> None:  # noqa: C901, PLR0912  # one case for each kind of event
         seq, event = recorded.seq, recorded.event
         if type(event) is FileRead:  # the commonest by far: before all patterns
             if event.approval is not None:

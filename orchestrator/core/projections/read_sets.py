@@ -138,7 +138,7 @@ class SessionReads:
 
     # --- folding ------------------------------------------------------------------------
 
-    def apply(self, recorded: RecordedLike) -> None:
+    def apply(self, recorded: RecordedLike) -> None:  # noqa: C901, PLR0912  # one case for each kind of event
         match recorded.event:
             case FileRead(seen=seen):
                 self._saw(recorded.session, recorded, seen)

@@ -110,7 +110,7 @@ class Sessions:
     def __iter__(self) -> Iterator[Session]:
         return iter(self._sessions.values())
 
-    def apply(self, recorded: RecordedLike) -> None:
+    def apply(self, recorded: RecordedLike) -> None:  # noqa: C901, PLR0912  # one case for each kind of event
         event = recorded.event
         if type(event) is FileRead:  # the commonest by far: before all patterns
             reader = self._sessions.get(recorded.session) if recorded.session else None

@@ -153,7 +153,7 @@ class Edit(msgspec.Struct, frozen=True):
     final_newline: bool | None = None
 
 
-def decode(data: bytes, *, written: str | None = None, like: str | None = None) -> Document | None:
+def decode(data: bytes, *, written: str | None = None, like: str | None = None) -> Document | None:  # noqa: PLR0911  # one return for each way that a text may be encoded
     """Read a file's bytes; None for a binary file.
 
     A byte order mark says it; a NUL in the first `SNIFFED_BYTES` makes it binary; then `written`, the

@@ -69,7 +69,7 @@ class ChangePipeline:
         """Decide and carry out. Raises CallerError; a conflict and a wait are answers, not errors."""
         return (await self.execute(command, wanted)).answer
 
-    async def execute(self, command: Command, wanted: ChangeRequest) -> ChangeResult:
+    async def execute(self, command: Command, wanted: ChangeRequest) -> ChangeResult:  # noqa: C901, PLR0912  # the steps of a change, read from top to bottom
         """As `change`, with the plan that was decided."""
         superseded = self._clashing.named(command, wanted)
         await self.reservations.wait(wanted.caller, command.paths, preview=wanted.preview)
