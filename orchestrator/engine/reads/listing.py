@@ -33,40 +33,32 @@ class Lister:
         self._walker = Walker(services.workspace, services.ignore)
 
     async def list_files(self, caller: Caller, call: Call, params: p.ListFiles) -> r.Listing:
-        depth = params.max_depth if params.recursive else 1
-        return await self._listed(
-            caller, call, params.path, params.globs, depth, params.include_hidden, params.limit, params.cursor, False
-        )
+        return await self._listed(caller, call, params, files_only=False)
 
     async def find_files(self, caller: Caller, call: Call, params: p.FindFiles) -> r.Listing:
-        depth = None if params.recursive else 1
-        return await self._listed(
-            caller, call, params.path, (params.glob,), depth, True, params.limit, params.cursor, True
+        wanted = p.ListFiles(
+            path=params.path,
+            globs=(params.glob,),
+            recursive=params.recursive,
+            include_hidden=True,
+            limit=params.limit,
+            cursor=params.cursor,
         )
+        return await self._listed(caller, call, wanted, files_only=True)
 
-    async def _listed(
-        self,
-        caller: Caller,
-        call: Call,
-        raw_path: str,
-        globs: tuple[str, ...],
-        depth: int | None,
-        hidden: bool,
-        limit: int,
-        cursor: str | None,
-        files_only: bool,
-    ) -> r.Listing:
-        path = self._paths.directory(raw_path)
+    async def _listed(self, caller: Caller, call: Call, params: p.ListFiles, *, files_only: bool) -> r.Listing:
+        path, cursor, limit = self._paths.directory(params.path), params.cursor, params.limit
+        depth = params.max_depth if params.recursive else 1
         if cursor is not None and depth == 1 and cursor[:1] not in ("0", "1"):
             raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
         self._s.permit(caller, "list", path, directory=True)
         flat = depth == 1
 
         def choose() -> list[Walked]:
-            wanted = Globs(globs) if globs else None
+            wanted = Globs(params.globs) if params.globs else None
             chosen = [
                 item
-                for item in self._walk(path, depth, hidden)
+                for item in self._walk(path, depth, params.include_hidden)
                 if not (files_only and item.stat.kind == "directory")
                 and (wanted is None or wanted.match(_below(path, item.path)))
                 and self._s.listable(caller, item.path)
@@ -79,7 +71,7 @@ class Lister:
         room = call.room.less(2 * size(path) + FRAME_BYTES, 2)
         room = room.less(max((size(repr(entry.path)) + size(entry.path) for _, entry in page), default=0))  # the cursor
         page = page[: room.first((room.cost(_cost(entry), entry), 1) for _, entry in page)]
-        event = DirectoryListed(operation=call.operation.name, path=path, globs=globs, entries=len(page))
+        event = DirectoryListed(operation=call.operation.name, path=path, globs=params.globs, entries=len(page))
         await self._s.note_shown(caller, call, event)
         truncated = len(rest) > len(page)
         return r.Listing(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 from anyio import to_thread
@@ -56,6 +57,16 @@ class Swept(msgspec.Struct):
     searched: int = 0
     left_out: int = 0
     unsearched: int = 0
+
+
+class FileMatches(NamedTuple):
+    """What was found in one file, as it is now."""
+
+    path: WorkspacePath
+    version: Seq
+    lines: int
+    matches: Found
+    warnings: tuple[str, ...]
 
 
 class Searcher:
@@ -155,59 +166,27 @@ class Searcher:
         alone: bool,
     ) -> r.SearchResult:
         skip_line, skip_path = _read_cursor(params.cursor)
-        hits: list[r.Hit] = []
-        seen: list[SeenLines] = []
-        versions: dict[str, str] = {}
-        told: list[str] = []
+        page = _Page(call.room.less(FRAME_BYTES, FRAME_LINES), params)
         total = sum(counted.total for counted in swept.counts if counted.total > 0)
-        more: str | None = None
-        room = call.room.less(FRAME_BYTES, FRAME_LINES)
-        widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
         for counted in swept.counts:
             path = counted.path
             if params.count_only and not alone:
                 break
             if skip_path is not None and path < skip_path:
                 continue
-            wanted = params.max_results - len(hits)
             after = skip_line if path == skip_path else 0
-            found = await self._matches(path, pattern, params, after=after, most=wanted + 1, refuse=alone)
+            found = await self._matches(path, pattern, params, after=after, most=page.left + 1, refuse=alone)
             if found is None:
                 continue
-            version, lines, matches, notes = found
-            if alone:
-                total = matches.total
-                if params.count_only:
-                    break
-            left = matches.hits
-            shown = list(left[:wanted])
-            room = room.less(size(escaped(path)) + FILE_BYTES, 1)
-            costs = list(_costs(path, shown, room, widest))
-            fitting = room.less(size(repr(path)) + size(path)).first(costs, least=0)  # the cursor may name it, too
-            if shown and not fitting and not hits:  # with so much context it fits on no page
-                shown = [msgspec.structs.replace(shown[0], before=(), after=(), submatches=shown[0].submatches[:1])]
-            else:
-                shown = shown[:fitting]
-            for cost in costs[:fitting]:
-                room = room.less(*cost)
-            if shown:
-                hits += [_hit(path, match, widest) for match in shown]
-                versions[path] = show(version)
-                told += notes
-                if version != UNNOTED:
-                    seen.append(_seen(path, version, shown, lines, widest))
-            if len(left) > len(shown):
-                more = f"{shown[-1].line}:{path}" if shown else _last_cursor(hits) or params.cursor
+            total = found.matches.total if alone else total
+            if params.count_only or not page.takes(found, last=path == swept.counts[-1].path):
                 break
-            if len(hits) == params.max_results and path != swept.counts[-1].path:
-                more = f"{hits[-1].line}:{hits[-1].path}"
-                break
-        text_cost = sum(tokens.estimate(hit.text) for hit in hits)
+        text_cost = sum(tokens.estimate(hit.text) for hit in page.hits)
         event = ContentSearched(
             pattern=params.pattern,
             path=start,
             globs=params.globs,
-            seen=tuple(seen),
+            seen=tuple(page.seen),
             total=total,
             files_searched=swept.searched,
             left_out=swept.left_out,
@@ -215,20 +194,20 @@ class Searcher:
         )
         await self._s.note_shown(caller, call, event)
         return r.SearchResult(
-            hits=tuple(hits),
+            hits=tuple(page.hits),
             total=total,
             files_searched=swept.searched,
             files_left_out=swept.left_out,
-            truncated=more is not None,
+            truncated=page.more is not None,
             partial=swept.unsearched > 0,
-            cursor=more,
-            versions=versions,
-            warnings=tuple(told),
+            cursor=page.more,
+            versions=page.versions,
+            warnings=tuple(page.warnings),
         )
 
     async def _matches(
         self, path: WorkspacePath, pattern: Pattern, params: p.SearchContent, *, after: int, most: int, refuse: bool
-    ) -> tuple[Seq, int, Found, tuple[str, ...]] | None:
+    ) -> FileMatches | None:
         """The first matching lines of one file as it is now, beyond a line; None if it went away or is no text."""
         async with self._s.locks.shared(path):
             try:
@@ -260,7 +239,53 @@ class Searcher:
                 if refuse:
                     raise BinaryFile(path, "it is not text")
                 return None
-            return entry.version, found[1], found[0], warnings(present)
+            return FileMatches(path, entry.version, found[1], found[0], warnings(present))
+
+
+class _Page:
+    """The hits of one answer, as long as there is room."""
+
+    def __init__(self, room: Room, params: p.SearchContent) -> None:
+        self._room, self._most, self._cursor = room, params.max_results, params.cursor
+        self._widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
+        self.hits: list[r.Hit] = []
+        self.seen: list[SeenLines] = []
+        self.versions: dict[str, str] = {}
+        self.warnings: list[str] = []
+        self.more: str | None = None
+        """The cursor of the next page."""
+
+    @property
+    def left(self) -> int:
+        """How many more hits were asked for."""
+        return self._most - len(self.hits)
+
+    def takes(self, found: FileMatches, *, last: bool) -> bool:
+        """Take the hits of one file, as far as they fit; whether the page goes on after them."""
+        path, left = found.path, found.matches.hits
+        shown = self._fitting(path, list(left[: self.left]))
+        if shown:
+            self.hits += [_hit(path, match, self._widest) for match in shown]
+            self.versions[path] = show(found.version)
+            self.warnings += found.warnings
+            if found.version != UNNOTED:
+                self.seen.append(_seen(path, found.version, shown, found.lines, self._widest))
+        if len(left) > len(shown):
+            self.more = f"{shown[-1].line}:{path}" if shown else _last_cursor(self.hits) or self._cursor
+        elif not self.left and not last:
+            self.more = _last_cursor(self.hits)
+        return self.more is None
+
+    def _fitting(self, path: WorkspacePath, shown: list[Match]) -> list[Match]:
+        """The first of the hits for which there is room; of a first page at least one, without its context."""
+        self._room = self._room.less(size(escaped(path)) + FILE_BYTES, 1)
+        costs = list(_costs(path, shown, self._room, self._widest))
+        fitting = self._room.less(size(repr(path)) + size(path)).first(costs, least=0)  # the cursor may name it, too
+        for cost in costs[:fitting]:
+            self._room = self._room.less(*cost)
+        if shown and not fitting and not self.hits:  # with so much context it fits on no page
+            return [msgspec.structs.replace(shown[0], before=(), after=(), submatches=shown[0].submatches[:1])]
+        return shown[:fitting]
 
 
 def found_in(
