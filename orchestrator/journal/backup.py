@@ -20,7 +20,7 @@ from orchestrator.core.maintenance_errors import BackupInvalid, BackupRefused
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql, sync_directory, sync_tree
 from orchestrator.journal.segments import ARCHIVE, segments_of
-from orchestrator.journal.verify import verify
+from orchestrator.journal.verification import verify
 from orchestrator.ports.journal import VerifyReport
 
 MANIFEST = "manifest.json"

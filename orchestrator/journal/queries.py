@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from bisect import bisect_left
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -21,15 +21,15 @@ from orchestrator.core.events.base import Recorded, RecordedLike, Replayed
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.history import VersionRow
-from orchestrator.journal.background_verification import IncrementalVerifier
 from orchestrator.journal.blobs import Blobs
+from orchestrator.journal.chain_verification import ChainVerifier
 from orchestrator.journal.filter_sql import select
 from orchestrator.journal.rows import recorded_of, replayed
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.snapshots import check_seal, unpacked
-from orchestrator.journal.verify import verify
+from orchestrator.journal.verification import verify
 from orchestrator.journal.versions import table_difference, version_of
 from orchestrator.ports.journal import EVERYTHING, Checked, EventFilter, KnownVersion, Snapshot, VerifyReport
 
@@ -62,6 +62,8 @@ class JournalReader:
         self._id = ""
         self._archive = Archive(state_dir / ARCHIVE)
         self._segments: tuple[Segment, ...] = ()
+        self._pause_s = 0.0
+        """Between two slices of a verification: so long that callers have the interpreter half of the time."""
 
     async def _open_readers(self) -> None:
         self._events = await self._reader()
@@ -237,18 +239,18 @@ class JournalReader:
     async def checks(self) -> AsyncGenerator[Checked, None]:
         reader = await to_thread.run_sync(open_reader, self._path)
         try:
-            verifier = IncrementalVerifier(reader, self._archive.folder, until=self._head)
-            while await _step(verifier, reader):
-                yield Checked(verifier.at, tuple(verifier.unread))
+            verifier = ChainVerifier(reader, self._archive, until=self._head)
+            slices = verifier.slices()
+            while await _step(slices, reader):
+                yield Checked(Seq(verifier.walk.end[0]), tuple(verifier.unread))
         finally:
             reader.close()
-        yield Checked(verifier.at, tuple(verifier.unread))
 
     async def table_difference(self) -> str | None:
         return await to_thread.run_sync(table_difference, self._path)
 
     async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
-        return await to_thread.run_sync(verify, self._path, self._blobs, checkpoint)
+        return await to_thread.run_sync(partial(verify, self._path, self._blobs, checkpoint, pause_s=self._pause_s))
 
     async def holding(self, text: str, *, limit: int) -> tuple[Seq, ...]:
         inside = msgspec.json.encode(text)[1:-1]  # as it stands in a payload
@@ -295,9 +297,9 @@ def _by_seq(rows: list[Any]) -> dict[int, Recorded]:
     return {row[0]: recorded_of(row) for row in rows}
 
 
-async def _step(verifier: IncrementalVerifier, reader: sqlite3.Connection) -> bool:
-    """One slice in a thread; whoever is cancelled does not wait for the pages of a large table."""
-    slice_ = asyncio.get_running_loop().run_in_executor(None, verifier.step)
+async def _step(slices: Iterator[None], reader: sqlite3.Connection) -> bool:
+    """One slice in a thread, False after the last; who is cancelled does not wait for the pages of a large table."""
+    slice_ = asyncio.get_running_loop().run_in_executor(None, _stepped, slices)
     try:
         return await asyncio.shield(slice_)
     except asyncio.CancelledError:
@@ -305,3 +307,7 @@ async def _step(verifier: IncrementalVerifier, reader: sqlite3.Connection) -> bo
         with CancelScope(shield=True), suppress(JournalCorrupt):
             await slice_
         raise
+
+
+def _stepped(slices: Iterator[None]) -> bool:
+    return next(slices, slices) is None

@@ -19,16 +19,10 @@ FROM events ORDER BY seq;
 -- name: events_between
 SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
        trace_id, client_call_id, payload, salt, payload_hash, prev_hash, hash, details, details_hash
-FROM events WHERE seq > ? AND seq <= ? ORDER BY seq;
+FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?;
 
 -- name: replay
 SELECT seq, at, session, agent, tag, payload, hash FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?;
-
--- name: event_hash
-SELECT hash FROM events WHERE seq = ?;
-
--- name: segment_ending
-SELECT last_hash FROM segments WHERE last = ?;
 
 -- name: tail
 SELECT seq, at, stream, stream_version, tag, session, agent, owner, request_id, request_digest, cause,
@@ -158,9 +152,6 @@ SELECT seq FROM events WHERE instr(payload, ?1) OR instr(details, ?1) ORDER BY s
 
 -- name: forget_blob
 DELETE FROM blobs WHERE digest = ?;
-
--- name: payloads_with_tag
-SELECT seq, payload FROM events WHERE tag = ? ORDER BY seq;
 
 -- name: epoch
 SELECT value FROM meta WHERE key = 'epoch';

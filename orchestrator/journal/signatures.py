@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
+import msgspec
+
 from orchestrator.core.checkpoint import Checkpoint, message
 from orchestrator.core.errors import CheckpointForeign, JournalCorrupt
+from orchestrator.core.events.journal import CheckpointSigned
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.maintenance_errors import ArchiveMissing
 from orchestrator.journal.signing_key import holds
-from orchestrator.journal.verification_scan import Signed
+
+
+class Signed(msgspec.Struct, frozen=True):
+    """A CheckpointSigned, and where it stands."""
+
+    seq: Seq
+    event: CheckpointSigned
 
 
 class Seals:

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
-from orchestrator.core.errors import JournalCorrupt, SigningKeyUnusable
+from orchestrator.core.errors import JournalCorrupt, OrchestratorError, SigningKeyUnusable
+from orchestrator.core.events.base import RecordedLike
+from orchestrator.core.ids import show
+from orchestrator.core.projections.snapshots import encode, freeze
+from orchestrator.core.projections.state import State
 from orchestrator.journal.blobs import zstd
+from orchestrator.journal.rows import recorded_of, replayed
+from orchestrator.journal.schema import sql
+from orchestrator.journal.segments import Archive, segments_of
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.ports.journal import Snapshot
 
 KEPT = 3
 """Snapshots; should the newest be damaged, an older one and a longer tail do."""
+
+PIECE = 500
+"""Events folded at once."""
 
 MAX_BYTES = 1 << 30
 """Of a snapshot, unpacked."""
@@ -46,3 +59,54 @@ def unpacked(seq: int, digest: bytes, packed: bytes) -> bytes:
     if hashlib.sha256(data).digest() != digest:
         raise JournalCorrupt(f"the snapshot at @{seq} is not what its digest says")
     return data
+
+
+class SnapshotReplay:
+    """One replay, up to the newest snapshot. Blocking.
+
+    Cost: 12 µs for an event, and for each snapshot the state's bytes: 50 ms with 100,000 files.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, archive: Archive) -> None:
+        self._db, self._archive = connection, archive
+        self.uncompared: list[str] = []
+        """The snapshots that nothing was said of."""
+
+    def problems(self) -> Iterator[str | None]:
+        """The snapshots that are not what the events make, and None between two pieces of the replay."""
+        state = State()
+        kept = self._db.execute(sql("kept_snapshots")).fetchall()
+        for seq, version, _ in kept:
+            if version != state.version:
+                self.uncompared.append(f"the snapshot at {show(seq)}: it is of another version of this program")
+        try:
+            for seq, digest in [(seq, digest) for seq, version, digest in kept if version == state.version]:
+                for piece in self._pieces(state.head, seq):
+                    state.apply_all(piece)
+                    yield None
+                yield self._problem(state, seq, digest)
+        except (OrchestratorError, ValueError) as error:
+            yield f"the events can't be folded after @{state.head}: {error}"
+
+    def _problem(self, state: State, seq: int, digest: bytes) -> str | None:
+        if state.head != seq:
+            return f"the snapshot at {show(seq)} is of an event that is not there"
+        row = self._db.execute(sql("snapshot_data"), (seq,)).fetchone()
+        try:
+            unpacked(seq, digest, row[4])
+        except JournalCorrupt as error:
+            return error.message
+        if row[0] != state.tip:
+            return f"the snapshot at {show(seq)} is of another history than the journal's"
+        if hashlib.sha256(encode(freeze(state))).digest() != digest:
+            return f"the snapshot at {show(seq)} is not what the events make: a start from it would believe it"
+        return None
+
+    def _pieces(self, after: int, until: int) -> Iterator[Sequence[RecordedLike]]:
+        for segment in segments_of(self._db):
+            if segment.last > after and segment.first <= until:
+                yield [recorded_of(row) for row in self._archive.rows(segment) if after < row[0] <= until]
+                after = min(segment.last, until)
+        rows = self._db.execute(sql("replay"), (after, until, -1))
+        while piece := list(islice(rows, PIECE)):
+            yield replayed(piece)

@@ -43,6 +43,9 @@ KNOWN_STREAMS = 50_000
 PACKERS = 2
 """Threads that compress and publish contents."""
 
+PAUSE_S = 0.002
+"""As long as a slice of a verification takes."""
+
 STREAM = "journal"
 """Of what is done to the journal itself."""
 
@@ -102,7 +105,7 @@ class SqliteJournal(JournalReader):
                 if not reserve.release():
                     raise
                 writer = await to_thread.run_sync(partial(open_it, short=True))  # reads can be answered so
-            self._writer, self._head = writer, writer.head
+            self._writer, self._head, self._pause_s = writer, writer.head, PAUSE_S
         elif not self._path.exists():
             raise JournalCorrupt(
                 f"there is no {FILE_NAME} in {self._state_dir}", hint="Start the daemon on this workspace first."

@@ -8,10 +8,10 @@ from pathlib import Path
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.ids import Digest
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
+from orchestrator.journal.chain_verification import check_tail
 from orchestrator.journal.high_water_mark import HighWaterMarkFile
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_writer, sql
 from orchestrator.journal.segments import Archive
-from orchestrator.journal.tail import check_tail
 from orchestrator.journal.versions import rebuild_versions
 
 

@@ -23,9 +23,8 @@ from orchestrator.core.projections.history import VersionRow, history
 from orchestrator.core.redaction import blanked
 from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.rows import link_problem, origin_of, recorded_of
-from orchestrator.journal.signatures import Seals
+from orchestrator.journal.signatures import Seals, Signed
 from orchestrator.journal.snapshots import KEPT
-from orchestrator.journal.verification_scan import Signed
 from orchestrator.journal.versions import Versions
 from orchestrator.ports.journal import (
     EVERYTHING,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,9 @@ from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.codec import encode
 from orchestrator.core.events.journal import PayloadRedacted
 from orchestrator.core.ids import Seq
-from orchestrator.journal import tail
-from orchestrator.journal import verify as verify_module
+from orchestrator.journal import chain_verification
 from orchestrator.journal.blobs import zstd
-from orchestrator.journal.schema import FILE_NAME, open_reader
-from orchestrator.journal.segments import ARCHIVE, Archive
-from orchestrator.journal.verification_scan import Claim, Scan
+from orchestrator.journal.schema import FILE_NAME
 from tests.journal.conftest import Open
 from tests.journal.fixtures import STREAM, TASK, applied, by, digest, found, intended, looked, unit
 
@@ -93,11 +89,11 @@ async def test_the_start_checks_the_tail_only_and_verify_all(
 ) -> None:
     await filled(opened)
     alter(state_dir, "UPDATE events SET payload = ? WHERE seq = 2", encode(looked("!")))
-    monkeypatch.setattr(tail, "TAIL", 1)
-    monkeypatch.setattr(tail, "MOST_TAIL", 9)
+    monkeypatch.setattr(chain_verification, "TAIL", 1)
+    monkeypatch.setattr(chain_verification, "MOST_TAIL", 9)
     with pytest.raises(JournalCorrupt, match="event @2"):
         await opened()
-    monkeypatch.setattr(tail, "MOST_TAIL", 8)
+    monkeypatch.setattr(chain_verification, "MOST_TAIL", 8)
     report = await (await opened()).verify()
     assert report.problems == ("the payload of event @2 was altered",)
 
@@ -264,7 +260,7 @@ async def test_a_lost_journal_is_not_begun_anew(state_dir: Path, opened: Open) -
         await opened()
 
 
-# --- redactions, and ranges ---------------------------------------------------------------
+# --- redactions ---------------------------------------------------------------------------
 
 
 async def test_a_payload_that_was_taken_out_without_an_event_is_found(state_dir: Path, opened: Open) -> None:
@@ -293,57 +289,3 @@ async def test_a_redacted_event_is_counted_and_its_rest_is_checked(state_dir: Pa
     alter(state_dir, "UPDATE events SET payload = ? WHERE seq = 11", encode(TASK))
     report = await (await opened(readonly=True)).verify()
     assert report.problems == ("the payload of event @11 is not what its redaction @12 left of it",)
-
-
-@pytest.fixture
-def many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with a long journal: a process for each few events."""
-    monkeypatch.setattr(verify_module, "WORTH_A_PROCESS", 4)
-    monkeypatch.setattr("os.cpu_count", lambda: 3)
-
-
-@pytest.mark.usefixtures("many_processes")
-async def test_several_processes_find_a_whole_journal_whole(opened: Open) -> None:
-    await redacted(opened)
-    report = await (await opened()).verify()
-    assert (report.events, report.head, report.blobs, report.problems) == (12, 12, 2, ())
-
-
-@pytest.mark.usefixtures("many_processes")
-@pytest.mark.parametrize("statement", ["DELETE FROM requests", "UPDATE requests SET seq = 3"])
-async def test_several_processes_know_the_requests(state_dir: Path, opened: Open, statement: str) -> None:
-    await filled(opened)
-    alter(state_dir, statement)
-    (problem,) = (await (await opened()).verify()).problems
-    assert "@1" in problem
-
-
-@pytest.mark.usefixtures("many_processes")
-@pytest.mark.parametrize(("statement", "values", "place"), IN_THE_CHAIN)
-async def test_several_processes_find_a_broken_chain(
-    state_dir: Path, opened: Open, statement: str, values: tuple[Any, ...], place: str
-) -> None:
-    await filled(opened)
-    alter(state_dir, statement, *values)
-    report = await (await opened(readonly=True)).verify()
-    numbers = [problem for problem in report.problems if place.partition(" to ")[0].rpartition(": ")[2] in problem]
-    assert numbers, report.problems
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 5, 12])
-async def test_ranges_say_together_what_one_pass_says(state_dir: Path, opened: Open, count: int) -> None:
-    await redacted(opened)
-    connection = open_reader(state_dir / FILE_NAME)
-    archive = Archive(state_dir / ARCHIVE)
-    (whole,) = Scan(connection, archive).parts(0, 12)
-    bounds = [12 * number // count for number in range(count + 1)]
-    parts = [part for after, last in pairwise(bounds) for part in Scan(connection, archive).parts(after, last)]
-    connection.close()
-    assert [problem for part in parts for problem in part.problems] == whole.problems == []
-    assert sum(part.events for part in parts) == whole.events == 12
-    assert [row for part in parts for row in part.versions] == whole.versions
-    assert parts[-1].end == whole.end
-    claims: dict[tuple[str, str], Claim] = {}
-    for part in parts:
-        claims |= {key: claim.after(claims.get(key)) for key, claim in part.claims.items()}
-    assert claims == whole.claims != {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,11 @@ from orchestrator.core.events.base import Origin
 from orchestrator.core.events.journal import CheckpointSigned, ContentRedacted, ContentsCollected, PayloadRedacted
 from orchestrator.core.ids import Seq
 from orchestrator.core.maintenance_errors import EventArchived
-from orchestrator.journal import verify as verify_module
 from orchestrator.journal.maintenance import SqliteMaintenance
-from orchestrator.journal.schema import FILE_NAME, open_reader
-from orchestrator.journal.segments import ARCHIVE, Archive
+from orchestrator.journal.schema import FILE_NAME
+from orchestrator.journal.segments import ARCHIVE
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.journal.verification_scan import Scan
 from tests.journal.conftest import Open
 from tests.journal.fixtures import STREAM, TASK, SteppingClock, by, digest, found, looked, unit
 from tests.journal.test_verify import alter
@@ -47,15 +44,6 @@ async def told(journal: SqliteJournal, archived: int) -> None:
         await keeper_of(journal).archive(Seq(archived), Origin())
 
 
-@pytest.fixture(params=[1, 4], ids=["one process", "several"])
-def processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    count = int(request.param)
-    monkeypatch.setattr(verify_module, "WORTH_A_PROCESS", 4 if count > 1 else 10**6)
-    monkeypatch.setattr("os.cpu_count", lambda: count)
-    return count
-
-
-@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("archived", [0, 2, 3, 4, 5, 12, 21])
 async def test_what_is_archived_is_checked_with_the_rest(opened: Open, archived: int) -> None:
     journal = await opened()
@@ -65,7 +53,6 @@ async def test_what_is_archived_is_checked_with_the_rest(opened: Open, archived:
     assert any("1 redacted payload," in line for line in report.unchecked)
 
 
-@pytest.mark.usefixtures("processes")
 async def test_a_content_that_was_collected_is_not_missed(opened: Open) -> None:
     journal = await opened()
     await told(journal, 4)
@@ -77,7 +64,6 @@ async def test_a_content_that_was_collected_is_not_missed(opened: Open) -> None:
     assert (await journal.verify()).problems == ()
 
 
-@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("file", range(4))
 async def test_of_a_file_that_is_gone_nothing_is_said_but_that(state_dir: Path, opened: Open, file: int) -> None:
     journal = await opened()
@@ -92,7 +78,6 @@ async def test_of_a_file_that_is_gone_nothing_is_said_but_that(state_dir: Path, 
     assert report.proven == ()
 
 
-@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("file", range(4))
 async def test_a_file_that_was_altered_is_one_problem(state_dir: Path, opened: Open, file: int) -> None:
     journal = await opened()
@@ -105,7 +90,6 @@ async def test_a_file_that_was_altered_is_one_problem(state_dir: Path, opened: O
     assert [str(path) in problem for problem in report.problems] == [True]
 
 
-@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize(
     ("statement", "place"),
     [
@@ -124,22 +108,6 @@ async def test_a_seam_that_was_altered_is_found(state_dir: Path, opened: Open, s
     assert any(place in problem for problem in report.problems), report.problems
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 7])
-async def test_ranges_over_files_say_together_what_one_pass_says(state_dir: Path, opened: Open, count: int) -> None:
-    journal = await opened()
-    await told(journal, 20)
-    with closing(open_reader(state_dir / FILE_NAME)) as connection:
-        walk, head = Scan(connection, Archive(state_dir / ARCHIVE)), int(journal.head)
-        (whole,) = walk.parts(0, head)
-        bounds = [head * number // count for number in range(count + 1)]
-        parts = [part for after, last in pairwise(bounds) for part in walk.parts(after, last)]
-    assert [problem for part in parts for problem in part.problems] == whole.problems == []
-    assert sum(part.events for part in parts) == whole.events == head
-    assert [row for part in parts for row in part.versions] == whole.versions
-    assert parts[-1].end == whole.end
-
-
-@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("true", [True, False])
 async def test_a_checkpoint_inside_is_held_against_an_archived_event(state_dir: Path, opened: Open, true: bool) -> None:
     journal = await opened()
