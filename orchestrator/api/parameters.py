@@ -32,6 +32,9 @@ PATH_CHARACTERS = 16_384
 CONTENT_CHARACTERS = 16 * 1024 * 1024
 """As much as a frame can carry."""
 
+FAR = 2**31 - 1
+"""Bounds of numbers from here on only keep them small enough to store."""
+
 OPERATOR_ONLY = "x-operator-only"
 """Marks a parameter, in its schema, that people send on the socket and no tool offers to a model."""
 
@@ -42,7 +45,7 @@ how), or `POSITION`, where it names a version or a time. Of a text without a mar
 GIVEN, POSITION = {JOURNALLED: "given"}, {JOURNALLED: "position"}
 
 Version = Annotated[str, Meta(max_length=100, extra=POSITION)] | Annotated[int, Meta(le=2**63 - 1)]
-Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+Count = Annotated[int, Meta(ge=1, le=FAR)]
 AnyPath = Annotated[str, Meta(max_length=PATH_CHARACTERS, extra=GIVEN)]
 Name = Annotated[str, Meta(max_length=500, extra=GIVEN)]
 Content = Annotated[str, Meta(max_length=CONTENT_CHARACTERS)]

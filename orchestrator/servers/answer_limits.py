@@ -125,10 +125,8 @@ def _next(result: r.Result | None, plain: dict[str, Any]) -> str:  # noqa: PLR09
             return f'get_diff(path={quoted(path.path)}, from="{path.before}", to="{path.after}")'
         case r.ChangeAnswer(status="applied", version_id=str(version), change=str(change)):
             return f'get_diff(from="{change}", to="{version}")'
-        case LeaseAnswer():
-            return ALL_LEASES
-        case None if plain.get("code") == PathReserved.code:
-            return ALL_LEASES
+        case LeaseAnswer() | None:
+            return ALL_LEASES if result is not None or plain.get("code") == PathReserved.code else ""
         case r.ChangeAnswer(paths=(path, *_)):
             return f"read_file(path={quoted(path.path)})"
         case _:

@@ -14,8 +14,7 @@ import msgspec
 
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import toolset
-from orchestrator.api.parameters import OPERATOR_ONLY
-from orchestrator.api.reference import FAR
+from orchestrator.api.parameters import FAR, OPERATOR_ONLY
 
 INSTRUCTIONS = (
     "Files of this workspace are read and changed through these tools; every act is journalled and every change can be "

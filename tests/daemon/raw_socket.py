@@ -38,6 +38,12 @@ class Talk:
             self._put({"method": operation, "id": self._last, "params": params})
         return self._last
 
+    def ask(self, method: str) -> int:
+        """Send another request than a call; its id."""
+        self._last += 1
+        self._put({"method": method, "id": self._last})
+        return self._last
+
     def flush(self) -> bool:
         """Send what is left, as far as the socket takes it without waiting; whether all is sent."""
         self.socket.setblocking(False)

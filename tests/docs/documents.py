@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orchestrator
-from orchestrator.api.reference import tables
 from orchestrator.core.errors import InternalError, OrchestratorError
 from orchestrator.core.events.catalog import EVENTS
+from tests.docs.reference import tables
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "LLM_FILE_ACCESS.md"

@@ -12,6 +12,7 @@ import msgspec
 
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import OPERATIONS, toolset
+from orchestrator.api.parameters import FAR
 from orchestrator.core.annotations import Mark, shape
 from orchestrator.core.errors import ApproverError, CallerError, OperatorError, OrchestratorError
 from orchestrator.core.events.base import Event
@@ -19,9 +20,6 @@ from orchestrator.core.events.catalog import MEANINGS
 
 WHO = ((CallerError, "caller"), (ApproverError, "approver"), (OperatorError, "operator"), (OrchestratorError, "us"))
 """Who must act on an error, by its base class; the first that fits."""
-
-FAR = 2**31 - 1
-"""Bounds from here on only keep numbers small enough to store."""
 
 _SIMPLE = {
     msgspec.inspect.StrType: "text",
