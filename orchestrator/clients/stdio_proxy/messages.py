@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from orchestrator.core.errors import DaemonRestarted, OrchestratorError
 
 Id = int | str
-Kind = Literal["request", "reply", "initialize", "initialized", "cancelled", "other"]
+Kind = Literal["request", "initialize", "initialized", "cancelled", "other"]
 
 _PROTOCOL_IN_META = "io.modelcontextprotocol/protocolVersion"
 _USUAL_REPLY = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?[0-9]+|"(?:[^"\\]|\\.)*"),"(?:result|error)":')
@@ -36,16 +36,9 @@ class ClientMessage(NamedTuple):
 
     line: bytes
     kind: Kind
-    id: Id | None = None  # of the request, of the reply, or of the request that is cancelled
+    id: Id | None = None  # of the request, or of the one that is cancelled
     call: Call | None = None
     params: Mapping[str, Any] = MappingProxyType({})  # of a request
-
-
-class DaemonMessage(NamedTuple):
-    """One line of the daemon."""
-
-    kind: Literal["request", "reply", "other"]
-    id: Id | None = None
 
 
 def said(line: bytes, writes: Container[str] = ()) -> ClientMessage:
@@ -55,7 +48,7 @@ def said(line: bytes, writes: Container[str] = ()) -> ClientMessage:
         return ClientMessage(line, "other")
     method, id = message.get("method"), _id(message.get("id"))
     if not isinstance(method, str):
-        return ClientMessage(line, "other" if id is None else "reply", id)
+        return ClientMessage(line, "other")
     if id is None:
         return _notification(line, method, message)
     given = message.get("params")
@@ -76,16 +69,14 @@ def said(line: bytes, writes: Container[str] = ()) -> ClientMessage:
     return ClientMessage(line, kind, id, Call(id, method, request_id, modern), params)
 
 
-def heard(line: bytes) -> DaemonMessage:
-    """Read a line of the daemon; its own replies are long, and only their first bytes matter."""
+def replied(line: bytes) -> Id | None:
+    """The id of the call that a line of the daemon answers. Its replies are long: only their first bytes are read."""
     usual = _USUAL_REPLY.match(line)
     if usual is not None:
-        return DaemonMessage("reply", json.loads(usual[1]))
+        id: Id = json.loads(usual[1])
+        return id
     message = _object(line)
-    id = None if message is None else _id(message.get("id"))
-    if message is None or id is None:
-        return DaemonMessage("other")
-    return DaemonMessage("request" if "method" in message else "reply", id)
+    return None if message is None or "method" in message else _id(message.get("id"))
 
 
 def lost(call: Call) -> bytes:
@@ -117,12 +108,6 @@ def refused(id: Id, error: OrchestratorError) -> bytes:
     told = {"code": error.code, "message": error.message, "hint": error.hint, "details": error.details}
     message = f"{error.message}. {error.hint}" if error.hint else error.message
     return _line({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": message, "data": told}})
-
-
-def withdrawn(id: Id) -> bytes:
-    """Tell the client that a question of the ended daemon needs no answer."""
-    params = {"requestId": id, "reason": "the daemon restarted"}
-    return _line({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
 
 def _notification(line: bytes, method: str, message: dict[str, Any]) -> ClientMessage:

@@ -100,7 +100,6 @@ class Pipe:
         self._waiting: list[bytes] = []  # what is no call, for the next link
         self._open: dict[messages.Id, Sent] = {}
         self._unheard: set[messages.Id] = set()  # answered by `_constants`: the daemon's reply is dropped
-        self._asked: set[messages.Id] = set()  # the daemon's questions that the client has not answered
 
     def run(self) -> OrchestratorError | None:
         """Returns when the client has closed its side and the daemon has said all it had to say.
@@ -163,10 +162,6 @@ class Pipe:
                 self._handshake[1:] = [said.line]
             case "cancelled" if said.id is not None:
                 self._open.pop(said.id, None)
-            case "reply" if said.id is not None:
-                if said.id not in self._asked:
-                    return False  # it is meant for a daemon that is gone
-                self._asked.discard(said.id)
             case "other" if kept and not linked:
                 self._waiting.append(said.line)
         if said.call is not None and not constant:
@@ -208,15 +203,13 @@ class Pipe:
             pass  # the same as its end
 
     def _hear(self, line: bytes) -> None:
-        heard = messages.heard(line)
-        with self._state:
-            if heard.id is not None and heard.kind == "reply":
-                self._open.pop(heard.id, None)
-                if heard.id in self._unheard:
-                    self._unheard.discard(heard.id)
+        id = messages.replied(line)
+        if id is not None:
+            with self._state:
+                self._open.pop(id, None)
+                if id in self._unheard:
+                    self._unheard.discard(id)
                     return
-            elif heard.id is not None and heard.kind == "request":
-                self._asked.add(heard.id)
         self._say(line)
 
     def _connect(self, patience_s: float) -> None:
@@ -268,14 +261,14 @@ class Pipe:
     def _await_greeting(self, link: Link, id: messages.Id | None) -> None:
         """The reply to `initialize`; the client sees it only where it has none yet."""
         while (line := link.lines.readline()).endswith(b"\n"):
-            if messages.heard(line) == messages.DaemonMessage("reply", id):
+            if messages.replied(line) == id:
                 if id in self._open:
                     self._hear(line)
                 return
         raise ConnectionResetError("the daemon closed the connection during the handshake")
 
     def _tell_lost(self, link: Link) -> None:
-        """Answer what was open and is not sent again, and withdraw the questions of the ended daemon."""
+        """Answer what was open and is not sent again."""
         with self._state:
             resumed = self._session in (None, link.session)
             lost = [
@@ -285,10 +278,6 @@ class Pipe:
             ]
             for call in lost:
                 del self._open[call.id]
-            asked = list(self._asked)
-            self._asked.clear()
-        for id in asked:
-            self._say(messages.withdrawn(id))
         for call in lost:
             self._say(messages.lost(call))
 

@@ -231,21 +231,6 @@ def test_a_forgotten_session_becomes_a_new_one(door: Door, daemon: FakeDaemon) -
     assert link.heard()["id"] == 1
 
 
-def test_questions_of_the_ended_daemon_are_withdrawn(door: Door, daemon: FakeDaemon) -> None:
-    link = daemon.accept()
-    link.welcome()
-    link.say({"jsonrpc": "2.0", "id": 5, "method": "elicitation/create", "params": {}})
-    assert door.heard()["method"] == "elicitation/create"
-    link.close()
-    link = daemon.accept()
-    link.welcome()
-    withdrawn = door.heard()
-    assert (withdrawn["method"], withdrawn["params"]["requestId"]) == ("notifications/cancelled", 5)
-    door.say({"jsonrpc": "2.0", "id": 5, "result": {"action": "accept"}})
-    door.say(tool_call(6, "read_file", path="a"))
-    assert link.heard()["id"] == 6, "the late yes must not reach the new daemon"
-
-
 def test_a_call_after_a_persons_stop_is_refused_and_the_next_one_tries_again(door: Door, daemon: FakeDaemon) -> None:
     link = daemon.accept()
     link.welcome()

@@ -186,22 +186,20 @@ def test_what_is_said_before_there_is_a_daemon(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("line", "heard"),
+    ("line", "id"),
     [
-        pytest.param(b'{"jsonrpc":"2.0","id":7,"result":{}}\n', messages.DaemonMessage("reply", 7), id="usual"),
-        pytest.param(
-            b'{"jsonrpc":"2.0","id":"x\\"","error":{}}\n', messages.DaemonMessage("reply", 'x"'), id="text id"
-        ),
-        pytest.param(b'{"result": {"id": 1}, "id": 2}\n', messages.DaemonMessage("reply", 2), id="another order"),
-        pytest.param(b'{"jsonrpc":"2.0","id":3,"method":"m"}\n', messages.DaemonMessage("request", 3), id="question"),
-        pytest.param(b'{"jsonrpc":"2.0","method":"m"}\n', messages.DaemonMessage("other"), id="notification"),
-        pytest.param(b'{"jsonrpc":"2.0","id":null,"error":{}}\n', messages.DaemonMessage("other"), id="no id"),
-        pytest.param(b"[]\n", messages.DaemonMessage("other"), id="a batch"),
-        pytest.param(b"[" * 100_000 + b"\n", messages.DaemonMessage("other"), id="too deep"),
+        pytest.param(b'{"jsonrpc":"2.0","id":7,"result":{}}\n', 7, id="usual"),
+        pytest.param(b'{"jsonrpc":"2.0","id":"x\\"","error":{}}\n', 'x"', id="text id"),
+        pytest.param(b'{"result": {"id": 1}, "id": 2}\n', 2, id="another order"),
+        pytest.param(b'{"jsonrpc":"2.0","id":3,"method":"m"}\n', None, id="question"),
+        pytest.param(b'{"jsonrpc":"2.0","method":"m"}\n', None, id="notification"),
+        pytest.param(b'{"jsonrpc":"2.0","id":null,"error":{}}\n', None, id="no id"),
+        pytest.param(b"[]\n", None, id="a batch"),
+        pytest.param(b"[" * 100_000 + b"\n", None, id="too deep"),
     ],
 )
-def test_heard(line: bytes, heard: messages.DaemonMessage) -> None:
-    assert messages.heard(line) == heard
+def test_which_call_a_line_answers(line: bytes, id: messages.Id | None) -> None:
+    assert messages.replied(line) == id
 
 
 @pytest.mark.parametrize(
