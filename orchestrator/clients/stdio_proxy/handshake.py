@@ -31,10 +31,10 @@ def tools_file(*, structured: bool) -> str:
 class Handshake:
     """The constant answers for one client of one toolset."""
 
-    def __init__(self, toolset: str, *, structured: bool, folder: str = FOLDER) -> None:
-        self._toolset, self._structured, self._folder = toolset, structured, folder
+    def __init__(self, toolset: str, *, structured: bool) -> None:
+        self._toolset, self._structured = toolset, structured
         self._greeted = False  # by `initialize`, answered here
-        with open(os.path.join(folder, HANDSHAKE_FILE), encoding="utf-8") as file:
+        with open(os.path.join(FOLDER, HANDSHAKE_FILE), encoding="utf-8") as file:
             self._known: dict[str, Any] = json.load(file)
         self.writes: frozenset[str] = frozenset(self._known["writes"])
 
@@ -79,7 +79,7 @@ class Handshake:
         return self._list("2025") if self._greeted and not _speaks(params) else None
 
     def _list(self, era: str) -> str:
-        path = os.path.join(self._folder, tools_file(structured=self._structured))
+        path = os.path.join(FOLDER, tools_file(structured=self._structured))
         with open(path, encoding="utf-8") as file:
             rows = [row.split(" ", 1) for row in file]
         tools = [json.loads(tool) for smallest, tool in rows if smallest in ("core", self._toolset)]
