@@ -233,6 +233,7 @@ class Daemon:
             state_dir=config.state_dir,
             notes=self._notes,
             plugins=self._extensions.notes,
+            failed_plugins=self._extensions.failures,
             read_policy=lambda: read_policy(config),
             stop=self.stop,
         )

@@ -498,6 +498,7 @@ class Health(Result, frozen=True, kw_only=True):
     checked: str = ""  # since this start, chain and pages of the journal: "running", "@N" when they held, "failed: …"
     whole: str = ""  # what the last journal_verify since this start said of the whole journal; empty: there was none
     notes: tuple[str, ...] = ()
+    amiss: tuple[str, ...] = ()  # of the notes, those that a person must act on; `up` says them too
     recovered: int = 0  # changes closed by recovery at this start
     diverged: tuple[str, ...] = ()  # changes whose bytes did not land
 

@@ -164,14 +164,14 @@ class SessionNotYours(CallerError):
     """A session is resumed by its own agent only."""
 
     code = "session_not_yours"
-    hint = "Leave the session out to begin a new one."
+    hint = "Leave the session out (or unset ORCHESTRATOR_SESSION) to begin a new one."
 
 
 class SessionUnknown(CallerError):
     """No session has this id."""
 
     code = "session_unknown"
-    hint = "Leave the session out to begin a new one."
+    hint = "Leave the session out (or unset ORCHESTRATOR_SESSION) to begin a new one."
 
 
 class NotPermitted(CallerError):

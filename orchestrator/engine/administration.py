@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.errors import ParameterInvalid, PathError, VersionUnknown, escaped
+from orchestrator.core.errors import ParameterInvalid, PathError, VersionUnknown, escaped, plural
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import PolicyLoaded
 from orchestrator.core.events.sessions import AgentAdded, AgentRevoked
@@ -45,6 +45,7 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
     stop: Callable[[], None]
     notes: tuple[str, ...] = ()
     plugins: Callable[[], tuple[str, ...]] = tuple  # what there is to say of them now
+    failed_plugins: Callable[[], tuple[str, ...]] = tuple  # of that, what is amiss
 
 
 class Administration:
@@ -69,12 +70,13 @@ class Administration:
 
     async def status(self, caller: Caller, call: Call, params: p.Status) -> r.StatusInfo:
         pending = self._s.state.pending
-        notes = [*self._facts.notes, *self._facts.plugins()]
+        amiss = []
         if not self._gate.is_set:
-            notes.append("no approver code yet, so approvals wait: run `orchestrator up` in a terminal")
+            amiss.append("no approver code yet, so approvals wait: run `orchestrator up` in a terminal")
         stopped = self._effects.stopped or self._s.journal.trouble
         if stopped:
-            notes.append(f"writes are stopped: {stopped}")
+            amiss.append(f"writes are stopped: {stopped}")
+        notes = [*self._facts.notes, *self._facts.plugins(), *amiss]
         notes += self._checking.unread
         if unnoted := self._s.notes.unnoted:
             notes.append(f"not in the journal, which could take nothing then: {unnoted} reads and refusals")
@@ -89,7 +91,8 @@ class Administration:
         if self._baseline.done.is_set() and (left := sum(not entry.kept for entry in self._s.state.registry.files())):
             most = self._s.policy.outside.keep_max_bytes
             notes.append(
-                f"contents not kept: {left} files over {most} bytes, so what others do to them can't be undone"
+                f"contents not kept: {plural(left, 'file')}, secret or over {most} bytes; what other programs do to "
+                "them can't be undone"
             )
         return r.StatusInfo(
             pid=self._facts.pid,
@@ -120,6 +123,7 @@ class Administration:
                 checked=self._checking.checked,
                 whole=self._sealer.whole,
                 notes=tuple(notes),
+                amiss=(*self._facts.failed_plugins(), *amiss),
                 recovered=self._recovery.closed,
                 diverged=tuple(map(show, pending.diverged)),
             ),
@@ -149,7 +153,7 @@ class Administration:
     async def agent_revoke(self, caller: Caller, call: Call, params: p.AgentRevoke) -> r.Done:
         await self._gate.check(caller, params.approver)
         if self._s.state.identities.get(params.name) is None:
-            raise VersionUnknown(f"there is no agent {params.name}")
+            raise VersionUnknown(f"there is no agent {params.name}", hint="`orchestrator agent list` shows them.")
         event = AgentRevoked(name=AgentName(params.name))
         await self._s.append(caller.origin(call), (f"agent:{params.name}", event))
         return r.Done(message=f"{params.name} may not call any more")

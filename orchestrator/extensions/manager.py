@@ -12,6 +12,7 @@ import anyio
 import msgspec
 import pluggy
 
+from orchestrator.core.errors import plural
 from orchestrator.core.policy.reviewers import Plugins
 from orchestrator.extensions.detached_thread import MOST_SAID, DetachedFailure, DetachedThread
 from orchestrator.extensions.hookspecs import GROUP, AppliedChange, Hooks
@@ -34,6 +35,9 @@ class PluginState(msgspec.Struct, frozen=True):
     name: str
     state: Literal["loaded", "failed", "switched off"]
     problem: str = ""
+
+    def __str__(self) -> str:
+        return f"plugin {self.name}: {self.state}" + (f", {self.problem}" if self.problem else "")
 
 
 def _installed() -> Iterable[EntryPoint]:
@@ -79,13 +83,14 @@ class Extensions:
 
     def notes(self) -> tuple[str, ...]:
         """What `status` says."""
-        lines = [
-            f"plugin {item.name}: {item.state}" + (f", {item.problem}" if item.problem else "")
-            for item in self.states()
-        ]
+        lines = [str(item) for item in self.states()]
         if self._missed:
-            lines.append(f"plugins were not told of {self._missed} changes: they are too slow")
+            lines.append(f"plugins were not told of {plural(self._missed, 'change')}: they are too slow")
         return tuple(lines)
+
+    def failures(self) -> tuple[str, ...]:
+        """What `up` says: the plugins that do not work."""
+        return tuple(str(item) for item in self.states() if item.state != "loaded")
 
     # --- reviewers ----------------------------------------------------------------------
 

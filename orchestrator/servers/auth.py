@@ -100,9 +100,7 @@ class Authenticator:
             return SessionId(f"s-{self._s.token(6)}")
         session = self._s.state.sessions.get(SessionId(preamble.session))
         if session is None:
-            raise SessionUnknown(
-                f"there is no session {escaped(preamble.session)}", hint="Leave the session out to begin a new one."
-            )
+            raise SessionUnknown(f"there is no session {escaped(preamble.session)}")
         if session.agent != agent:
             raise SessionNotYours(f"the session {preamble.session} is another agent's")
         return session.id

@@ -59,7 +59,7 @@ STATUS = r.StatusInfo(
     health=r.Health(
         state="ok",
         baseline="done",
-        notes=("plugin tags: failed, no installed package has it", "run `orchestrator up` in a terminal"),
+        amiss=("plugin tags: failed, no installed package has it", "run `orchestrator up` in a terminal"),
     ),
     policy="default",
     approver="missing",
@@ -173,6 +173,11 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
             {"changes": [{"search": "x", "replace": "y", "fuzzy": False}]},
         ),
         (["write", "a", "new.txt"], 3, "write_file", {"path": "a", "content": "née\n", "mode": "truncate"}),
+        (["write", "a", "new.txt", "--mode", "append"], 3, "write_file", {"content": "née\n", "mode": "append"}),
+        (["lease", "reserve", "a", "b", "--shared"], 4, "reserve_paths", {"globs": ["a", "b"], "mode": "shared"}),
+        (["journal", "archive", "--before", "@5"], 4, "journal_archive", {"before": "@5", "approver": CODE}),
+        (["rollback", "--agent", "bot", "--glob", "*.py"], 4, "rollback", {"agent": "bot", "globs": ["*.py"]}),
+        (["info", "a"], 4, "file_info", {"path": "a"}),
         (["patch", "new.txt", "--base", "@2"], 3, "apply_patch", {"patch": "née\n", "base": "@2"}),
         (["revert", "@4", "--preview"], 0, "revert", {"change": "@4", "preview": True}),
         (["diff", "a", "--from", "@1"], 1, "get_diff", {"path": "a", "from": "@1"}),
@@ -266,7 +271,7 @@ def test_what_people_see(run: Run, arguments: list[str], shown: str) -> None:
 def test_status_makes_control_characters_visible(run: Run) -> None:
     _, out, _ = run("status")
     assert "ev\\x1bil (asserted)" in out
-    assert "run `orchestrator up` in a terminal" in out
+    assert "approver:   missing" in out
 
 
 @pytest.mark.usefixtures("rpc")
@@ -308,6 +313,12 @@ def test_wrong_usage(run: Run, arguments: list[str]) -> None:
     refused = json.loads(out)
     assert refused["code"] == "usage"
     assert refused["message"]
+
+
+@pytest.mark.usefixtures("rpc")
+def test_a_command_that_makes_no_sense_shows_how_it_is_used(run: Run) -> None:
+    for words in (["edit", "a", "--replace", "x"], ["journal", "redact"], ["diff"], ["replay"]):
+        assert run(*words)[2].startswith(f"Usage: orchestrator {words[0]} "), words
 
 
 @pytest.mark.usefixtures("rpc")

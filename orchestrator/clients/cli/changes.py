@@ -23,8 +23,17 @@ patch = OperationCommand(
 write = OperationCommand(
     WRITE_FILE,
     about="Write a whole file, or append to one, from FILE or stdin.",
-    defaults={"content": "-", "mode": "truncate"},
+    defaults={"content": "-"},
     files=("content",),
+    options=(
+        click.Option(
+            ["--mode"],
+            type=click.Choice(["truncate", "append", "create"]),
+            default="truncate",
+            show_default=True,
+            help="truncate: replace all; create: only if the file is absent.",
+        ),
+    ),
 )
 reserve = OperationCommand(
     RESERVE_PATHS,

@@ -230,7 +230,7 @@ def json_escaped(document: str) -> str:
 
 def usage(message: str) -> NoReturn:
     """End with the exit code for wrong usage."""
-    raise click.UsageError(message)
+    raise click.UsageError(message, click.get_current_context(silent=True))
 
 
 def text_of(name: str) -> str:

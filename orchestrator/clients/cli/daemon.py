@@ -38,7 +38,7 @@ class UpFacts(r.Result, frozen=True, kw_only=True):
     started: bool  # by this call
     approver: Literal["set", "missing"]
     approver_code: str | None  # only from the call that made it
-    notes: tuple[str, ...]  # what is amiss, as `status` says it
+    amiss: tuple[str, ...]  # what a person must act on, as `status` says it
     connect: dict[str, str]  # agent → what to run or to put into its settings
 
 
@@ -71,7 +71,7 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
         started=started,
         approver=status.approver,
         approver_code=code,
-        notes=status.health.notes,
+        amiss=status.health.amiss,
         connect=_connecting(location.workspace),
     )
     if code is not None and not settings.json:
@@ -160,7 +160,7 @@ def _up_lines(up: UpFacts) -> Iterator[str]:
         ("workspace", up.workspace),
         ("socket", up.socket),
     )
-    yield from (f"note: {escaped(note)}" for note in up.notes)
+    yield from (f"note: {escaped(note)}" for note in up.amiss)
     yield "connect an agent:"
     for agent, how in up.connect.items():
         yield f"  {agent}:"

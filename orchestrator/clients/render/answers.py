@@ -209,7 +209,7 @@ def _readers(answer: StaleReadersAnswer) -> Iterator[str]:
             reader.agent or "-",
             reader.session,
             reader.version_id,
-            ", ".join(map(seen_span, reader.lines)) or "all",
+            f"lines {', '.join(map(seen_span, reader.lines))}" if reader.lines else "all of it",
             f"{plural(reader.changes, 'change')} by {', '.join(reader.by)} since {reader.since}",
         )
         for reader in answer.readers
@@ -292,6 +292,8 @@ def _checked(checked: str) -> str:
 
 @rendered.register
 def _approvals(result: r.Approvals) -> Iterator[str]:
+    if not result.approvals:
+        yield "nothing waits for an approval"
     yield from table(
         (a.approval, when(a.since), a.agent or "", a.operation, some(a.paths, a.path_count), a.reason)
         for a in result.approvals

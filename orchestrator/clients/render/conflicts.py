@@ -13,6 +13,8 @@ from orchestrator.core.errors import escaped, plural
 @rendered.register
 def _listed(found: r.Conflicts) -> Iterator[str]:
     """A line for each: what waits, how far it is, for whom and until when."""
+    if not found.conflicts:
+        yield "no conflict is open"
     yield from table(
         (
             c.conflict,

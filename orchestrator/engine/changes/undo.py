@@ -72,7 +72,9 @@ class Undoer:
         if span.agent not in (None, OUTSIDE) and not any(
             name == span.agent for name in (agent.name for agent in self._s.state.identities)
         ):
-            raise ParameterInvalid("agent", f"{span.agent!r} never called here", hint="`orchestrator agent list`")
+            raise ParameterInvalid(
+                "agent", f"{span.agent!r} never called here", hint="Agents are named as `blame` shows them."
+            )
         journal = self._s.journal
         if span.session is not None and not await journal.newest(EventFilter(session=SessionId(span.session)), limit=1):
             raise ParameterInvalid(
