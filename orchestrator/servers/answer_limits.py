@@ -109,7 +109,7 @@ def _shorten(node: Any, over: int, cut: dict[str, str], name: str = "") -> bool:
     return False
 
 
-def _next(result: r.Result | None, plain: dict[str, Any]) -> str:  # noqa: PLR0911  # one return for each kind of answer
+def _next(result: r.Result | None, plain: dict[str, Any]) -> str:  # one return for each kind of answer
     """The call that shows what was left out; "" where none does."""
     match result:
         case r.JournalPage() if plain["entries"]:
