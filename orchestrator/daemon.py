@@ -28,7 +28,6 @@ from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import Policy
 from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.engine import Engine
-from orchestrator.engine.plugin_notifications import PluginNotifier
 from orchestrator.engine.record.restore import restored
 from orchestrator.engine.services import Services
 from orchestrator.extensions.manager import Extensions
@@ -60,9 +59,6 @@ POLICY_FILE = "policy.toml"
 
 LAST_CALLS_S = 3.0
 """How long calls that are open get when the daemon is told to stop."""
-
-SWITCH_S = 0.001
-"""How long a thread keeps the interpreter when another wants it: the event loop waits behind each that computes."""
 
 MCP_IMPORT_AFTER_S = 5.0
 """After it is ready: the import takes a second of processor time, which who comes first should not share."""
@@ -102,7 +98,7 @@ class Daemon:
             services = await self._services(stack)
             self._extensions = Extensions(services.policy.plugins)
             await self._extensions.load()
-            PluginNotifier(services.journal, self._extensions)
+            services.journal.subscribe(self._extensions.hear)
             self._lock.say("looking at the files of the workspace")
             engine = await stack.enter_async_context(self._engine(services, self._watcher).running())
             self._listener = await bind(self._config.socket)
@@ -176,13 +172,15 @@ class Daemon:
             clock=clock,
             entropy=entropy,
             step=self._step,
-            mark=_mark(config),
+            mark=Path(locations.mark_file(config.workspace_id)),
             reserve_bytes=RESERVE_BYTES,
         )
         stack.push_async_callback(journal.close)
         self._keeper = SqliteMaintenance(journal, clock=clock)
         doubts: list[str] = []
-        state = await restored(journal, doubts, told=self._read_so_far)
+        state = await restored(
+            journal, doubts, told=lambda at, head: self._lock.say(f"reading events: @{at} of @{head}")
+        )
         disk = KernelDisk()
         workspace = LocalWorkspace(
             config.workspace,
@@ -215,9 +213,6 @@ class Daemon:
         await _note_policy(services, policy)
         return services
 
-    def _read_so_far(self, at: int, head: int) -> None:
-        self._lock.say(f"reading events: @{at} of @{head}")
-
     def _own_paths(self) -> tuple[WorkspacePath, ...]:
         """The daemon's own files, and those of others of its user, where the workspace holds them."""
         root = self._config.workspace.rstrip("/") + "/"
@@ -237,10 +232,9 @@ class Daemon:
             read_policy=lambda: read_policy(config),
             stop=self.stop,
         )
-        roots = (config.workspace,)
         return Engine(
             services,
-            roots=roots,
+            roots=(config.workspace,),
             facts=facts,
             watcher=watcher,
             signer=KeyFile(Path(config.state_dir)),
@@ -325,10 +319,6 @@ class Daemon:
         )
 
 
-def _mark(config: Config) -> Path:
-    return Path(locations.mark_file(config.workspace_id))
-
-
 def _scratch(config: Config) -> Path:
     """Where checks run; what a killed daemon left there goes."""
     folder = Path(config.state_dir) / "checks"
@@ -382,7 +372,6 @@ def _spare_the_collector() -> None:
 def main(argv: list[str]) -> int:
     """`orchestrator daemon`: what `up` starts. Exit codes as the command line's."""
     config = parse(argv)
-    sys.setswitchinterval(SWITCH_S)
     start_logging()
     ignore_lease_breaks()
     _raise_descriptor_limit()

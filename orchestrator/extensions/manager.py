@@ -13,9 +13,12 @@ import msgspec
 import pluggy
 
 from orchestrator.core.errors import plural
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.files import ChangeApplied, ChangeIntended
+from orchestrator.core.ids import Seq
 from orchestrator.core.policy.reviewers import Plugins
 from orchestrator.extensions.detached_thread import MOST_SAID, DetachedFailure, DetachedThread
-from orchestrator.extensions.hookspecs import GROUP, AppliedChange, Hooks
+from orchestrator.extensions.hookspecs import GROUP, AppliedChange, ChangedPath, Hooks
 from orchestrator.logs import logger
 from orchestrator.ports.reviewers import Reviewer, ReviewerUnusable
 
@@ -53,6 +56,7 @@ class Extensions:
         self._states: dict[str, PluginState] = {}
         self._failures: dict[str, int] = {}
         self._missed = 0
+        self._reasons: dict[Seq, str] = {}  # of changes without an outcome yet
         self._waiting: deque[AppliedChange] = deque()
         self._more = anyio.Event()
         self._log = logger("plugins")
@@ -116,6 +120,16 @@ class Extensions:
 
     # --- changes ------------------------------------------------------------------------
 
+    def hear(self, recorded: Recorded) -> None:
+        """Hand each applied change on; `reason` stands in the event of its intent."""
+        event = recorded.event
+        if isinstance(event, ChangeIntended):
+            self._reasons[recorded.seq] = event.reason
+        elif isinstance(change := getattr(event, "change", None), int):
+            reason = self._reasons.pop(Seq(change), "")
+            if isinstance(event, ChangeApplied):
+                self.tell(_applied(recorded, event, reason))
+
     def tell(self, change: AppliedChange) -> None:
         """Leave a change for the hooks; never waits."""
         if not self._states:
@@ -178,3 +192,17 @@ def _registered(name: str, point: EntryPoint) -> pluggy.PluginManager:
     manager.register(plugin() if isinstance(plugin, type) else plugin, name)
     manager.check_pending()
     return manager
+
+
+def _applied(recorded: Recorded, event: ChangeApplied, reason: str) -> AppliedChange:
+    return AppliedChange(
+        seq=recorded.seq,
+        at=recorded.at,
+        agent=recorded.agent,
+        session=recorded.session,
+        operation=event.operation,
+        rung=event.rung,
+        paths=tuple(ChangedPath(path.path, path.before, path.after, path.moved_from) for path in event.paths),
+        reason=reason,
+        reverts=event.reverts,
+    )
