@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-from base64 import b64decode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Checksum, Seq
 from orchestrator.core.maintenance_errors import ArchiveMissing
 from orchestrator.journal.blobs import zstd
-from orchestrator.journal.rows import DAMAGED, EVENT_COLUMNS, link_problem, origin_of, recorded_of
+from orchestrator.journal.rows import DAMAGED, link_problem, origin_of, recorded_of
 from orchestrator.journal.schema import sql, sync_directory
 from orchestrator.ports.journal import EventFilter
 
@@ -31,8 +30,8 @@ MOST_EVENTS = 5000
 LEVEL = 9
 OPEN_SEGMENTS = 2
 
-_BLOBS = ("payload", "salt", "payload_hash", "prev_hash", "hash", "details", "details_hash")
-_ORDER = tuple(name.strip() for name in EVENT_COLUMNS.split(","))
+Rows = tuple[tuple[Any, ...], ...]
+"""Events in the order of `rows.EVENT_COLUMNS`."""
 
 
 class Segment(msgspec.Struct, frozen=True):
@@ -47,29 +46,12 @@ class Segment(msgspec.Struct, frozen=True):
     size: int
 
 
-class _Header(msgspec.Struct, frozen=True):
-    """The first line of a file; the events follow, one JSON array a line, bytes in base64."""
+class _File(msgspec.Struct, frozen=True):
+    """What a file holds: this as MessagePack, compressed by zstd."""
 
     format: str
     journal: str
-    first: int
-    last: int
-    prev_hash: str
-    last_hash: str
-    columns: tuple[str, ...]
-
-
-class SegmentRows(msgspec.Struct, frozen=True):
-    """What a file holds, proven: every row with all of its columns, in order."""
-
-    header: _Header
-    rows: tuple[tuple[Any, ...], ...]
-
-    def ordered(self) -> Iterator[tuple[Any, ...]]:
-        """The rows as `rows.EVENT_COLUMNS` has them."""
-        places = tuple(self.header.columns.index(name) for name in _ORDER)
-        for row in self.rows:
-            yield tuple(row[place] for place in places)
+    rows: Rows
 
 
 def segments_of(connection: sqlite3.Connection) -> tuple[Segment, ...]:
@@ -101,32 +83,27 @@ def archived_end(connection: sqlite3.Connection) -> tuple[int, bytes] | None:
 
 
 def write_segment(connection: sqlite3.Connection, folder: Path, first: int, last: int) -> Segment:
-    """Put events into a file, synced, and read it back. The database stays as it is. Blocking.
+    """Put events whose chain holds into a file, synced, and read it back. The database stays as it is. Blocking.
 
-    Raises OSError, JournalCorrupt if what was read back does not hold.
+    Raises OSError, JournalCorrupt.
     """
-    columns = tuple(row[1] for row in connection.execute("PRAGMA table_info(events)"))
-    rows = connection.execute(
-        f"SELECT {', '.join(columns)} FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq", (first, last)
-    ).fetchall()
-    if [row[columns.index("seq")] for row in rows] != list(range(first, last + 1)):
+    rows = tuple(connection.execute(sql("events_between"), (first - 1, last, -1)).fetchall())
+    if [row[0] for row in rows] != list(range(first, last + 1)):
         raise JournalCorrupt(f"events @{first} to @{last} are not all in the database")
-    prev_hash, last_hash = rows[0][columns.index("prev_hash")], rows[-1][columns.index("hash")]
+    end = first - 1, rows[0][16]
+    for row in rows:
+        problem = link_problem(row, origin_of(row), end)
+        if problem is not None:
+            raise JournalCorrupt(problem, hint=DAMAGED)
+        end = row[0], row[17]
     (journal,) = connection.execute(sql("journal_id")).fetchone()
-    header = _Header(FORMAT, journal, first, last, prev_hash.hex(), last_hash.hex(), columns)
-    data = zstd.compress(_encoded(header, rows), LEVEL)
+    data = zstd.compress(msgspec.msgpack.encode(_File(FORMAT, journal, rows)), LEVEL)
     name = f"{first:012d}-{last:012d}.segment.zst"
-    made = Segment(first, last, prev_hash, last_hash, name, _digest(data), len(data))
+    made = Segment(first, last, rows[0][16], rows[-1][17], name, _digest(data), len(data))
     _publish(folder, name, data)
-    read = read_segment(folder, made)
-    if tuple(rows) != read.rows:
+    if read_segment(folder, made) != rows:
         raise JournalCorrupt(f"{folder / name} does not hold what was written to it")
     return made
-
-
-def _encoded(header: _Header, rows: Iterable[Sequence[Any]]) -> bytes:
-    encode = msgspec.json.Encoder().encode
-    return b"".join(line + b"\n" for line in (encode(header), *(encode(row) for row in rows)))
 
 
 def _publish(folder: Path, name: str, data: bytes) -> None:
@@ -146,14 +123,22 @@ def _publish(folder: Path, name: str, data: bytes) -> None:
     sync_directory(folder)
 
 
-def read_segment(folder: Path, segment: Segment) -> SegmentRows:
-    """A file's rows, its digest, its chain and its ends checked. Raises ArchiveMissing, JournalCorrupt."""
+def read_segment(folder: Path, segment: Segment) -> Rows:
+    """A file's rows, its digest and its ends checked. Raises ArchiveMissing, JournalCorrupt.
+
+    The chain was checked before the file was written, and the digest says that it is that file.
+    """
     path = folder / segment.file
-    found = parse_segment(segment_bytes(folder, segment), path)
-    ends = (segment.first, segment.last, segment.prev_hash.hex(), segment.last_hash.hex())
-    if (found.header.first, found.header.last, found.header.prev_hash, found.header.last_hash) != ends:
-        raise JournalCorrupt(f"{path} holds @{found.header.first} to @{found.header.last}, which is another segment")
-    return found
+    try:
+        found = msgspec.msgpack.decode(zstd.decompress(segment_bytes(folder, segment)), type=_File)
+    except (zstd.ZstdError, EOFError, msgspec.MsgspecError) as error:
+        raise JournalCorrupt(f"{path} can't be read as a segment: {error}") from error
+    if found.format != FORMAT:
+        raise JournalCorrupt(f"{path} has the format {found.format!r}; this program reads {FORMAT!r}")
+    begin, end = found.rows[0], found.rows[-1]
+    if (begin[0], end[0], begin[16], end[17]) != (segment.first, segment.last, segment.prev_hash, segment.last_hash):
+        raise JournalCorrupt(f"{path} holds @{begin[0]} to @{end[0]}, which is another segment")
+    return found.rows
 
 
 def segment_bytes(folder: Path, segment: Segment) -> bytes:
@@ -166,40 +151,6 @@ def segment_bytes(folder: Path, segment: Segment) -> bytes:
             hint="Put the file back from a backup, under the same name; what needs no event in it goes on.",
         )
     return data
-
-
-def parse_segment(data: bytes, path: Path) -> SegmentRows:
-    """Raises JournalCorrupt unless the bytes are a segment whose chain holds from end to end."""
-    try:
-        head, *lines = zstd.decompress(data).splitlines()
-        header = msgspec.json.decode(head, type=_Header)
-        if header.format != FORMAT:
-            raise JournalCorrupt(f"{path} has the format {header.format!r}; this program reads {FORMAT!r}")
-        found = SegmentRows(header, tuple(_row(line, header.columns) for line in lines))
-        _check_chain(found, path)
-    except (zstd.ZstdError, EOFError, msgspec.MsgspecError, ValueError) as error:
-        raise JournalCorrupt(f"{path} can't be read as a segment: {error}") from error
-    return found
-
-
-def _row(line: bytes, columns: tuple[str, ...]) -> tuple[Any, ...]:
-    values = msgspec.json.decode(line, type=list[int | str | None])
-    return tuple(
-        b64decode(value) if isinstance(value, str) and name in _BLOBS else value
-        for name, value in zip(columns, values, strict=True)
-    )
-
-
-def _check_chain(found: SegmentRows, path: Path) -> None:
-    header = found.header
-    end = (header.first - 1, bytes.fromhex(header.prev_hash))
-    for row in found.ordered():
-        problem = link_problem(row, origin_of(row), end)
-        if problem is not None:
-            raise JournalCorrupt(f"{path}: {problem}")
-        end = row[0], row[17]
-    if end != (header.last, bytes.fromhex(header.last_hash)):
-        raise JournalCorrupt(f"{path} ends at @{end[0]}, where @{header.last} should be")
 
 
 def _data(path: Path, what: str) -> bytes:
@@ -222,13 +173,13 @@ class Archive:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._read: dict[str, tuple[tuple[Any, ...], ...]] = {}
+        self._read: dict[str, Rows] = {}
 
-    def rows(self, segment: Segment) -> tuple[tuple[Any, ...], ...]:
+    def rows(self, segment: Segment) -> Rows:
         """All rows of a segment, in `rows.EVENT_COLUMNS`' order. Raises ArchiveMissing, JournalCorrupt."""
         known = self._read.get(segment.digest)
         if known is None:
-            known = tuple(read_segment(self.folder, segment).ordered())
+            known = read_segment(self.folder, segment)
             self._read = {**dict(list(self._read.items())[1 - OPEN_SEGMENTS :]), segment.digest: known}
         return known
 

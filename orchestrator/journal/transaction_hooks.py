@@ -11,7 +11,7 @@ from orchestrator.core.ids import Digest, Seq
 from orchestrator.journal.blobs import LEVEL, Blobs, zstd
 from orchestrator.journal.garbage import named_since
 from orchestrator.journal.schema import sql
-from orchestrator.journal.segments import Segment, SegmentRows
+from orchestrator.journal.segments import Rows, Segment
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.snapshots import KEPT, sealed_bytes
 from orchestrator.journal.writer import TransactionHook
@@ -94,16 +94,11 @@ class ArchiveEvents(TransactionHook):
 class RestoreEvents(TransactionHook):
     """Puts the events of a segment back into the database."""
 
-    def __init__(self, segment: Segment, rows: SegmentRows) -> None:
+    def __init__(self, segment: Segment, rows: Rows) -> None:
         self._segment, self._rows = segment, rows
 
     def inside(self, connection: sqlite3.Connection) -> None:
-        columns = self._rows.header.columns
-        known = {row[1] for row in connection.execute("PRAGMA table_info(events)")}
-        if not known.issuperset(columns):
-            raise JournalCorrupt(f"{self._segment.file} has columns that this program does not know")
-        places = ", ".join("?" * len(columns))
-        connection.executemany(f"INSERT INTO events ({', '.join(columns)}) VALUES ({places})", self._rows.rows)
+        connection.executemany(sql("append_event"), self._rows)
         connection.execute(sql("drop_segment"), (self._segment.first,))
 
 
