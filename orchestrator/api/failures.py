@@ -9,8 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 from rapidfuzz import fuzz, process
 
-from orchestrator.api.framing import UNREADABLE, Refusal, Rejection
-from orchestrator.api.odd_text import refused_text
+from orchestrator.api.framing import UNREADABLE, Refusal, Rejection, refused_text
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import BY_NAME, PLANNED
 from orchestrator.api.parameters import CHANGE_FORMS, MOST_GLOB_CHARACTERS, EditFile, Params

@@ -7,11 +7,13 @@ with an operation's name as the method ("rpc"), or MCP ("mcp").
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
 from orchestrator.api.results import Notice
+from orchestrator.core.errors import CallerError, ParameterInvalid, PathInvalid, escaped
 
 PROTOCOL = 1
 MAX_FRAME_BYTES = 16 * 1024 * 1024
@@ -113,3 +115,37 @@ class AnyReply(msgspec.Struct, frozen=True, kw_only=True):
     method: str = ""
     params: msgspec.Raw = msgspec.Raw(b"")
     notices: tuple[Notice, ...] = ()
+
+
+PATHS = frozenset({"path", "source", "destination"})
+
+
+def refused_text(values: Mapping[str, Any]) -> CallerError | None:
+    """The refusal of the first parameter that holds such a text; None if none does."""
+    for name, value in values.items():
+        odd = _odd(value)
+        if odd is None:
+            continue
+        why = f"it holds {escaped(odd)}, which is in no UTF-8 text"
+        if name in PATHS and isinstance(value, str):
+            return PathInvalid(value, why)
+        return ParameterInvalid(escaped(name), why, hint="Send text that is valid UTF-8.")
+    return None
+
+
+def _odd(value: object) -> str | None:
+    """The first lone surrogate in a value, however deep."""
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                odd = next((c for c in text if "\ud800" <= c <= "\udfff"), None) if not text.isascii() else None
+                if odd is not None:
+                    return odd
+            case dict() as inner:
+                waiting += [*inner, *inner.values()]
+            case list() | tuple() as inner:
+                waiting += inner
+            case _:
+                continue
+    return None

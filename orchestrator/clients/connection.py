@@ -13,8 +13,7 @@ import msgspec
 
 from orchestrator.api import locations, processes
 from orchestrator.api.feed import METHODS, SUBSCRIBE, FeedEnded, FeedEvent, Subscribe, Subscribed
-from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome
-from orchestrator.api.odd_text import refused_text
+from orchestrator.api.framing import AnyReply, Refusal, Request, Welcome, refused_text
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import Params

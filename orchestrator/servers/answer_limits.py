@@ -12,7 +12,7 @@ from orchestrator.api.rollback import RollbackAnswer
 from orchestrator.core.errors import PathReserved
 from orchestrator.core.text.room import UNBOUNDED, Room, size
 from orchestrator.engine.paths import quoted
-from orchestrator.engine.session_pages import LEASES
+from orchestrator.engine.sessions import LEASES
 
 UNKNOWN_BYTES = 12_000
 """For clients that nobody has measured; Codex gives a model that it does not know 12,018 bytes."""
@@ -109,7 +109,7 @@ def _shorten(node: Any, over: int, cut: dict[str, str], name: str = "") -> bool:
     return False
 
 
-def _next(result: r.Result | None, plain: dict[str, Any]) -> str:  # one return for each kind of answer
+def _next(result: r.Result | None, plain: dict[str, Any]) -> str:
     """The call that shows what was left out; "" where none does."""
     match result:
         case r.JournalPage() if plain["entries"]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from orchestrator.api import blame as t
 from orchestrator.api import results as r
+from orchestrator.api.results import Notice
+from orchestrator.api.stale_readers import told
 from orchestrator.core.errors import escaped, plural
 from orchestrator.engine.paths import quoted
 
@@ -194,3 +196,13 @@ def blamed(result: t.BlameAnswer) -> str:
 
 
 UNKNOWN = "unknown: that content was not kept"
+
+
+def notices_block(notices: Sequence[Notice], mark: Callable[[], str]) -> str:
+    """What goes behind a text answer."""
+    rows = []
+    for notice in notices:
+        head = f"[notice: {told(notice)}]"
+        tail = "[the diff goes on: read the file]" if notice.diff_truncated else ""
+        rows.append(fenced(head, notice.diff, mark(), tail) if notice.diff else head)
+    return "\n".join(rows)

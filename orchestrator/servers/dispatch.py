@@ -19,9 +19,8 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
 from orchestrator.ports.workers import OWNER
-from orchestrator.servers.call_scheduler import HEAVY, CallScheduler, Turn
+from orchestrator.servers.call_scheduler import HEAVY, CallScheduler, Turn, Weigher
 from orchestrator.servers.open_calls import UNREAD_BYTES
-from orchestrator.servers.weight import Weigher
 
 _REQUEST = msgspec.json.Decoder(Request)
 _ENCODER = msgspec.json.Encoder()

@@ -16,18 +16,16 @@ from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from orchestrator.api.failures import refusal
-from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble
+from orchestrator.api.framing import MAX_FRAME_BYTES, Preamble, refused_text
 from orchestrator.api.lines import LineStream
-from orchestrator.api.odd_text import refused_text
 from orchestrator.api.operations import BY_NAME, toolset
 from orchestrator.api.results import ChangeAnswer, Conflicts, Notice
 from orchestrator.core.errors import AnswerTooLarge, FrameTooLarge, OrchestratorError, UnknownOperation, escaped
 from orchestrator.core.text.room import UNBOUNDED, Room, size
 from orchestrator.engine.caller import Caller
 from orchestrator.servers.answer_limits import UNKNOWN_BYTES, json_within, room_for
-from orchestrator.servers.blocks import fenced, text_block
+from orchestrator.servers.blocks import fenced, notices_block, text_block
 from orchestrator.servers.dispatch import Dispatcher
-from orchestrator.servers.notices import notices_block
 from orchestrator.servers.open_calls import OpenCalls
 from orchestrator.servers.tools import INSTRUCTIONS, tools
 from orchestrator.version import VERSION

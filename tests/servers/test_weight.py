@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.api.operations import BY_NAME
-from orchestrator.servers.weight import HEAVY_BYTES, LARGE_PATCH_BYTES, TREE_FILES, Weigher
+from orchestrator.servers.call_scheduler import HEAVY_BYTES, LARGE_PATCH_BYTES, TREE_FILES, Weigher
 
 SIZES = {"small.txt": 10, "large.txt": HEAVY_BYTES + 1}
 
