@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.core.events.reviews import Verdict
+from orchestrator.core.events.reviews import ReviewUsage, Verdict
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.private_keys import Secret
 from orchestrator.core.three_way import ThreeWay
 
 Lines = tuple[str, ...]
-
-Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
-"""Of tokens, millionths or milliseconds, as somebody else says it: so small that no sum of them overflows."""
 
 
 class Party(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,17 +72,6 @@ class RegionText(msgspec.Struct, frozen=True):
 
     region: int  # from 1
     lines: Lines
-
-
-class ReviewUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer cost."""
-
-    model: str = ""
-    prompt_hash: str = ""
-    input_tokens: Count = 0
-    output_tokens: Count = 0
-    cost_microusd: Count = 0
-    took_ms: Count = 0
 
 
 class ReviewReply(msgspec.Struct, frozen=True, kw_only=True):

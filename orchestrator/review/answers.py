@@ -7,7 +7,7 @@ from typing import Annotated, Any, NoReturn, get_args
 import msgspec
 
 from orchestrator.core.errors import escaped
-from orchestrator.core.events.reviews import Verdict
+from orchestrator.core.events.reviews import ReviewUsage, Verdict
 from orchestrator.ports.reviewers import (
     FAILURES,
     RegionText,
@@ -15,7 +15,6 @@ from orchestrator.ports.reviewers import (
     ReviewReply,
     ReviewReplyInvalid,
     ReviewRequest,
-    ReviewUsage,
 )
 
 MOST_ANSWER_BYTES = 4 * 1024 * 1024

@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from orchestrator.core.events.reviews import ReviewUsage
 from orchestrator.core.policy.reviewers import ReviewerSettings
 from orchestrator.ports.machine import Clock
-from orchestrator.ports.reviewers import OverBudget, ReviewLimits, ReviewUsage
+from orchestrator.ports.reviewers import OverBudget, ReviewLimits
 
 HOUR_US = 3_600_000_000
 

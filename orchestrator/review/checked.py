@@ -9,6 +9,7 @@ import anyio
 import msgspec
 
 from orchestrator.core.errors import escaped
+from orchestrator.core.events.reviews import ReviewUsage
 from orchestrator.core.policy.reviewers import ReviewerSettings
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import (
@@ -18,7 +19,6 @@ from orchestrator.ports.reviewers import (
     ReviewReply,
     ReviewReplyInvalid,
     ReviewRequest,
-    ReviewUsage,
 )
 from orchestrator.review.answers import json_object, reply_of, usage_of
 from orchestrator.review.budget import Budget, Reservation

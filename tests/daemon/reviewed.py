@@ -15,10 +15,11 @@ import anyio
 import msgspec
 from anyio import to_thread
 
+from orchestrator.core.events.reviews import ReviewUsage
 from orchestrator.daemon import Daemon, parse, serve
 from orchestrator.engine.services import Services
 from orchestrator.logs import start_logging
-from orchestrator.ports.reviewers import RegionText, Reviewer, ReviewFailure, ReviewReply, ReviewRequest, ReviewUsage
+from orchestrator.ports.reviewers import RegionText, Reviewer, ReviewFailure, ReviewReply, ReviewRequest
 from orchestrator.workspace.disk import ignore_lease_breaks
 
 

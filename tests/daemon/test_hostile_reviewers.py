@@ -212,7 +212,7 @@ async def test_a_key_that_the_service_says_again_is_struck_out(base: Path) -> No
             await clash(alice, bob)
             events = await follow(person, "review_answered", seen=len(SAID))
             assert all("[redacted:key]" in event["reason"] for event in events)
-            assert all("[redacted:key]" in event["model"] for event in events)
+            assert all("[redacted:key]" in event["usage"]["model"] for event in events)
             shown = repr(await bob.list_conflicts())
             assert KEY.casefold() not in shown.casefold()
             assert not [said for said in SAID.values() if said in shown]

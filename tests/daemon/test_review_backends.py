@@ -133,8 +133,8 @@ async def test_a_model_settles_a_conflict(base: Path, form: Form) -> None:
                 assert (await final(bob, number)).status == "applied"
                 assert (daemon.workspace / "a.txt").read_text() == SETTLED
                 (said,) = await follow(person, "review_answered")
-                assert (said["model"], said["usage"]["cost_microusd"]) == ("scripted-large-1", 3750)
-                assert len(said["prompt_hash"]) == 64
+                assert (said["usage"]["model"], said["usage"]["cost_microusd"]) == ("scripted-large-1", 3750)
+                assert len(said["usage"]["prompt_hash"]) == 64
                 assert (await person.journal_rebuild()).ok  # a replay asks nobody
         assert len(service.asked) == 1
         assert KEY.encode() not in kept(daemon)

@@ -36,14 +36,6 @@ class Matter(msgspec.Struct, frozen=True, kw_only=True):
     same_symbol: bool
 
 
-class Asking(msgspec.Struct, frozen=True):
-    """Who is to be asked next."""
-
-    reviewer: str
-    place: int
-    attempt: int
-
-
 def lines_of(regions: Sequence[Region]) -> int:
     """How large a conflict is: of each region its longest side."""
     return sum(max(span.length for span in region) for region in regions)
@@ -119,22 +111,16 @@ def held_for_review(
     )
 
 
-def next_reviewer(route: Route, reviews: Sequence[Review]) -> Asking | None:
-    """Who in a route's chain is to be asked, after those that were; None: a person.
+def next_reviewer(route: Route, reviews: Sequence[Review]) -> str | None:
+    """Who in a route's chain is to be asked, after those that were; None: nobody, or a person.
 
     A reviewer whose request came to nothing by our doing is asked once more; any other failure, or a
     rejection, hands on to the next. Reviews under other routes count for nothing.
     """
-    spent = [review for review in reviews if review.route == route.name]
-    for place, name in enumerate(route.reviewers):
-        if name == PERSON:
+    for name in route.reviewers:
+        own = [review for review in reviews if review.route == route.name and review.reviewer == name]
+        if name == PERSON or (own and own[-1].state in ("requested", "answered")):
             return None
-        own = [review for review in spent if review.reviewer == name]
-        if not own:
-            return Asking(name, place, 1)
-        last = own[-1]
-        if last.state == "failed" and last.code in UNSPENT and len(own) < MOST_ATTEMPTS:
-            return Asking(name, place, len(own) + 1)
-        if last.state in ("requested", "answered"):
-            return None
+        if not own or (own[-1].state == "failed" and own[-1].code in UNSPENT and len(own) < MOST_ATTEMPTS):
+            return name
     return None

@@ -6,7 +6,7 @@ fails, is late or rejects hands on to the next. What a reviewer said is here, so
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
@@ -17,6 +17,9 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath
 
 Verdict = Literal["current", "proposed", "content", "reject"]
 """What a reviewer wants to stand: one side, another content, or nothing that it would vouch for."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
+"""Of tokens, millionths or milliseconds, as somebody else says it: so small that no sum of them overflows."""
 
 Ignored = Literal["", "late", "double", "unknown", "closed"]
 
@@ -41,13 +44,15 @@ class ConflictExpired(Event, frozen=True, kw_only=True, tag="conflict_expired"):
     message: Redactable[str] = ""
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an answer cost; zeros where a reviewer does not say."""
+class ReviewUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an answer cost, and how it came about; empty where a reviewer does not say."""
 
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_microusd: int = 0
-    took_ms: int = 0
+    model: str = ""
+    prompt_hash: Revealing[str] = ""
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+    cost_microusd: Count = 0
+    took_ms: Count = 0
 
 
 class ReviewRequested(Event, frozen=True, kw_only=True, tag="review_requested"):
@@ -56,11 +61,7 @@ class ReviewRequested(Event, frozen=True, kw_only=True, tag="review_requested"):
     conflict: Seq
     reviewer: str
     route: str
-    place: int  # in the route's chain, from 0
-    attempt: int  # of this reviewer at this conflict, from 1
     deadline: int  # ms since the epoch
-    current: Digest | None = None  # what the file held as it was asked
-    prompt_hash: Revealing[str] = ""  # of what it was sent, where that is known before the answer
 
 
 class ReviewAnswered(Event, frozen=True, kw_only=True, tag="review_answered"):
@@ -76,9 +77,7 @@ class ReviewAnswered(Event, frozen=True, kw_only=True, tag="review_answered"):
         None  # the whole file as the answer would have it; None: rejected, or nothing shall stand
     )
     current: Digest | None = None  # the content that the proposal is made for
-    model: str = ""
-    prompt_hash: Revealing[str] = ""
-    usage: Usage = Usage()
+    usage: ReviewUsage = ReviewUsage()
     reason: Redactable[str] = ""
     ignored: Ignored = ""
 

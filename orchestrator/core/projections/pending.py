@@ -68,7 +68,7 @@ class Conflict(msgspec.Struct, frozen=True):
     cause: str | None = None  # why it lapsed
     fits: bool = False  # nothing clashes any more, and nobody applied it yet
     reviews: tuple[Review, ...] = ()  # oldest first
-    moved: tuple[Moved, ...] = ()  # where its file stood before, oldest first
+    moved: Moved | None = None  # where its file stood before
 
     @property
     def gone(self) -> bool:
@@ -125,7 +125,7 @@ class Pending:
     """Approvals, conflicts and intents without an outcome."""
 
     name: ClassVar[str] = "pending"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalExpired, FileRead),
@@ -170,17 +170,11 @@ class Pending:
         """Approvals that a person granted and that did not take effect yet."""
         return tuple(approval for approval in self._approvals.values() if approval.state == "granted")
 
-    def granted_read(self, agent: AgentName, path: WorkspacePath, version: Seq) -> Approval | None:
-        """A grant for exactly this read that is not used yet."""
-        for approval in self.granted():
-            request = approval.request
-            if approval.agent == agent and request.read_version == version and request.paths[0].path == path:
-                return approval
-        return None
-
-    def waiting_read(self, agent: AgentName, path: WorkspacePath, version: Seq) -> Approval | None:
-        """An open request for exactly this read."""
-        for approval in self.waiting():
+    def read_request(
+        self, agent: AgentName, path: WorkspacePath, version: Seq, state: Literal["waiting", "granted"]
+    ) -> Approval | None:
+        """The request for exactly this read that still waits, or was granted and is not used yet."""
+        for approval in self.waiting() if state == "waiting" else self.granted():
             request = approval.request
             if approval.agent == agent and request.read_version == version and request.paths[0].path == path:
                 return approval
@@ -288,7 +282,7 @@ class Pending:
             old = found.path
             names = found.names if old in found.names else (*found.names, old)
             found = msgspec.structs.replace(found, path=event.path, names=names)
-            moved = (*moved, Moved(old, event.moved_at))
+            moved = Moved(old, event.moved_at)
             self._open[event.conflict] = event.path
         self._conflicts[event.conflict] = msgspec.structs.replace(known, found=found, fits=event.fits, moved=moved)
 

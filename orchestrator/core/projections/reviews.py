@@ -29,10 +29,8 @@ class Review(msgspec.Struct, frozen=True, omit_defaults=True):
     seq: Seq
     reviewer: str
     route: str
-    place: int  # in the route's chain, from 0
-    attempt: int  # of this reviewer, from 1
     deadline: int  # ms since the epoch
-    current: Digest | None = None  # what the file held as it was asked
+    current: Digest | None = None  # the content that the proposal was made for
     state: ReviewState = "requested"
     verdict: Verdict | None = None
     proposal: Digest | None = None
@@ -41,32 +39,19 @@ class Review(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def turned(reviews: tuple[Review, ...], seq: Seq, event: AnyReviewEvent) -> tuple[Review, ...]:
     """The reviews after one more event about them."""
+    changes: dict[str, object]
     match event:
         case ReviewRequested():
-            asked = Review(
-                seq, event.reviewer, event.route, event.place, event.attempt, event.deadline, current=event.current
-            )
-            return (*reviews, asked)
+            return (*reviews, Review(seq, event.reviewer, event.route, event.deadline))
         case ReviewAnswered(ignored=""):
-            return _replaced(
-                reviews,
-                event.review,
-                {
-                    "state": "answered",
-                    "verdict": event.verdict,
-                    "proposal": event.proposal,
-                    "current": event.current,
-                },
-            )
+            changes = {"verdict": event.verdict, "proposal": event.proposal, "current": event.current}
+            changes["state"] = "answered"
         case ReviewAnswered():
             return reviews
-        case ReviewFailed(review=review, code=code):
-            return _replaced(reviews, review, {"state": "failed", "code": code})
-        case ReviewAccepted(review=review):
-            return _replaced(reviews, review, {"state": "accepted"})
-        case ReviewRejected(review=review):
-            return _replaced(reviews, review, {"state": "rejected"})
-
-
-def _replaced(reviews: tuple[Review, ...], seq: Seq, changes: dict[str, object]) -> tuple[Review, ...]:
-    return tuple(msgspec.structs.replace(item, **changes) if item.seq == seq else item for item in reviews)
+        case ReviewFailed(code=code):
+            changes = {"state": "failed", "code": code}
+        case ReviewAccepted():
+            changes = {"state": "accepted"}
+        case ReviewRejected():
+            changes = {"state": "rejected"}
+    return tuple(msgspec.structs.replace(item, **changes) if item.seq == event.review else item for item in reviews)

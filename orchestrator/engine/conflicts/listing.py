@@ -86,8 +86,8 @@ class ConflictListing:
             reviewer=review.reviewer if review and review.state in ("requested", "answered") else None,
             deadline=review.deadline if review and review.state == "requested" else None,
             route=route.name if (route := route_for(conflict, self._s.policy, self._s.state.identities)) else None,
-            moved_from=conflict.moved[-1].path if conflict.moved else None,
-            moved_at=_shown(conflict.moved[-1].at) if conflict.moved else None,
+            moved_from=conflict.moved.path if conflict.moved else None,
+            moved_at=_shown(conflict.moved.at) if conflict.moved else None,
             deleted_at=await self._deleted_at(conflict),
         )
         here = self._s.readable(caller, found.path)
@@ -154,7 +154,7 @@ class ConflictListing:
                     deadline=review.deadline,
                     verdict=review.verdict,
                     reason=said.reason if said is not None and shown else "",
-                    model=said.model if said is not None else "",
+                    model=said.usage.model if said is not None else "",
                     code=review.code,
                     message=failed.message if failed is not None and shown else "",
                     hint=failed.hint if failed is not None else "",

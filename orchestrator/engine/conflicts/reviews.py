@@ -15,7 +15,7 @@ import anyio
 import anyio.abc
 
 from orchestrator.core.conflicts.proposals import ProposalUnfit, ignored_as
-from orchestrator.core.conflicts.route import Asking, next_reviewer, route_for
+from orchestrator.core.conflicts.route import next_reviewer, route_for
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import CallerError, OrchestratorError, escaped
 from orchestrator.core.events.base import Event, Origin
@@ -25,7 +25,6 @@ from orchestrator.core.events.reviews import (
     ReviewFailed,
     ReviewRejected,
     ReviewRequested,
-    Usage,
 )
 from orchestrator.core.ids import Digest, Seq, show
 from orchestrator.core.policy.routes import Route
@@ -158,21 +157,18 @@ class Reviewing:
                 self._weighed.add(review.seq)
                 self._spawn(conflict, review.seq, partial(self._weigh, conflict.seq, review.seq))
             return None
-        asking = next_reviewer(route, conflict.reviews)
-        if asking is not None:
-            await self._ask(conflict, route, asking)
+        reviewer = next_reviewer(route, conflict.reviews)
+        if reviewer is not None:
+            await self._ask(conflict, route, reviewer)
         return None
 
-    async def _ask(self, conflict: Conflict, route: Route, asking: Asking) -> None:
+    async def _ask(self, conflict: Conflict, route: Route, reviewer: str) -> None:
         deadline = self._s.clock.now_ms() + route.deadline_s * 1000
         event = ReviewRequested(
             conflict=conflict.seq,
-            reviewer=asking.reviewer,
+            reviewer=reviewer,
             route=route.name,
-            place=asking.place,
-            attempt=asking.attempt,
             deadline=deadline,
-            current=conflict.found.sides.current,
         )
         recorded = await self._s.append(Origin(cause=conflict.seq), (_stream(conflict), event))
         number = recorded[0].seq
@@ -250,7 +246,6 @@ class Reviewing:
             except ProposalUnfit as error:
                 unfit = error
             ignored = ignored_as(*self._find(seq, number))
-        usage = reply.usage
         said = ReviewAnswered(
             review=number,
             conflict=seq,
@@ -258,14 +253,7 @@ class Reviewing:
             verdict=reply.verdict,
             proposal=digest_of(data) if data is not None else None,
             current=conflict.found.sides.current,
-            model=usage.model,
-            prompt_hash=usage.prompt_hash,
-            usage=Usage(
-                input_tokens=usage.input_tokens,
-                output_tokens=usage.output_tokens,
-                cost_microusd=usage.cost_microusd,
-                took_ms=usage.took_ms,
-            ),
+            usage=reply.usage,
             reason=escaped(reply.reason[:MOST_MESSAGE])[:MOST_MESSAGE],
             ignored=ignored,
         )

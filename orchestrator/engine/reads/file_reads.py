@@ -175,10 +175,10 @@ class Reader:
         """A grant for exactly this read, or a request for one and a refusal that names it."""
         path, version = shown.path, shown.version
         pending = self._s.state.pending
-        granted = pending.granted_read(caller.agent, path, version)
+        granted = pending.read_request(caller.agent, path, version, "granted")
         if granted is not None:
             return granted.seq
-        waiting = pending.waiting_read(caller.agent, path, version)
+        waiting = pending.read_request(caller.agent, path, version, "waiting")
         if waiting is None:
             request = ApprovalRequested(
                 operation=call.operation.name,

@@ -142,7 +142,7 @@ def test_what_conflicts_with_nothing_any_more_needs_no_version() -> None:
 
 
 def review(seq: int, state: str = "answered") -> Review:
-    return Review(Seq(seq), "rev", "r", 0, 1, 0, state=state)  # type: ignore[arg-type]
+    return Review(Seq(seq), "rev", "r", 0, state=state)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

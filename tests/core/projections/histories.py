@@ -147,7 +147,7 @@ events: st.SearchStrategy[Event] = st.one_of(
               moved_at=st.none() | seqs),
     st.builds(ConflictExpired, conflict=seqs, cause=st.sampled_from(["moot", "expired"])),
     st.builds(ReviewRequested, conflict=seqs, reviewer=st.sampled_from(["one", "two"]), route=st.just("r"),
-              place=st.integers(0, 1), attempt=st.integers(1, 2), deadline=times),
+              deadline=times),
     st.builds(ReviewAnswered, review=seqs, conflict=seqs, reviewer=st.just("one"), proposal=maybe,
               verdict=st.sampled_from(["current", "reject"]), ignored=st.sampled_from(["", "late"])),
     st.builds(ReviewFailed, review=seqs, conflict=seqs, code=st.just("reviewer_timeout")),
