@@ -3,12 +3,12 @@
 Begin with calls.py (one call, once) and engine.py (everything is made and started there). The rooms stand in layers,
 and each imports only those below it:
 
-- administration, sessions, session_lifecycle, leases: operations about the daemon and who calls
+- administration, sessions, session_lifecycle: operations about the daemon and who calls
 - conflicts: changes that fit nowhere, and who resolves them
 - changes: commands decided, carried out, undone, recovered
 - record: the journal itself: queried, sealed, maintained
 - reads: files, searches, the past, read sets
 - external: what other programs changed
-- approver, reservations, positions, walker, merges: what several rooms ask
+- approver, leases, positions, walker, merges: what several rooms ask
 - services: the parts that rooms share: permissions, notes, contents, locks, the ports and the state
 """

@@ -24,9 +24,9 @@ from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.external.baseline import Baseline
 from orchestrator.engine.external.watch import Watching
+from orchestrator.engine.leases import Reservations
 from orchestrator.engine.record.checkpoints import Sealer
 from orchestrator.engine.record.verification import Checking
-from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 
 SHOWN_FILES = 5

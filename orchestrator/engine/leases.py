@@ -1,36 +1,147 @@
-"""Leases: granted, renewed, given back, and lapsed when their time is over by this daemon's clock.
+"""Leases: granted, renewed, released, and expired when their time is over by this daemon's clock.
 
 A session that closes keeps its leases until then: a caller that comes back finds them as they were.
+The policy's `[leases] on_clash` says what becomes of a change to a path that another agent holds alone.
+A person's change goes through with a warning, whatever it says: people outrank leases.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from functools import partial
+from typing import assert_never
 
 import anyio
+import msgspec
 from anyio import to_thread
 
 from orchestrator.api import leases as a
-from orchestrator.core.decisions.leases import Grant, Outcome, Renew, Reserve, Taken, release, reserve
-from orchestrator.core.errors import ParameterInvalid
-from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.api.results import LeaseInfo
+from orchestrator.core.decisions.leases import Taken, release, reserve
+from orchestrator.core.errors import ParameterInvalid, PathReserved
+from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.leases import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
-from orchestrator.core.ids import Seq, parse_seq, show
+from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.policy.rules import OnLeaseOverlap
 from orchestrator.core.projections.leases import Lease
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import Paths
-from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import Services
 
 OFF_LOOP_MATCHES = 100_000
-"""Known paths times characters of globs beyond which it is found out in a thread whether globs overlap."""
+"""Known paths times characters of globs beyond which a thread finds out whether globs overlap."""
 
 MOST_NAMED = 5
-"""Leases in the sentence of a clash; `clashes` has all."""
+"""Leases in the sentence of an overlap; `clashes` has all."""
+
+
+class LeaseOverlap(msgspec.Struct, frozen=True):
+    """The leases of others that a change goes across, and what its caller is told of them."""
+
+    leases: tuple[Seq, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Reservations:
+    """The leases that hold now, as changes meet them."""
+
+    def __init__(self, services: Services) -> None:
+        self._s = services
+
+    async def wait(self, caller: Caller, paths: Sequence[WorkspacePath], *, preview: bool = False) -> None:
+        """With policy `queue`: let others' leases on these paths end first, for `max_wait_s` at most.
+
+        Call it holding no lock: the holder works on these paths meanwhile.
+        """
+        if self._rule(caller) == "queue" and not preview:
+            await self.free(lambda: not self._met(caller, paths), self._s.policy.leases.max_wait_s)
+
+    async def free(self, is_free: Callable[[], bool], within_s: float) -> None:
+        """Return when `is_free`, asked again at each move, or when the time is over."""
+        with anyio.move_on_after(within_s):
+            moved = self._s.next_move()
+            while not is_free():
+                await moved.wait()
+                moved = self._s.next_move()
+
+    async def crossing(
+        self, caller: Caller, paths: Sequence[WorkspacePath], *, preview: bool = False, granted: bool = False
+    ) -> LeaseOverlap:
+        """What a change to these paths, all locked by now, goes across; `granted`: a person said yes to it.
+
+        Raises PathReserved where policy keeps it out.
+        """
+        met = self._met(caller, paths)
+        if not met:
+            return LeaseOverlap()
+        leases = tuple(dict.fromkeys(lease.seq for _, lease in met))
+        rule = "warn" if granted else self._rule(caller)
+        match rule:
+            case "warn":
+                return LeaseOverlap(leases, tuple(_held(path, lease) for path, lease in met))
+            case "merge":
+                return LeaseOverlap(leases)
+            case "queue" if preview:
+                return LeaseOverlap(
+                    leases, tuple(f"{_held(path, lease)}; it would wait for that" for path, lease in met)
+                )
+            case "deny" | "queue":
+                path, lease = met[0]
+                raise await self.refusal(_held(path, lease), [lease for _, lease in met], path=path)
+            case _:
+                assert_never(rule)
+
+    async def refusal(
+        self, message: str, leases: Iterable[Lease], *, path: WorkspacePath | None = None
+    ) -> PathReserved:
+        """The refusal of what these leases keep out; `details` has all of them."""
+        clashes = await self.infos(dict.fromkeys(leases))
+        details = {"clashes": msgspec.to_builtins(clashes)}
+        return PathReserved(message, details=details if path is None else {"path": path, **details})
+
+    def seen_by(self, caller: Caller, paths: Iterable[WorkspacePath]) -> tuple[Lease, ...]:
+        """The caller's own leases, and those of others that cover one of these paths."""
+        known, leases = list(paths), self._s.state.leases
+        return tuple(le for le in self.live() if le.agent == caller.agent or leases.covers_any(le, known))
+
+    def live(self) -> tuple[Lease, ...]:
+        """The leases that hold now, oldest first."""
+        return self._s.state.leases.live(self._s.clock.now_ms())
+
+    async def infos(self, leases: Iterable[Lease]) -> tuple[LeaseInfo, ...]:
+        """Leases as answers show them, each with its reason."""
+        return tuple([await self._info(lease) for lease in leases])
+
+    async def _info(self, lease: Lease) -> LeaseInfo:
+        recorded = await self._s.journal.event(lease.seq)
+        return LeaseInfo(
+            lease=show(lease.seq),
+            agent=lease.agent,
+            session=lease.session,
+            globs=lease.globs,
+            mode=lease.mode,
+            since=lease.at,
+            expires_at=lease.expires_at,
+            task=show(lease.task) if lease.task else None,
+            reason=recorded.event.reason if recorded and isinstance(recorded.event, LeaseGranted) else "",
+        )
+
+    def _met(self, caller: Caller, paths: Sequence[WorkspacePath]) -> list[tuple[WorkspacePath, Lease]]:
+        covering = partial(self._s.state.leases.covering, at_ms=self._s.clock.now_ms())
+        return [
+            (path, lease)
+            for path in paths
+            for lease in covering(path)
+            if lease.mode == "exclusive" and lease.agent != caller.agent
+        ]
+
+    def _rule(self, caller: Caller) -> OnLeaseOverlap:
+        return "warn" if caller.is_person else self._s.policy.leases.on_clash
 
 
 class Leaser:
-    """The book of leases; one request at a time is decided."""
+    """Grants, renews and releases leases; one request at a time is decided."""
 
     def __init__(self, services: Services, paths: Paths) -> None:
         self._s, self._paths = services, paths
@@ -48,20 +159,19 @@ class Leaser:
         rules = self._s.policy.leases
         limit = anyio.current_time() + (rules.max_wait_s if rules.on_clash == "queue" else 0)
         outcome = await self._reserve(caller, call, params, globs)
-        while isinstance(outcome, Taken) and anyio.current_time() < limit:
-            await self._reservations.free(partial(self._over, outcome.clashes), limit - anyio.current_time())
+        while isinstance(outcome, tuple) and anyio.current_time() < limit:
+            await self._reservations.free(partial(self._over, outcome), limit - anyio.current_time())
             outcome = await self._reserve(caller, call, params, globs)
-        if not isinstance(outcome, Taken):
-            cut = f"; policy grants {rules.max_ttl_s} s at most" if params.ttl_s > rules.max_ttl_s else ""
-            return self._holds(outcome, cut)
-        more = f" and {len(outcome.clashes) - MOST_NAMED} more" if len(outcome.clashes) > MOST_NAMED else ""
-        message = "reserved already: " + ", ".join(map(_named, outcome.clashes[:MOST_NAMED])) + more
+        if isinstance(outcome, a.LeaseAnswer):
+            return outcome
+        more = f" and {len(outcome) - MOST_NAMED} more" if len(outcome) > MOST_NAMED else ""
+        message = "reserved already: " + ", ".join(map(_named, outcome[:MOST_NAMED])) + more
         if rules.on_clash == "deny":
-            raise await self._reservations.refusal(message, outcome.clashes)
+            raise await self._reservations.refusal(message, outcome)
         return a.LeaseAnswer(
             status="clash",
             message=f"{message}. Nothing was reserved; work elsewhere, or call again when that has ended.",
-            clashes=await self._reservations.infos(outcome.clashes),
+            clashes=await self._reservations.infos(outcome),
         )
 
     async def release_paths(self, caller: Caller, call: Call, params: a.ReleasePaths) -> a.LeaseAnswer:
@@ -80,9 +190,9 @@ class Leaser:
             case LeaseReleased(lease=number):
                 return _released(number)
             case LeaseGranted():
-                return self._still(recorded.seq, "granted")
+                return self._held(recorded.seq, "granted")
             case LeaseRenewed(lease=number):
-                return self._still(number, "renewed")
+                return self._held(number, "renewed")
             case _:
                 return None
 
@@ -96,36 +206,29 @@ class Leaser:
 
     async def _reserve(
         self, caller: Caller, call: Call, params: a.ReservePaths, globs: tuple[str, ...]
-    ) -> Recorded | Taken:
+    ) -> a.LeaseAnswer | Taken:
         async with self._deciding:
             await self._expire_due()
             session = self._s.state.sessions.get(caller.session)
-            request = Reserve(
-                agent=caller.agent,
-                session=caller.session,
+            wanted = LeaseGranted(
                 globs=globs,
                 mode=params.mode,
                 expires_at=self._s.clock.now_ms() + 1000 * min(params.ttl_s, self._s.policy.leases.max_ttl_s),
                 task=session.task if session else None,
                 reason=params.reason,
             )
-            outcome = await self._outcome(request)
-            event: Event
-            match outcome:
-                case Taken():
-                    return outcome
-                case Grant(event=granted):
-                    event = granted
-                case Renew(event=renewed):
-                    event = renewed
-            return (await self._s.append(caller.origin(call), (f"lease:{caller.agent}", event)))[0]
-
-    async def _outcome(self, request: Reserve) -> Outcome:
-        known = tuple(entry.path for entry in self._s.state.registry.files())
-        decide = partial(reserve, request, self._s.state.leases.live(), known)
-        if len(known) * sum(map(len, request.globs)) > OFF_LOOP_MATCHES:
-            return await to_thread.run_sync(decide)
-        return decide()
+            known = tuple(entry.path for entry in self._s.state.registry.files())
+            decide = partial(reserve, wanted, caller.agent, caller.session, self._s.state.leases.live(), known)
+            large = len(known) * sum(map(len, globs)) > OFF_LOOP_MATCHES
+            outcome = await to_thread.run_sync(decide) if large else decide()
+            if isinstance(outcome, tuple):
+                return outcome
+            recorded = await self._s.append(caller.origin(call), (f"lease:{caller.agent}", outcome))
+            most = self._s.policy.leases.max_ttl_s
+            cut = f"; policy grants {most} s at most" if params.ttl_s > most else ""
+            if isinstance(outcome, LeaseRenewed):
+                return self._held(outcome.lease, "renewed", cut)
+            return self._held(recorded[0].seq, "granted", cut)
 
     async def _expire_due(self) -> None:
         now = self._s.clock.now_ms()
@@ -139,21 +242,15 @@ class Leaser:
 
     # --- answers ----------------------------------------------------------------------
 
-    def _holds(self, recorded: Recorded, more: str) -> a.LeaseAnswer:
-        if isinstance(recorded.event, LeaseRenewed):
-            return self._still(recorded.event.lease, "renewed", more)
-        return self._still(recorded.seq, "granted", more)
-
-    def _still(self, number: Seq, status: a.LeaseStatus, more: str = "") -> a.LeaseAnswer:
-        lease = self._s.state.leases.get(number)
+    def _held(self, number: Seq, status: a.LeaseStatus, more: str = "") -> a.LeaseAnswer:
+        """A lease that was granted or renewed, or has ended since."""
+        name, lease = show(number), self._s.state.leases.get(number)
         if lease is None:
-            return a.LeaseAnswer(
-                status="ended", message=f"{show(number)} was {status}, and has ended since", lease=show(number)
-            )
+            return a.LeaseAnswer(status="ended", message=f"{name} was {status}, and has ended since", lease=name)
         return a.LeaseAnswer(
             status=status,
-            message=f"{show(number)} is {status}{more}",
-            lease=show(number),
+            message=f"{name} is {status}{more}",
+            lease=name,
             fencing=number,
             expires_at=lease.expires_at,
             mode=lease.mode,
@@ -167,3 +264,9 @@ def _released(number: Seq) -> a.LeaseAnswer:
 
 def _named(lease: Lease) -> str:
     return f"{' '.join(lease.globs)} by {lease.agent} ({show(lease.seq)}, {lease.mode})"
+
+
+def _held(path: WorkspacePath, lease: Lease) -> str:
+    """Without the reason: that one may be redacted, and warnings and refusals are kept."""
+    until = datetime.fromtimestamp(lease.expires_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    return f"{path} is reserved by {lease.agent} until {until} (lease {show(lease.seq)})"

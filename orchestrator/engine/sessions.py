@@ -21,8 +21,8 @@ from orchestrator.core.projections.tags import entry_rank
 from orchestrator.core.text.room import Room, size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers
+from orchestrator.engine.leases import Reservations
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
-from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import Services
 
 SHOWN = 30

@@ -15,9 +15,8 @@ from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import OnLeaseOverlap
 from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.leases import Leaser
+from orchestrator.engine.leases import Leaser, Reservations
 from orchestrator.engine.paths import Paths
-from orchestrator.engine.reservations import Reservations
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemEntropy
 from tests.in_memory.journal import MemoryJournal

@@ -20,10 +20,8 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
-import msgspec
-
 from orchestrator.core.errors import NotPermitted, VersionUnknown
-from orchestrator.core.events.leases import LeaseGranted, LeaseMode, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.leases import LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, show
 from orchestrator.core.projections.leases import Lease
@@ -31,71 +29,28 @@ from orchestrator.core.projections.leases import Lease
 _MARK = re.compile(r"[*?\[\]\\]")
 
 
-class Reserve(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent wants paths for a while."""
-
-    agent: AgentName
-    session: SessionId
-    globs: tuple[str, ...]
-    mode: LeaseMode
-    expires_at: int  # ms since the epoch
-    task: Seq | None = None
-    reason: str = ""
+Taken: TypeAlias = tuple[Lease, ...]
+"""Leases of others that hold some of what is wanted; oldest first."""
 
 
-class Grant(msgspec.Struct, frozen=True):
-    """Nobody is in the way."""
+def reserve(
+    wanted: LeaseGranted, agent: AgentName, session: SessionId, live: Sequence[Lease], known: Sequence[WorkspacePath]
+) -> LeaseGranted | LeaseRenewed | Taken:
+    """Grant what is wanted, or renew what the same session holds already; or say what is in the way.
 
-    event: LeaseGranted
-
-
-class Renew(msgspec.Struct, frozen=True):
-    """The same session holds exactly this already, and gets more time."""
-
-    event: LeaseRenewed
-
-
-class Taken(msgspec.Struct, frozen=True):
-    """Others hold some of it; oldest first."""
-
-    clashes: tuple[Lease, ...]
-
-
-Outcome: TypeAlias = Grant | Renew | Taken
-
-
-def reserve(request: Reserve, live: Sequence[Lease], known: Sequence[WorkspacePath]) -> Outcome:
-    """Decide on a request. `live` are the leases that hold now, `known` the paths that files have.
-
-    An exclusive request clashes with every lease of another agent on overlapping paths, a shared
-    one with exclusive leases only; leases of one agent never clash with each other.
-    Cost: O(live × known) matches at worst. Raises ParameterInvalid on a glob that can't be read.
+    `live` are the leases that hold now, `known` the paths that files have. An exclusive request overlaps
+    with every lease of another agent on overlapping paths, a shared one with exclusive leases only; leases
+    of one agent never overlap. Cost: O(live × known) matches at worst. Raises ParameterInvalid on a glob
+    that can't be read.
     """
+    same = (agent, session, wanted.globs, wanted.mode)
     for lease in live:
-        if (lease.agent, lease.session, lease.globs, lease.mode) == (
-            request.agent,
-            request.session,
-            request.globs,
-            request.mode,
-        ):
-            return Renew(LeaseRenewed(lease=lease.seq, expires_at=request.expires_at))
-    rivals = [
-        lease for lease in live if lease.agent != request.agent and "exclusive" in (lease.mode, request.mode)
-    ]  # fmt: skip
-    wished = Globs(request.globs)
+        if (lease.agent, lease.session, lease.globs, lease.mode) == same:
+            return LeaseRenewed(lease=lease.seq, expires_at=wanted.expires_at)
+    rivals = [lease for lease in live if lease.agent != agent and "exclusive" in (lease.mode, wanted.mode)]
+    wished = Globs(wanted.globs)
     meant = [path for path in known if wished.match(path)] if rivals else []
-    clashes = tuple(lease for lease in rivals if overlap(request.globs, lease.globs, among=meant))
-    if clashes:
-        return Taken(clashes)
-    return Grant(
-        LeaseGranted(
-            globs=request.globs,
-            mode=request.mode,
-            expires_at=request.expires_at,
-            task=request.task,
-            reason=request.reason,
-        )
-    )
+    return tuple(lease for lease in rivals if overlap(wanted.globs, lease.globs, among=meant)) or wanted
 
 
 def release(lease: Lease | None, number: Seq, *, by: AgentName, person: bool) -> LeaseReleased:

@@ -33,7 +33,7 @@ from orchestrator.engine.changes.pipeline import approval_request
 from orchestrator.engine.changes.repositories import RepositoryGuard
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.reservations import Reservations
+from orchestrator.engine.leases import Reservations
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.ports.workspace import Displaced

@@ -36,9 +36,9 @@ from orchestrator.engine.changes.facts import SLICE, FactFinder
 from orchestrator.engine.changes.repositories import RepositoryGuard
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.leases import LeaseOverlap, Reservations
 from orchestrator.engine.permissions import denied
 from orchestrator.engine.reads.read_sets import ReadSets, unseen_in_words, unseen_texts
-from orchestrator.engine.reservations import LeaseOverlap, Reservations
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.ports.workspace import Displaced

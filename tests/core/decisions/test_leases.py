@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.decisions.leases import Grant, Renew, Reserve, Taken, overlap, release, reserve
+from orchestrator.core.decisions.leases import Taken, overlap, release, reserve
 from orchestrator.core.errors import NotPermitted, VersionUnknown
 from orchestrator.core.events.leases import LeaseGranted, LeaseMode, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
@@ -31,31 +32,35 @@ def held(
     return Lease(Seq(seq), 0, agent, session, globs, mode, 100)
 
 
-def request(*globs: str, mode: LeaseMode = EXCLUSIVE, session: SessionId = S1) -> Reserve:
-    return Reserve(
-        agent=ALICE, session=session, globs=globs or ("src",), mode=mode, expires_at=900, task=Seq(3), reason="why"
-    )
+class Request(NamedTuple):
+    wanted: LeaseGranted
+    session: SessionId
+
+    def decided(self, live: list[Lease], known: tuple[WorkspacePath, ...]) -> LeaseGranted | LeaseRenewed | Taken:
+        return reserve(self.wanted, ALICE, self.session, live, known)
 
 
-def granted(mode: LeaseMode = EXCLUSIVE, *globs: str) -> Grant:
-    return Grant(
-        LeaseGranted(globs=globs or ("src",), mode=mode, expires_at=900, task=Seq(3), reason="why")
-    )  # fmt: skip
+def request(*globs: str, mode: LeaseMode = EXCLUSIVE, session: SessionId = S1) -> Request:
+    return Request(granted(mode, *globs), session)
 
 
-RENEWED = Renew(LeaseRenewed(lease=Seq(7), expires_at=900))
+def granted(mode: LeaseMode = EXCLUSIVE, *globs: str) -> LeaseGranted:
+    return LeaseGranted(globs=globs or ("src",), mode=mode, expires_at=900, task=Seq(3), reason="why")
+
+
+RENEWED = LeaseRenewed(lease=Seq(7), expires_at=900)
 
 
 @pytest.mark.parametrize(
     ("given_", "when", "then"),
     [
         pytest.param([], request(), granted(), id="nobody is there"),
-        pytest.param([held()], request(), Taken((held(),)), id="exclusive against exclusive"),
-        pytest.param([held(mode=SHARED)], request(), Taken((held(mode=SHARED),)), id="exclusive against shared"),
-        pytest.param([held()], request(mode=SHARED), Taken((held(),)), id="shared against exclusive"),
+        pytest.param([held()], request(), (held(),), id="exclusive against exclusive"),
+        pytest.param([held(mode=SHARED)], request(), (held(mode=SHARED),), id="exclusive against shared"),
+        pytest.param([held()], request(mode=SHARED), (held(),), id="shared against exclusive"),
         pytest.param([held(mode=SHARED)], request(mode=SHARED), granted(SHARED), id="shared beside shared"),
         pytest.param([held(globs=("doc",))], request(), granted(), id="elsewhere"),
-        pytest.param([held(5), held(6)], request(), Taken((held(5), held(6))), id="all clashes, oldest first"),
+        pytest.param([held(5), held(6)], request(), (held(5), held(6)), id="all clashes, oldest first"),
         pytest.param([held(agent=ALICE, session=S1)], request(), RENEWED, id="the same again"),
         pytest.param([held(5), held(7, ALICE, S1)], request(), RENEWED, id="the same again, whoever came in beside it"),
         pytest.param([held(agent=ALICE, session=S2)], request(), granted(), id="own, of another session: one more"),
@@ -63,14 +68,14 @@ RENEWED = Renew(LeaseRenewed(lease=Seq(7), expires_at=900))
         pytest.param([held(agent=ALICE, session=S1, globs=("src", "x"))], request(), granted(), id="own, other globs"),
     ],
 )
-def test_reserve(given_: list[Lease], when: Reserve, then: object) -> None:
-    assert reserve(when, given_, ()) == then
+def test_reserve(given_: list[Lease], when: Request, then: object) -> None:
+    assert when.decided(given_, ()) == then
 
 
 def test_known_files_tell_what_patterns_do_not() -> None:
     lease, path = held(globs=("*.md",)), WorkspacePath("x.py/a.md")
-    assert reserve(request("*.py"), [lease], ()) == granted(EXCLUSIVE, "*.py")
-    assert reserve(request("*.py"), [lease], (path,)) == Taken((lease,))
+    assert request("*.py").decided([lease], ()) == granted(EXCLUSIVE, "*.py")
+    assert request("*.py").decided([lease], (path,)) == (lease,)
 
 
 @pytest.mark.parametrize(
