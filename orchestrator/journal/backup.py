@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import re
@@ -14,9 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from orchestrator.core.errors import DiskFull, JournalCorrupt, escaped
+from orchestrator.core.errors import JournalCorrupt, escaped
 from orchestrator.core.events import chain
 from orchestrator.core.maintenance_errors import BackupInvalid, BackupRefused
+from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql, sync_directory, sync_tree
 from orchestrator.journal.segments import ARCHIVE, segments_of
@@ -60,7 +60,7 @@ def make_backup(state_dir: Path, target: Path, *, made_at: int) -> tuple[Manifes
     """
     made = _prepared(target)
     try:
-        with _telling_full(target):
+        with _naming_target(target):
             manifest = _copy_all(state_dir, target, made_at)
             report = verify(target / FILE_NAME, Blobs(target))
             if not report.problems:
@@ -211,20 +211,13 @@ def _clear(target: Path, *, itself: bool) -> None:
 
 
 @contextmanager
-def _telling_full(target: Path) -> Iterator[None]:
+def _naming_target(target: Path) -> Iterator[None]:
+    """Errors of the target's disk as ours: what was written of the backup is removed again."""
     try:
         with naming_trouble(target):
             yield
-    except DiskFull as error:
-        raise _full(target) from error
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _full(target) from error
-        raise BackupRefused(f"{target} can't be written: {error.strerror}", hint="Name another folder.") from error
-
-
-def _full(target: Path) -> DiskFull:
-    return DiskFull(
-        f"the disk of {target} is full; what was written of the backup is removed again",
-        hint="Free some space, or name a folder on another disk.",
-    )
+        trouble = system_trouble(error, f"{target} was not written, and what was written of it is removed again")
+        raise trouble or BackupRefused(
+            f"{target} can't be written: {error.strerror}", hint="Name another folder."
+        ) from error

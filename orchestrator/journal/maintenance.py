@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
@@ -13,11 +12,12 @@ from typing import TypeVar
 import anyio
 from anyio import CancelScope, to_thread
 
-from orchestrator.core.errors import DiskFull, JournalCorrupt, VersionUnknown
+from orchestrator.core.errors import JournalCorrupt, VersionUnknown
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.journal import ContentsCollected, SegmentArchived, SegmentRestored
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.maintenance_errors import JournalChanged, NotLatestSegment
+from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.backup import make_backup
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.garbage import UnreferencedBlob, named_since, unreferenced_blobs
@@ -74,7 +74,10 @@ class SqliteMaintenance:
         try:
             segment = await self._reading(partial(write_segment, folder=self._folder, first=first, last=last))
         except OSError as error:
-            raise _no_room(error, self._folder) from error
+            trouble = system_trouble(error, f"nothing was archived in {self._folder}")
+            raise trouble or JournalCorrupt(
+                f"{self._folder} can't be written: {error.strerror}", hint="Mend the disk."
+            ) from error
         event = SegmentArchived(
             first=Seq(first),
             last=Seq(last),
@@ -193,9 +196,3 @@ def _collection(items: list[UnreferencedBlob], young: int) -> Collected:
 
 def _names(segments: tuple[Segment, ...]) -> str:
     return ", ".join(segment.file for segment in segments) or "none"
-
-
-def _no_room(error: OSError, folder: Path) -> DiskFull | JournalCorrupt:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(f"the disk of {folder} is full; nothing was archived", hint="Free some space.")
-    return JournalCorrupt(f"{folder} can't be written: {error.strerror}", hint="Mend the disk.")

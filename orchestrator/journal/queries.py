@@ -63,7 +63,7 @@ class JournalReader:
         self._archive = Archive(state_dir / ARCHIVE)
         self._segments: tuple[Segment, ...] = ()
         self._pause_s = 0.0
-        """Between two slices of a verification: so long that callers have the interpreter half of the time."""
+        """Between two slices of a verification, for callers that need the interpreter; 0 where nobody is served."""
 
     async def _open_readers(self) -> None:
         self._events = await self._reader()

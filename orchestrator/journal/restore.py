@@ -9,9 +9,9 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator.core.errors import DiskFull
 from orchestrator.core.ids import Digest
 from orchestrator.core.maintenance_errors import BackupForeign, BackupInvalid, BackupRefused
+from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.backup import Manifest, check_backup, copy_file
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
 from orchestrator.journal.schema import FILE_NAME, open_reader, sql, sync_directory, sync_tree
@@ -48,7 +48,9 @@ def restore_backup(
     except BaseException as error:
         shutil.rmtree(coming, ignore_errors=True)
         if isinstance(error, OSError):
-            raise _refusal(error, state_dir) from error
+            raise system_trouble(error, f"nothing was restored in {state_dir}") or BackupRefused(
+                f"{state_dir}: {error.strerror}", hint="Nothing was restored. Mend the disk."
+            ) from error
         raise
     aside = set_aside(state_dir, now_ms=now_ms)
     for item in sorted(coming.iterdir(), key=lambda item: item.name == FILE_NAME):  # the database last
@@ -100,9 +102,3 @@ def _new_folder(state_dir: Path, now_ms: int) -> Path:
             folder.mkdir(mode=0o700)
             return folder
     raise BackupRefused(f"{state_dir} holds a thousand journals that were set aside in one second")
-
-
-def _refusal(error: OSError, state_dir: Path) -> DiskFull | BackupRefused:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(f"the disk of {state_dir} is full; nothing was restored", hint="Free some space.")
-    return BackupRefused(f"{state_dir}: {error.strerror}", hint="Nothing was restored. Mend the disk.")
