@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import ClassVar, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -45,38 +45,6 @@ class FoundFile(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     digest: Brought[Digest | None] = None  # None: not hashed yet
     kept: Revealing[bool] = False  # the bytes are in the blob store
     version: int | None = None  # set when this only completes the digest of that earlier version
-
-
-class IntendedPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What a change means to do to one path. `before`/`after` None: the path is absent then."""
-
-    path: WorkspacePath
-    before: Digest | None
-    after: Brought[Digest | None]
-    mode: int | None = None  # permission bits that `after` will have
-    temp: str | None = None  # name of the temporary file, in the same directory
-    moved_from: WorkspacePath | None = None  # by one rename, unchanged
-    directory: bool = False
-    renamed_from: WorkspacePath | None = None  # written anew here, and removed there
-    encoding: Revealing[str | None] = None  # of `after`, where nothing in its bytes says it
-
-
-class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What a change did to one path."""
-
-    kept: ClassVar[bool] = False  # the intent brought the content
-
-    path: WorkspacePath
-    before: Digest | None
-    after: Brought[Digest | None]
-    hunks: Revealing[tuple[LineHunk, ...]] = ()
-    mode: int | None = None
-    signature: Revealing[Signature | None] = None
-    moved_from: WorkspacePath | None = None  # where this file stood before; its content may have changed too
-    directory: bool = False
-    previous: int | None = None  # the version_id that `before` had
-    binary: Revealing[bool] = False  # no hunks, because it is not text
-    encoding: Revealing[str | None] = None  # of `after`, where nothing in its bytes says it
 
 
 class LineRange(msgspec.Struct, frozen=True, array_like=True, gc=False):

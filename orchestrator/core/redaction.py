@@ -66,7 +66,7 @@ def fields_to_blank(seq: Seq, event: Event, wanted: tuple[str, ...]) -> tuple[st
     if not found:
         raise NotRedactable(
             f"event {show(seq)} ({tag_of(event)}) says nothing in {', '.join(wanted or allowed)}",
-            hint="It was empty, or is redacted already.",
+            hint=f"{_texts(event)}It was empty, or is redacted already.",
         )
     return found
 

@@ -10,13 +10,13 @@ from anyio import to_thread
 
 from orchestrator.core.content import LineHunk
 from orchestrator.core.decisions.costs import LARGE_LINES
-from orchestrator.core.decisions.rebase import line_hunks
 from orchestrator.core.decisions.stale_regions import hunks_between
 from orchestrator.core.errors import TextTooCostly, VersionNotKept
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.journal import ContentRedacted
 from orchestrator.core.ids import Digest, show
 from orchestrator.core.projections.encodings import Encodings
+from orchestrator.core.text.document_diff import line_hunks
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.ports.journal import EventFilter, Journal
 from orchestrator.ports.workers import Effort

@@ -113,7 +113,7 @@ class Engine:
         sessions = SessionService(services, answers, self.noticer)
         reader, historian = Reader(services, observer, paths), Historian(services, observer, paths)
         lister, travel = Lister(services, reader, paths), TimeTravel(services, paths, self._baseline)
-        writer, undoer = Writer(services, pipeline, effects, answers, paths), Undoer(services, pipeline, answers)
+        writer, undoer = Writer(services, pipeline, paths), Undoer(services, pipeline, answers)
         conflicts = ConflictListing(services, answers, review_context, rebaser)
         resolver = ConflictResolver(services, answers, gate, proposals, rebaser)
         auditor, redactor = Auditor(services, paths), Redactor(services, gate, paths)

@@ -124,7 +124,7 @@ class Extensions:
         """Hand each applied change on; `reason` stands in the event of its intent."""
         event = recorded.event
         if isinstance(event, ChangeIntended):
-            self._reasons[recorded.seq] = event.reason
+            self._reasons[recorded.seq] = event.provenance.reason
         elif isinstance(change := getattr(event, "change", None), int):
             reason = self._reasons.pop(Seq(change), "")
             if isinstance(event, ChangeApplied):
@@ -200,9 +200,9 @@ def _applied(recorded: Recorded, event: ChangeApplied, reason: str) -> AppliedCh
         at=recorded.at,
         agent=recorded.agent,
         session=recorded.session,
-        operation=event.operation,
-        rung=event.rung,
+        operation=event.provenance.operation,
+        rung=event.fit.rung,
         paths=tuple(ChangedPath(path.path, path.before, path.after, path.moved_from) for path in event.paths),
         reason=reason,
-        reverts=event.reverts,
+        reverts=event.provenance.reverts,
     )

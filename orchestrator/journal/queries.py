@@ -207,7 +207,7 @@ class JournalReader:
     async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
         undos = [await self.event(seq) for (seq,) in await self._all(self._points, sql("undos"), ())]
         events = [undo.event for undo in undos if undo is not None]
-        return [(event.change, event.reverts) for event in events if isinstance(event, ChangeApplied)]
+        return [(event.change, event.provenance.reverts) for event in events if isinstance(event, ChangeApplied)]
 
     async def changes_of(self, path: WorkspacePath, *, after: int = 0, until: int) -> list[KnownVersion]:
         values = (path, after, min(until, self._head))

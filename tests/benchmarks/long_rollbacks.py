@@ -14,7 +14,8 @@ from pathlib import Path
 import anyio
 
 from orchestrator.clients.python import FileAccess
-from orchestrator.core.content import FoundFile, IntendedPath, LineHunk, PathChange, Signature, digest_of
+from orchestrator.core.change import PathChange, Provenance
+from orchestrator.core.content import FoundFile, LineHunk, Signature, digest_of
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended, FilesFound
 from orchestrator.core.events.sessions import SessionOpened
@@ -97,7 +98,9 @@ async def _filled(state_dir: Path, changes: int) -> None:
         while made < changes and len(unit) < UNIT:
             path, turn = _path(made % FILES), made // FILES % 2
             before, after = contents[turn][0], contents[1 - turn][0]
-            intended = ChangeIntended(operation="edit_file", paths=(IntendedPath(path, before, after),))
+            intended = ChangeIntended(
+                provenance=Provenance(operation="edit_file"), paths=(PathChange(path, before, after),)
+            )
             change = PathChange(
                 path=path,
                 before=before,
@@ -107,7 +110,7 @@ async def _filled(state_dir: Path, changes: int) -> None:
                 signature=signature,
                 previous=previous[made % FILES],
             )
-            applied = ChangeApplied(change=Seq(seq + 1), paths=(change,), operation="edit_file")
+            applied = ChangeApplied(change=Seq(seq + 1), provenance=Provenance(operation="edit_file"), paths=(change,))
             unit += (NewEvent(f"file:{path}", intended), NewEvent(f"file:{path}", applied))
             seq, made = seq + 2, made + 1
             previous[(made - 1) % FILES] = Seq(seq)

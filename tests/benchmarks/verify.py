@@ -16,7 +16,8 @@ from pathlib import Path
 
 import anyio
 
-from orchestrator.core.content import FoundFile, IntendedPath, LineRange, PathChange, Signature, digest_of
+from orchestrator.core.change import PathChange, Provenance
+from orchestrator.core.content import FoundFile, LineRange, Signature, digest_of
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import (
     ChangeApplied,
@@ -43,21 +44,24 @@ def path_of(number: int) -> WorkspacePath:
 
 def day(first: int, count: int) -> Iterator[NewEvent]:
     """`count` events that follow event `first - 1`: reads, searches and changes in turns."""
+    why = Provenance(operation="edit_file", reason="rename the parameter in every caller")
     session, seq = SessionId(f"s-{first // 5000}"), first
     while seq < first + count:
         number = seq * 7919 % FILES
         path, turn = path_of(number), seq % (READS + 4)
         before, after = digest_of(str(number).encode()), digest_of(f"{seq}".encode())
         if turn == READS and seq + 1 < first + count:
-            intent = IntendedPath(path=path, before=None, after=None, mode=0o644, temp=f".orchestrator-{seq:016x}")
+            intent = PathChange(path=path, before=None, after=None, mode=0o644, temp=f".orchestrator-{seq:016x}")
             yield NewEvent(
                 f"file:{path}",
-                ChangeIntended(operation="edit_file", paths=(intent,), reason="rename the parameter in every caller"),
+                ChangeIntended(provenance=why, paths=(intent,)),
             )
             change = PathChange(
                 path=path, before=before, after=after, mode=0o644, signature=Signature(9000, seq, seq, number)
             )
-            yield NewEvent(f"file:{path}", ChangeApplied(change=Seq(seq), paths=(change,), operation="edit_file"))
+            yield NewEvent(
+                f"file:{path}", ChangeApplied(change=Seq(seq), provenance=why.without_reason(), paths=(change,))
+            )
             seq += 2
             continue
         event: Event

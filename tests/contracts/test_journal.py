@@ -14,8 +14,9 @@ from anyio.lowlevel import checkpoint
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from orchestrator.core.change import PathChange, Provenance
 from orchestrator.core.checkpoint import Checkpoint
-from orchestrator.core.content import FoundFile, PathChange, Signature
+from orchestrator.core.content import FoundFile, Signature
 from orchestrator.core.errors import CheckpointForeign, RequestIdReused, VersionUnknown, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.codec import EventNotSerializable, encode
@@ -378,15 +379,21 @@ async def test_the_newest_version_with_a_content(journal: Journal) -> None:
     assert await journal.version_with(PATH, digest(b"four")) is None
 
 
+def undo(*changes: int) -> Provenance:
+    return Provenance(operation="rollback", reverts=tuple(map(Seq, changes)))
+
+
 async def test_where_a_file_was_moved_and_what_was_undone(journal: Journal) -> None:
     old, new = WorkspacePath("old"), WorkspacePath("new")
     moved = (
         PathChange(path=old, before=digest(b"x"), after=None),
         PathChange(path=new, before=None, after=digest(b"x"), moved_from=old),
     )
-    await journal.append(unit(ChangeApplied(change=Seq(1), paths=moved), stream="file:old"))
-    await journal.append(unit(ChangeApplied(change=Seq(2), paths=moved[:1], reverts=(Seq(1),)), stream="file:old"))
-    await journal.append(unit(ChangeApplied(change=Seq(3), paths=moved, reverts=(Seq(1), Seq(2))), stream="file:old"))
+    await journal.append(
+        unit(ChangeApplied(change=Seq(1), provenance=Provenance(operation="move_file"), paths=moved), stream="file:old")
+    )
+    await journal.append(unit(ChangeApplied(change=Seq(2), provenance=undo(1), paths=moved[:1]), stream="file:old"))
+    await journal.append(unit(ChangeApplied(change=Seq(3), provenance=undo(1, 2), paths=moved), stream="file:old"))
     assert [(row.path, row.seq) for row in await journal.moved_away((old,))] == [("new", 1), ("new", 3)]
     assert await journal.moved_away((new,)) == []
     assert await journal.reverters() == [(3, (1, 2)), (2, (1,))]

@@ -50,11 +50,12 @@ def landed(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
         outcome = decided(command, {path: facts(before, path) for path in command.paths})
     assert isinstance(outcome, Apply)
     files = dict(before)
-    for part in outcome.parts:
+    for part in outcome.paths:
         if part.after is None:
             del files[part.path]
         else:
-            files[part.path] = part.data if part.data is not None else before[part.moved_from or part.path]
+            content = outcome.content(part)
+            files[part.path] = content.data if content is not None else before[part.moved_from or part.path]
     return files
 
 

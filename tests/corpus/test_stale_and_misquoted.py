@@ -18,6 +18,7 @@ from orchestrator.core.errors import NothingToChange, SearchAmbiguous, SearchNot
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.locate import Replacement
+from tests.core.decisions.fixtures import new_data
 from tests.corpus import sections
 from tests.corpus.deciding import decided
 
@@ -107,7 +108,7 @@ def applied(command: Edit | Patch, now: str, base: str | None = None) -> str | N
         return None
     except NothingToChange:
         return now
-    return None if isinstance(outcome, ConflictOutcome) else (outcome.parts[0].data or b"").decode()
+    return None if isinstance(outcome, ConflictOutcome) else new_data(outcome).decode()
 
 
 def edit(search: str, replace: str, path: WorkspacePath = PATH) -> Edit:

@@ -119,7 +119,7 @@ async def test_an_archived_event_is_redacted_after_it_is_back(daemon: RunningDae
     end, code = await past(daemon)
     async with daemon.client() as person:
         (entry, *_) = (await person.journal_query(kind="change_intended")).entries[::-1]
-        assert entry.event["reason"] == "a secret word"
+        assert entry.event["provenance"]["reason"] == "a secret word"
         (moved,) = (await person.journal_archive(end, approver=code)).moved
         with pytest.raises(RemoteError) as refused:
             await person.journal_redact(event=entry.seq, approver=code)
@@ -133,7 +133,7 @@ async def test_an_archived_event_is_redacted_after_it_is_back(daemon: RunningDae
         (blank,) = [
             item for item in (await person.journal_query(kind="change_intended")).entries if item.seq == entry.seq
         ]
-        assert blank.event["reason"] == "(redacted)"
+        assert blank.event["provenance"]["reason"] == "(redacted)"
     await records_hold(daemon)
     assert not holding(daemon.state_dir, b"a secret word")
 

@@ -73,7 +73,7 @@ async def test_a_stale_patch_is_settled_and_the_answer_says_why(ground: RunningD
         shown = await person.get_diff("a.py", from_="@previous")
         assert shown.merge == answer.merge
         page = await person.journal_query(kind="change_applied")
-        assert page.entries[0].event["settled"][0]["rule"] == "imports"
+        assert page.entries[0].event["fit"]["merge"][0]["rule"] == "imports"
         assert any("a.py (merged: imports)" in line for line in rendered(page))
 
 

@@ -35,7 +35,7 @@ async def test_a_change_carries_what_its_author_had_not_seen(daemon: RunningDaem
         assert (unseen.now_start, unseen.now_end, unseen.by) == (5, 5, ("bob",))
         assert unseen.since == theirs.version_id
         page = await person.journal_query(kind="change_applied", agent="alice")
-        assert page.entries[0].event["unseen"][0]["seen"] == [5, 5]
+        assert page.entries[0].event["provenance"]["unseen"][0]["seen"] == [5, 5]
         again = await alice.read_file(NAME)
         assert "five" in again.text
         assert (await replace(alice, "line 31", "more")).unseen == (), "she has looked"

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.core.change import Provenance
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.catalog import MEANINGS, outcome_of, tags_with
 from orchestrator.core.events.files import ChangeApplied, ContentSearched, MetadataRead, ReadRefused, SeenLines
@@ -26,9 +27,9 @@ EVENTS: tuple[tuple[str, Event], ...] = (
     ("session:s", ContentSearched(pattern='"path":"a"', path=B)),
     ("session:s", ReadRefused(operation="read_file", path=EscapedPath(A), code="denied", message="")),
     ("session:s", ReadRefused(operation="read_file", path=EscapedPath(A), code="not_found", message='"task":3')),
-    ("file:a", ChangeApplied(change=Seq(1), paths=())),
-    ("file:b", ChangeApplied(change=Seq(1), paths=(), task=Seq(3))),
-    ("file:b", ChangeApplied(change=Seq(1), paths=(), task=Seq(33))),
+    ("file:a", ChangeApplied(change=Seq(1), provenance=Provenance(operation="edit_file"), paths=())),
+    ("file:b", ChangeApplied(change=Seq(1), provenance=Provenance(operation="edit_file", task=Seq(3)), paths=())),
+    ("file:b", ChangeApplied(change=Seq(1), provenance=Provenance(operation="edit_file", task=Seq(33)), paths=())),
 )
 TASK = Task(Seq(3), "s1", 9)
 PATH_A = Mention(streams=streams_of(A), texts=(b'"a"',))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
+from orchestrator.core.change import Provenance
 from orchestrator.core.content import digest_of
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.catalog import tag_of
@@ -95,6 +96,7 @@ class Queue:
 
     async def found(self) -> Seq:
         event = ConflictFound(
+            provenance=Provenance(operation="edit_file"),
             path=FILE,
             sides=ConflictSides(
                 base=digest_of(BASE),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.core.content import FoundFile, IntendedPath, LineHunk, LineRange, PathChange, Signature
+from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck, Provenance
+from orchestrator.core.content import FoundFile, LineHunk, LineRange, Signature
 from orchestrator.core.events import conflicts as c
 from orchestrator.core.events import external as w
 from orchestrator.core.events import files as f
@@ -26,7 +27,39 @@ SESSION = SessionId("s-1f")
 AGENT = AgentName("claude")
 SIGNATURE = Signature(120, 1_700_000_000_000_000_001, 1_700_000_000_000_000_002, 77)
 SEEN = f.SeenLines(path=PATH, version=Seq(3), ranges=(LineRange(1, 20), LineRange(31, 40)), total_lines=90, cut=True)
-INTENDED = IntendedPath(path=PATH, before=A, after=B, mode=0o644, temp=".orchestrator-1.tmp", moved_from=OLD)
+INTENDED = PathChange(
+    path=PATH,
+    before=A,
+    after=B,
+    hunks=(LineHunk(3, 1, 3, 2),),
+    mode=0o644,
+    temp=".orchestrator-1.tmp",
+    moved_from=OLD,
+    rewritten=True,
+    encoding="gb18030",
+)
+UNSEEN = n.UnseenChange(
+    path=PATH, version=Seq(3), seen=LineRange(4, 5), now=LineRange(6, 5), by=("bob", "outside"), since=Seq(12)
+)
+WHY = Provenance(
+    operation="edit_file",
+    task=Seq(6),
+    reason="the tests fail",
+    reverts=(Seq(2),),
+    supersedes=Seq(4),
+    resolves=Seq(7),
+    approval=Seq(5),
+    unseen=(UNSEEN,),
+)
+FIT = Fit(
+    rung="merged",
+    score=0.975,
+    base=Seq(3),
+    on_seen_whole=True,
+    same_symbol=("Shop.close",),
+    merge=(ResolvedRegion(PATH, "imports", "only imports stand here", region(1, 0, 1, 2, 1, 3), Span(1, 5)),),
+    warnings=("setuid dropped",),
+)
 CHANGED = PathChange(
     path=PATH,
     before=A,
@@ -35,7 +68,7 @@ CHANGED = PathChange(
     mode=0o644,
     signature=SIGNATURE,
     moved_from=OLD,
-    previous=3,
+    previous=Seq(3),
 )
 
 SAMPLES: tuple[Event, ...] = (
@@ -64,32 +97,19 @@ SAMPLES: tuple[Event, ...] = (
     f.CallRefused(operation="read\\x1bfile", code="unknown_operation", message="no such operation"),
     f.ContentShown(session=SESSION, seen=SEEN),
     f.ChangeIntended(
-        operation="edit_file",
-        paths=(INTENDED, IntendedPath(path=WorkspacePath("new"), before=None, after=None, directory=True)),
-        rung="shifted",
-        score=0.975,
-        base=Seq(3),
-        on_seen_whole=True,
-        parents=(WorkspacePath("src/deep"),),
-        reverts=(Seq(2),),
-        supersedes=Seq(4),
-        approval=Seq(5),
-        settles=Seq(7),
-        task=Seq(6),
-        reason="the tests fail",
-        warnings=("setuid dropped",),
+        provenance=WHY,
+        paths=(INTENDED, PathChange(path=WorkspacePath("new"), before=None, after=None, directory=True)),
+        fit=FIT,
+        directories=Directories(
+            made=(WorkspacePath("src/deep"),), emptied=(WorkspacePath("src"),), unmade=(WorkspacePath("d4/x"),)
+        ),
+        leases=(Seq(36),),
     ),
     f.ChangeApplied(
         change=Seq(16),
+        provenance=WHY.without_reason(),
         paths=(CHANGED, PathChange(path=OLD, before=A, after=None, binary=True)),
-        rung="merged",
-        score=0.5,
-        reverts=(Seq(2),),
-        approval=Seq(5),
-        supersedes=Seq(4),
-        on_seen_whole=True,
-        task=Seq(6),
-        operation="edit_file",
+        fit=FIT,
         recovered=True,
     ),
     f.ChangeAborted(change=Seq(16), cause="file_busy"),
@@ -113,6 +133,7 @@ SAMPLES: tuple[Event, ...] = (
     f.ExternalFileRemoved(path=PATH, before=A),
     f.OrphanContentKept(path=PATH, digest=C, size=11, change=Seq(16)),
     c.ConflictFound(
+        provenance=WHY,
         path=PATH,
         sides=c.ConflictSides(
             base=A,
@@ -123,28 +144,23 @@ SAMPLES: tuple[Event, ...] = (
             regions=(region(1, 2, 3, 4, 5, 6),),
         ),
         mode=0o644,
-        operation="edit_file",
-        reason="the tests fail",
-        task=Seq(6),
-        approval=Seq(5),
-        reverts=(Seq(2),),
+        names=(OLD,),
+        settleable=("imports", "list_items"),
+        why="it would not parse",
+        fit=FIT,
     ),
     c.ConflictResolved(conflict=Seq(26), choice="proposed", by="ada", change=Seq(16), reason="newer"),
     c.ConflictSuperseded(conflict=Seq(26), change=Seq(16)),
     c.ApprovalRequested(
-        operation="edit_file",
+        provenance=WHY,
         paths=(INTENDED,),
         rule="ci: files that run code",
+        permissions=(PermissionCheck("revert", PATH, others_work=True), PermissionCheck("create", OLD, directory=True)),
         expires_at=1_700_000_900_000,
-        base=Seq(3),
+        fit=FIT,
+        directories=Directories(emptied=(WorkspacePath("src"),), unmade=(WorkspacePath("d4/x"),)),
         read_version=Seq(3),
         renews=Seq(5),
-        reverts=(Seq(2),),
-        supersedes=Seq(4),
-        settles=Seq(26),
-        on_seen_whole=True,
-        task=Seq(6),
-        reason="the build needs it",
     ),
     c.ApprovalGranted(approval=Seq(29), by="ada"),
     c.ApprovalDenied(approval=Seq(29), by="ada", reason="not now"),
@@ -209,13 +225,6 @@ SAMPLES: tuple[Event, ...] = (
 )
 
 GROWN: tuple[Event, ...] = (
-    f.ChangeIntended(
-        operation="edit_file",
-        paths=(INTENDED,),
-        leases=(Seq(36),),
-        emptied=(WorkspacePath("src"),),
-        unmade=(WorkspacePath("d4/x"),),
-    ),
     w.ExternalBatchClosed(group=Seq(34), changes=12, also=(Seq(33),)),
     f.ExternalFileChanged(
         path=PATH,
@@ -241,82 +250,9 @@ GROWN: tuple[Event, ...] = (
     ),
     f.ExternalFileRemoved(path=PATH, before=A, moved_to=OLD, by=AGENT, lease=Seq(36)),
     k.PayloadRedacted(target=Seq(11), fields=("pattern",), by="ada", reason="a password", rest_hash="0e" * 32),
-    c.ConflictFound(
-        path=PATH,
-        sides=c.ConflictSides(
-            base=A,
-            current=C,
-            proposed=B,
-            base_version=Seq(3),
-            current_version=Seq(22),
-        ),
-        operation="revert",
-        reverts=(Seq(2),),
-        names=(OLD,),
-    ),
-    f.ChangeApplied(
-        change=Seq(16), paths=(CHANGED,), rung="shifted", operation="edit_file", same_symbol=("Shop.close",)
-    ),
-    c.ApprovalRequested(
-        operation="move_file",
-        paths=(INTENDED,),
-        rule="ci: files that run code",
-        expires_at=1_700_000_900_000,
-        emptied=(WorkspacePath("src"),),
-        unmade=(WorkspacePath("d4/x"),),
-    ),
 )
 """Samples of events that got new fields with a default after they were first released; see SAMPLES for the old form."""
 
-SETTLED = ResolvedRegion(PATH, "imports", "only imports stand here", region(1, 0, 1, 2, 1, 3), Span(1, 5))
-SETTLING: tuple[Event, ...] = (
-    f.ChangeIntended(operation="edit_file", paths=(INTENDED,), rung="merged", settled=(SETTLED,)),
-    f.ChangeApplied(change=Seq(16), paths=(CHANGED,), rung="merged", settled=(SETTLED,)),
-    c.ConflictFound(
-        path=PATH,
-        sides=c.ConflictSides(
-            base=A,
-            current=C,
-            proposed=B,
-            base_version=Seq(3),
-            current_version=Seq(22),
-        ),
-        settleable=("imports", "list_items"),
-    ),
-    c.ApprovalRequested(
-        operation="edit_file",
-        paths=(INTENDED,),
-        rule="edits.lowest_rung",
-        expires_at=9,
-        rung="merged",
-        score=0.93,
-        settled=(SETTLED,),
-        same_symbol=("Shop.close",),
-    ),
-)
-"""As GROWN; merges that say what they settled."""
-
-GROWN_AGAIN: tuple[Event, ...] = (
-    c.ConflictFound(
-        path=PATH,
-        sides=c.ConflictSides(
-            base=A,
-            current=A,
-            proposed=B,
-            base_version=Seq(3),
-            current_version=Seq(3),
-        ),
-        operation="edit_file",
-        reverts=(Seq(2),),
-        names=(OLD,),
-        same_symbol=("Parser.parse",),
-        why="it would not parse",
-    ),
-)
-"""Of those that have grown twice."""
-UNSEEN = n.UnseenChange(
-    path=PATH, version=Seq(3), seen=LineRange(4, 5), now=LineRange(6, 5), by=("bob", "outside"), since=Seq(12)
-)
 TELLING: tuple[Event, ...] = (
     f.ChangeRefused(
         operation="edit_file",
@@ -327,34 +263,8 @@ TELLING: tuple[Event, ...] = (
         quoted=True,
     ),
     n.NoticeShown(session=SESSION, paths=(n.NotifiedPath(PATH, Seq(12), (LineRange(4, 5), LineRange(8, 7))),)),
-    f.ChangeApplied(
-        change=Seq(16),
-        paths=(CHANGED,),
-        unseen=(n.UnseenChange(PATH, Seq(3), LineRange(4, 5), LineRange(5, 6), ("bob",), Seq(12), added=True),),
-    ),
 )
 """As GROWN; what a notice showed in full, and lines that came between others."""
-
-STALE: tuple[Event, ...] = (
-    f.ChangeIntended(operation="edit_file", paths=(INTENDED,), unseen=(UNSEEN,)),
-    f.ChangeApplied(change=Seq(16), paths=(CHANGED,), unseen=(UNSEEN,)),
-    c.ApprovalRequested(
-        operation="edit_file", paths=(INTENDED,), rule="edits.stale_reads", expires_at=9, unseen=(UNSEEN,)
-    ),
-    c.ConflictFound(
-        path=PATH,
-        sides=c.ConflictSides(
-            base=A,
-            current=A,
-            proposed=B,
-            base_version=Seq(3),
-            current_version=Seq(3),
-        ),
-        ahead=True,
-        unseen=(UNSEEN,),
-    ),
-)
-"""As GROWN; changes whose author had not seen what others did."""
 
 MOVED: tuple[Event, ...] = (
     v.ConflictRebased(

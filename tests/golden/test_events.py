@@ -13,7 +13,7 @@ from orchestrator.core.events.codec import decode, encode
 from orchestrator.core.ids import AgentName, Seq, SessionId
 from orchestrator.journal.append_validation import AppendValidator
 from orchestrator.ports.journal import NewEvent, Unit
-from tests.golden.samples import GROWN, GROWN_AGAIN, HINTED, MOVED, SAMPLES, SETTLING, STALE, TELLING
+from tests.golden.samples import GROWN, HINTED, MOVED, SAMPLES, TELLING
 
 HERE = Path(__file__).parent
 EVENT_FILES = HERE / "events"
@@ -59,9 +59,6 @@ def test_every_event_has_a_sample() -> None:
 FILES = {
     **{f"{tag_of(event)}.v1.json": event for event in SAMPLES},
     **{f"{tag_of(event)}.v1.grown.json": event for event in GROWN},
-    **{f"{tag_of(event)}.v1.settled.json": event for event in SETTLING},
-    **{f"{tag_of(event)}.v1.grown2.json": event for event in GROWN_AGAIN},
-    **{f"{tag_of(event)}.v1.stale.json": event for event in STALE},
     **{f"{tag_of(event)}.v1.moved.json": event for event in MOVED},
     **{f"{tag_of(event)}.v1.hinted.json": event for event in HINTED},
     **{f"{tag_of(event)}.v1.told.json": event for event in TELLING},

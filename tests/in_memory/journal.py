@@ -224,7 +224,7 @@ class MemoryJournal:
     async def reverters(self) -> list[tuple[Seq, tuple[Seq, ...]]]:
         await pause()
         events = [self._recorded[seq - 1].event for seq in {row.seq for row in self._all_versions() if row.undoes}]
-        return sorted(((e.change, e.reverts) for e in events if isinstance(e, ChangeApplied)), reverse=True)
+        return sorted(((e.change, e.provenance.reverts) for e in events if isinstance(e, ChangeApplied)), reverse=True)
 
     def _all_versions(self) -> Iterable[VersionRow]:
         return (row for rows in self._versions.by_path.values() for row in rows.values())

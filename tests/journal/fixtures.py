@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from orchestrator.core.content import FoundFile, IntendedPath, PathChange, Signature, digest_of
+from orchestrator.core.change import PathChange, Provenance
+from orchestrator.core.content import FoundFile, Signature, digest_of
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeIntended, FilesFound, MetadataRead
 from orchestrator.core.events.sessions import TaskBegun
@@ -86,15 +87,15 @@ def found(data: bytes | None, *, version: int | None = None) -> FilesFound:
 
 
 def intended(before: bytes, after: bytes) -> ChangeIntended:
-    item = IntendedPath(path=PATH, before=digest_of(before), after=digest_of(after), mode=0o644)
-    return ChangeIntended(operation="edit_file", paths=(item,))
+    item = PathChange(path=PATH, before=digest_of(before), after=digest_of(after), mode=0o644)
+    return ChangeIntended(provenance=Provenance(operation="edit_file"), paths=(item,))
 
 
 def applied(change: Seq, before: bytes, after: bytes) -> ChangeApplied:
     item = PathChange(
         path=PATH, before=digest_of(before), after=digest_of(after), mode=0o644, signature=signature(len(after))
     )
-    return ChangeApplied(change=change, paths=(item,), operation="edit_file", reverts=(Seq(1),))
+    return ChangeApplied(change=change, provenance=Provenance(operation="edit_file", reverts=(Seq(1),)), paths=(item,))
 
 
 def aborted(change: Seq) -> ChangeAborted:

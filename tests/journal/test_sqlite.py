@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.content import FoundFile, PathChange
+from orchestrator.core.change import PathChange, Provenance
+from orchestrator.core.content import FoundFile
 from orchestrator.core.errors import JournalCorrupt, JournalTooNew, WorkspaceHeld, WritesStopped
 from orchestrator.core.events.files import ChangeApplied, FilesFound
 from orchestrator.core.ids import Seq, WorkspacePath
@@ -161,9 +162,13 @@ async def test_what_a_change_undoes_is_stored_once(state_dir: Path, opened: Open
     """And not with each of its files: a rollback of 20,000 changes of 200 files wrote 32 MB."""
     journal = await opened()
     paths = tuple(PathChange(path=WorkspacePath(f"f{n}"), before=None, after=digest(b"x")) for n in range(50))
-    undo = ChangeApplied(change=Seq(1), paths=paths, reverts=tuple(map(Seq, range(1, 1001))))
+    undo = ChangeApplied(
+        change=Seq(1),
+        provenance=Provenance(operation="rollback", reverts=tuple(map(Seq, range(1, 1001)))),
+        paths=paths,
+    )
     await journal.append(unit(undo))
-    assert await journal.reverters() == [(1, undo.reverts)]
+    assert await journal.reverters() == [(1, undo.provenance.reverts)]
     await journal.close()
     with closing(sqlite3.connect(state_dir / FILE_NAME)) as connection:
         rows = connection.execute("SELECT * FROM file_versions").fetchall()

@@ -24,10 +24,11 @@ def _page(page: r.JournalPage) -> Iterator[str]:
 
 
 def _about(event: dict[str, object]) -> str:
-    settled = event.get("settled")
-    if isinstance(settled, list) and settled:
-        rules = ", ".join(dict.fromkeys(str(place.get("rule")) for place in settled if isinstance(place, dict)))
-        return f"{_about({**event, 'settled': None})} (merged: {rules})"
+    fit = event.get("fit")
+    merge = fit.get("merge") if isinstance(fit, dict) else None
+    if merge:
+        rules = ", ".join(dict.fromkeys(str(place.get("rule")) for place in merge if isinstance(place, dict)))
+        return f"{_about({**event, 'fit': None})} (merged: {rules})"
     path = event.get("path")
     if isinstance(path, str):
         return path

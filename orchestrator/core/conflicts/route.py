@@ -85,29 +85,28 @@ def held_for_review(
     `stale_reads = "review"` one whose author had not seen all that others did (`unseen`).
     """
     stale = bool(unseen) and policy.edits.stale_reads == "review"
-    if not isinstance(outcome, Apply) or len(outcome.parts) != 1 or not (outcome.same_symbol or stale):
+    if not isinstance(outcome, Apply) or len(outcome.paths) != 1 or not (outcome.fit.same_symbol or stale):
         return outcome
-    part = outcome.parts[0]
-    held = facts[part.path].held
-    if part.data is None or held is None or part.moved_from is not None or part.renamed_from is not None:
+    change = outcome.paths[0]
+    held, content = facts[change.path].held, outcome.content(change)
+    if content is None or held is None or change.moved_from is not None:
         return outcome
-    before, after = held.document or decode(held.data), part.document or decode(part.data)
+    before, after = held.text, content.document or decode(content.data)
     if before is None or after is None:
         return outcome
     regions = changed_regions(before.lines, after.lines)
-    matter = Matter(path=part.path, agent=agent, agent_class=agent_class, lines=lines_of(regions), same_symbol=True)
+    matter = Matter(path=change.path, agent=agent, agent_class=agent_class, lines=lines_of(regions), same_symbol=True)
     route = route_of(policy.routes, matter)
     if not stale and (route is None or not route.same_symbol):
         return outcome
     return ConflictOutcome(
-        path=part.path,
+        path=change.path,
         base=held.digest,
-        base_version=facts[part.path].version,
-        proposed=part.data,
+        base_version=facts[change.path].version,
+        proposed=content.data,
         regions=regions,
-        names=part.names,
-        ahead=True,
-        same_symbol=outcome.same_symbol,
+        names=outcome.names.get(change.path, ()),
+        fit=outcome.fit,
     )
 
 

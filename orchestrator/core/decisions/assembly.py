@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from orchestrator.core.change import Fit, PathChange
 from orchestrator.core.content import Rung
-from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Part
-from orchestrator.core.decisions.rebase import EMPTY, line_hunks
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, NewContent, removed, replaced
 from orchestrator.core.ids import Digest, WorkspacePath
-from orchestrator.core.text.encoding import Document, decode, remembered
+from orchestrator.core.text.encoding import EMPTY
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,16 +51,23 @@ def assemble(results: Sequence[Result], facts: Mapping[WorkspacePath, Facts]) ->
     moves = {result.path: result.present for result in going if _plain_move(result, facts, wanted)}
     left = {result.present for result in going if result.path is not None and result.present not in wanted}
     whose = {path: result for result in going for path in (result.present, result.path) if path is not None} | wanted
-    parts = tuple(
-        Part(path=path, before=_digest(facts[path].held), after=None, names=_others(whose[path], path))
+    changes = [
+        PathChange(path, _digest(facts[path].held), None)
         if path in left
-        else msgspec.structs.replace(
-            _part(path, wanted.get(path), facts, moves.get(path)), names=_others(whose[path], path)
-        )
+        else _change(path, wanted.get(path), facts, moves.get(path))
         for path in paths
+    ]
+    return Apply(
+        paths=tuple(changes),
+        contents={
+            result.now.digest: NewContent(result.now.data, result.now.document)
+            for result in going
+            if result.now is not None and result.path not in moves
+        },
+        fit=Fit(rung="merged" if any(result.rung == "merged" for result in going) else "current"),
+        names={path: _others(whose[path], path) for path in paths},
+        conflicts=tuple(clashes),
     )
-    rung: Rung = "merged" if any(result.rung == "merged" for result in going) else "current"
-    return Apply(parts=parts, rung=rung, clashes=tuple(clashes))
 
 
 def _others(result: Result, path: WorkspacePath | None = None) -> tuple[WorkspacePath, ...]:
@@ -92,46 +99,25 @@ def _plain_move(result: Result, facts: Mapping[WorkspacePath, Facts], wanted: Ma
     return same and facts[result.path].held is None and result.present not in wanted
 
 
-def _part(
+def _change(
     path: WorkspacePath,
     result: Result | None,
     facts: Mapping[WorkspacePath, Facts],
     source: WorkspacePath | None,
-) -> Part:
+) -> PathChange:
     """What happens at one path; the file that stands there may go elsewhere, or for good, as another comes."""
     held = facts[path].held
-    before = held.digest if held else None
     now = result.now if result is not None else None
-    if now is not None and source is not None:
-        return Part(path=path, before=None, after=now.digest, mode=now.mode, moved_from=source)
-    old, new = _text(held), _text(now)
-    binary = old is None or new is None
-    hunks = line_hunks(old, new) if old is not None and new is not None else ()
     if result is None or now is None:
-        return Part(path=path, before=before, after=None, mode=held.mode if held else None, hunks=hunks, binary=binary)
-    renamed = result.present if result.present != path else None
-    if renamed is not None:
-        old = _text(facts[renamed].held)
-        binary = old is None or new is None
-        hunks = line_hunks(old, new) if old is not None and new is not None else ()
-    return Part(
-        path=path,
-        before=before,
-        after=now.digest,
-        renamed_from=renamed,
-        data=now.data,
-        mode=now.mode if held is None or now.mode != held.mode else None,
-        document=now.document,
-        encoding=remembered(new),
-        hunks=hunks,
-        binary=binary,
-    )
-
-
-def _text(held: Held | None) -> Document | None:
-    if held is None:
-        return EMPTY
-    return held.document or decode(held.data)
+        return removed(path, held) if held is not None else PathChange(path, None, None)
+    if source is not None:
+        return PathChange(path, None, now.digest, mode=now.mode, moved_from=source)
+    present = result.present if result.present != path else None
+    mode = now.mode if held is None or now.mode != held.mode else None
+    was = facts[present].held if present is not None else held
+    before, after = was.text if was is not None else EMPTY, now.text
+    change = replaced(path, held, now.digest, before, after)
+    return msgspec.structs.replace(change, mode=mode, moved_from=present, rewritten=present is not None)
 
 
 def _digest(held: Held | None) -> Digest | None:

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import msgspec
 
+from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions import rebase, undo
 from orchestrator.core.decisions.bases import Rule
-from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, Need, Outcome, Part
+from orchestrator.core.decisions.decision import (
+    Apply,
+    Base,
+    ConflictOutcome,
+    Facts,
+    Held,
+    Need,
+    Outcome,
+    moved,
+    removed,
+    written,
+)
 from orchestrator.core.decisions.lineage import Key, Modes, lineages
 from orchestrator.core.decisions.structure import Change
 from orchestrator.core.decisions.whole_files import lines_at_base
 from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, StaleBase
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.paths import ancestors
-from orchestrator.core.policy.rules import Action
 from orchestrator.core.projections.history import VersionRow
-from orchestrator.core.text.encoding import decode, remembered
+from orchestrator.core.text.encoding import EMPTY, decode
 from orchestrator.core.text.forms.elisions import refuse_elided, refuse_elided_whole
 from orchestrator.core.text.forms.whole_file import check_whole
 from orchestrator.core.text.patch import FilePatch
@@ -27,48 +38,40 @@ from orchestrator.core.text.patch import FilePatch
 AllFacts = Mapping[WorkspacePath, Facts]
 
 
-class PermissionCheck(msgspec.Struct, frozen=True):
-    """An act on a path that policy must allow."""
-
-    action: Action
-    path: WorkspacePath
-    others_work: bool = False
-
-
-class Command(Protocol):
+class Command(msgspec.Struct, frozen=True, kw_only=True):
     """A change that somebody wants."""
+
+    lenient: ClassVar[bool] = False
+    """Whether it goes on without a path at which no regular file stands that can be read."""
 
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
         """Every path that it may touch; they are locked together."""
+        raise NotImplementedError
 
     @property
     def based(self) -> Mapping[WorkspacePath, Rule]:
         """The paths whose content it was made against, and which base each has when none is named."""
+        return {}
 
     @property
     def reads(self) -> bool:
         """Whether its outcome tells the caller something of the file's content."""
-
-    @property
-    def reverts(self) -> tuple[Seq, ...]: ...
-
-    @property
-    def lenient(self) -> bool:
-        """Whether it goes on without a path at which no regular file stands that can be read."""
+        return False
 
     def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
         """What policy is asked; depends on what is there, never on its content."""
+        raise NotImplementedError
 
     def decide(self, facts: AllFacts) -> Outcome:
         """Safe to call twice. Raises CallerError."""
+        raise NotImplementedError
 
 
-class _One(msgspec.Struct, frozen=True, kw_only=True):
+class OnePath(Command, frozen=True, kw_only=True):
     """The base of commands on the content of one path."""
 
     path: WorkspacePath
-    lenient: ClassVar[bool] = False
     rule: ClassVar[Rule] = "seen"
 
     @property
@@ -79,35 +82,36 @@ class _One(msgspec.Struct, frozen=True, kw_only=True):
     def based(self) -> Mapping[WorkspacePath, Rule]:
         return {self.path: self.rule}
 
-    @property
-    def reverts(self) -> tuple[Seq, ...]:
-        return ()
-
     def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
         return (PermissionCheck("create" if facts[self.path].held is None else "write", self.path),)
 
 
-class Edit(_One, frozen=True, kw_only=True):
+class Edit(OnePath, frozen=True, kw_only=True):
     """Search and replace, or a symbol's new content."""
 
     changes: tuple[Change, ...]
-    reads: bool = True
+
+    @property
+    def reads(self) -> bool:
+        return True
 
     def decide(self, facts: AllFacts) -> Outcome:
         here = facts[self.path]
-        held = here.held
-        document = (held.document or decode(held.data)) if held is not None else None
+        document = here.held.text if here.held is not None else None
         if document is not None:
             refuse_elided(self.changes, document.lines, self.path)
         return rebase.edit(self.changes, here)
 
 
-class Patch(_One, frozen=True, kw_only=True):
+class Patch(OnePath, frozen=True, kw_only=True):
     """A patch of one file, which may misquote it if it is `fuzzy`."""
 
     patch: FilePatch
     fuzzy: bool = False
-    reads: bool = True
+
+    @property
+    def reads(self) -> bool:
+        return True
 
     def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
         if self.patch.headed and self.patch.new_path is None:
@@ -118,7 +122,7 @@ class Patch(_One, frozen=True, kw_only=True):
         return rebase.patch(self.patch, facts[self.path], fuzzy=self.fuzzy)
 
 
-class Write(_One, frozen=True, kw_only=True):
+class Write(OnePath, frozen=True, kw_only=True):
     """A whole content, or more at the end."""
 
     content: str
@@ -150,67 +154,100 @@ class Write(_One, frozen=True, kw_only=True):
         return outcome
 
 
-class Delete(_One, frozen=True, kw_only=True):
-    """Take a file away."""
+class CreateDirectory(Command, frozen=True, kw_only=True):
+    """Make a directory."""
 
-    reads: bool = False
-
-    def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
-        return (PermissionCheck("delete", self.path),)
-
-    def decide(self, facts: AllFacts) -> Outcome:
-        here = facts[self.path]
-        if here.held is None:
-            raise FileNotFound(self.path, "there is no such file")
-        _check_base(here)
-        before = here.held.document or decode(here.held.data)
-        part = Part(
-            path=self.path,
-            before=here.held.digest,
-            after=None,
-            mode=here.held.mode,
-            hunks=rebase.line_hunks(before, rebase.EMPTY) if before else (),
-            binary=before is None,
-        )
-        return Apply(parts=(part,), base=here.version)
-
-
-class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """Give a file another path."""
-
-    source: WorkspacePath
-    destination: WorkspacePath
-    lenient: ClassVar[bool] = False
-    reads: bool = False
+    path: WorkspacePath
+    lenient: ClassVar[bool] = True
 
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
-        return (self.source, self.destination)
+        return (self.path,)
+
+    def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
+        return (PermissionCheck("create", self.path, directory=True),)
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        if facts[self.path].held is not None or facts[self.path].error is not None:
+            raise FileExists(self.path, "it exists already")
+        return Apply(paths=(PathChange(self.path, None, None, directory=True),))
+
+
+class Delete(Command, frozen=True, kw_only=True):
+    """Take files away: one, or all of a directory."""
+
+    files: tuple[WorkspacePath, ...]
+    directory: WorkspacePath | None = None
+
+    @property
+    def paths(self) -> tuple[WorkspacePath, ...]:
+        return self.files
 
     @property
     def based(self) -> Mapping[WorkspacePath, Rule]:
-        return {self.source: "none"}
-
-    @property
-    def reverts(self) -> tuple[Seq, ...]:
-        return ()
+        return dict.fromkeys(self.files, "none" if self.directory is not None else "seen")
 
     def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
-        return (PermissionCheck("move", self.source), PermissionCheck("create", self.destination))
+        return tuple(PermissionCheck("delete", path) for path in self.files)
 
     def decide(self, facts: AllFacts) -> Outcome:
-        if self.source == self.destination:
-            raise NothingToChange(f"{self.source} is there already")
-        here = facts[self.source]
-        if here.held is None:
-            raise FileNotFound(self.source, "there is no such file")
-        if facts[self.destination].held is not None:
-            raise FileExists(self.destination, "something is there, and a move never overwrites")
+        changes = tuple(removed(path, _present(facts[path])) for path in self.files)
+        return _of_files(changes, facts[self.files[0]], self.directory)
+
+
+class Move(Command, frozen=True, kw_only=True):
+    """Give files other paths: one, or all of a directory. Pairs of source and destination."""
+
+    files: tuple[tuple[WorkspacePath, WorkspacePath], ...]
+    directory: WorkspacePath | None = None
+
+    @property
+    def paths(self) -> tuple[WorkspacePath, ...]:
+        return tuple(path for pair in self.files for path in pair)
+
+    @property
+    def based(self) -> Mapping[WorkspacePath, Rule]:
+        return {source: "none" for source, _ in self.files}
+
+    def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
+        return tuple(
+            check
+            for source, target in self.files
+            for check in (PermissionCheck("move", source), PermissionCheck("create", target))
+        )
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        changes = tuple(change for pair in self.files for change in moved_file(*pair, facts))
+        return _of_files(changes, facts[self.files[0][0]], self.directory)
+
+
+def moved_file(source: WorkspacePath, target: WorkspacePath, facts: AllFacts) -> tuple[PathChange, PathChange]:
+    """Give a file another path. Raises NothingToChange, FileNotFound, FileExists, StaleBase."""
+    if source == target:
+        raise NothingToChange(f"{source} is there already")
+    held = _present(facts[source], base=False)
+    if facts[target].held is not None:
+        raise FileExists(target, "something is there, and a move never overwrites")
+    _check_base(facts[source])
+    return moved(source, target, held)
+
+
+def _of_files(changes: tuple[PathChange, ...], first: Facts, directory: WorkspacePath | None) -> Apply:
+    if directory is None:
+        return Apply(paths=changes, fit=Fit(base=first.version))
+    return Apply(paths=changes, directories=Directories(emptied=(directory,)))
+
+
+def _present(here: Facts, *, base: bool = True) -> Held:
+    """What is to be taken away. Raises FileNotFound, StaleBase."""
+    if here.held is None:
+        raise FileNotFound(here.path, "there is no such file")
+    if base:
         _check_base(here)
-        return Apply(parts=moved(self.source, self.destination, here.held), base=here.version)
+    return here.held
 
 
-class Undo(msgspec.Struct, frozen=True, kw_only=True):
+class Undo(Command, frozen=True, kw_only=True):
     """Undo chosen changes of some files; later work stays."""
 
     histories: Mapping[WorkspacePath, tuple[VersionRow, ...]]  # of every path that the files ever had
@@ -220,7 +257,6 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
     touched: tuple[WorkspacePath, ...]  # the paths that policy is asked about
     folders: frozenset[WorkspacePath] = frozenset()  # that the chosen changes made
     lenient: ClassVar[bool] = True
-    reads: bool = False
 
     def __reduce__(self) -> tuple[object, ...]:
         """For a worker. 20,000 rows one by one take 200 ms to pack, and as much to unpack; so 10 and 30 ms."""
@@ -230,14 +266,6 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
         return tuple(sorted(self.histories))
-
-    @property
-    def based(self) -> Mapping[WorkspacePath, Rule]:
-        return {}
-
-    @property
-    def reverts(self) -> tuple[Seq, ...]:
-        return ()  # the outcome says which
 
     def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
         return tuple(PermissionCheck("revert", path, path in self.others_work) for path in self.touched)
@@ -249,11 +277,11 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
             if facts[path].version != last and facts[path].error is None:
                 raise HistoryMoved(path)
         outcome = undo.undo(lineages(self.histories, self.modes), self.chosen, facts)
-        if isinstance(outcome, Apply) and not outcome.parts and len(outcome.clashes) == 1:
-            return outcome.clashes[0]
-        if isinstance(outcome, Apply):
-            return msgspec.structs.replace(outcome, unmade=_unmade(outcome, self.folders))
-        return outcome
+        if not isinstance(outcome, Apply):
+            return outcome
+        if not outcome.paths and len(outcome.conflicts) == 1:
+            return outcome.conflicts[0]
+        return msgspec.structs.replace(outcome, directories=Directories(unmade=_unmade(outcome, self.folders)))
 
 
 _PACK = msgspec.msgpack.Encoder().encode
@@ -266,7 +294,7 @@ def _unpacked(fields: dict[str, Any]) -> Undo:
 
 def _unmade(plan: Apply, folders: Set[WorkspacePath]) -> tuple[WorkspacePath, ...]:
     """Of these directories, those that a file goes from; innermost first."""
-    left = {folder for part in plan.parts if part.after is None for folder in ancestors(part.path)}
+    left = {folder for change in plan.paths if change.after is None for folder in ancestors(change.path)}
     return tuple(sorted(left & folders, key=lambda folder: (-folder.count("/"), folder)))
 
 
@@ -274,7 +302,7 @@ class HistoryMoved(Exception):
     """Read the history again, under the locks' present."""
 
 
-class Resolve(_One, frozen=True, kw_only=True):
+class Resolve(OnePath, frozen=True, kw_only=True):
     """What a person chose for a conflict, put in place of the content that they saw."""
 
     current: Digest | None  # what the file held when they chose
@@ -282,7 +310,6 @@ class Resolve(_One, frozen=True, kw_only=True):
     strict: bool = False  # made for exactly that content: to be made again where the file moved on
     reviews: bool = False  # an agent chose, so that policy must let it review here
     rule: ClassVar[Rule] = "none"
-    reads: bool = False
 
     def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
         carried = PermissionCheck("write" if self.chosen is not None else "delete", self.path)
@@ -294,24 +321,17 @@ class Resolve(_One, frozen=True, kw_only=True):
         after = digest_of(self.chosen) if self.chosen is not None else None
         if now == after:
             raise NothingToChange(f"{self.path} holds the chosen content already")
-        before = (here.held.document or decode(here.held.data)) if here.held else rebase.EMPTY
         if now != self.current and self.strict:
             raise StaleBase(f"{self.path} has changed meanwhile", details={"path": self.path})
         if now != self.current:
             return self._onto(here)
-        like = before.told if before else None
-        new = decode(self.chosen, like=like) if self.chosen is not None else rebase.EMPTY
-        binary = before is None or new is None
-        part = Part(
-            path=self.path,
-            before=now,
-            after=after,
-            data=self.chosen,
-            hunks=() if before is None or new is None else rebase.line_hunks(before, new),
-            binary=binary,
-            encoding=remembered(new) if self.chosen is not None else None,
-        )
-        return Apply(parts=(part,), base=here.version)
+        fit = Fit(base=here.version)
+        if self.chosen is None:
+            changes = (removed(self.path, here.held),) if here.held is not None else ()
+            return Apply(paths=changes, fit=fit)
+        before = here.held.text if here.held else EMPTY
+        new = decode(self.chosen, like=before.told if before else None)
+        return written(self.path, here.held, self.chosen, before, new, fit=fit)
 
     def _onto(self, here: Facts) -> Outcome:
         """The file moved on while they chose: carry the choice onto it, if that is safe."""
@@ -336,11 +356,3 @@ def _check_base(here: Facts) -> None:
             details={"path": here.path, "base": show(base.version), "current": show(here.version or 0)},
             hint="Read it again, then delete or move that version.",
         )
-
-
-def moved(source: WorkspacePath, destination: WorkspacePath, held: Held) -> tuple[Part, ...]:
-    """The two parts of giving a file another path."""
-    return (
-        Part(path=source, before=held.digest, after=None),
-        Part(path=destination, before=None, after=held.digest, mode=held.mode, moved_from=source),
-    )

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from orchestrator.core.decisions.commands import AllFacts, Command, Delete, Edit, Move, Write
+from orchestrator.core.decisions.commands import AllFacts, Command, CreateDirectory, Delete, Edit, Move, Write
 from orchestrator.core.decisions.decision import Apply, Facts, Held, Outcome
-from orchestrator.core.decisions.multi_file import MoveTree, effort
+from orchestrator.core.decisions.multi_file import effort
 from orchestrator.core.decisions.structure import Change
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.encoding import Document
@@ -46,7 +46,7 @@ def costly(command: Command, facts: AllFacts) -> bool:
             held = facts[path].held
             much = held is not None and len(changes) * len(held.data) > SEARCHED_BYTES
             return much or _rebases(facts[path]) or not _quoted(changes, held)
-        case Write(mode="append" | "create") | Delete() | Move() | MoveTree():
+        case Write(mode="append" | "create") | Delete(directory=None) | Move() | CreateDirectory():
             return False
         case _:
             return True
@@ -68,8 +68,11 @@ def decided(command: Command, facts: AllFacts) -> Outcome:
     outcome = command.decide(facts)
     if not isinstance(outcome, Apply):
         return outcome
-    parts = (msgspec.structs.replace(part, document=_needed(part.document)) for part in outcome.parts)
-    return msgspec.structs.replace(outcome, parts=tuple(parts))
+    lean = {
+        digest: msgspec.structs.replace(content, document=_needed(content.document))
+        for digest, content in outcome.contents.items()
+    }
+    return msgspec.structs.replace(outcome, contents=lean)
 
 
 def portable(facts: AllFacts) -> Mapping[WorkspacePath, Facts]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
-from orchestrator.core.content import LineHunk, Rung
+from orchestrator.core.change import Directories, Fit, PathChange
+from orchestrator.core.content import LineHunk, digest_of
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
-from orchestrator.core.merge_rules import AutomaticRule, ResolvedRegion
+from orchestrator.core.merge_rules import AutomaticRule
 from orchestrator.core.policy.rules import EditRules
-from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.document_diff import line_hunks
+from orchestrator.core.text.encoding import EMPTY, Document, decode, remembered
 from orchestrator.core.text.symbols import Outline
 from orchestrator.core.three_way import Region
 
@@ -23,6 +26,11 @@ class Held(msgspec.Struct, frozen=True):
     digest: Digest
     mode: int
     document: Document | None = None  # of `data`, where somebody decoded it already
+
+    @property
+    def text(self) -> Document | None:
+        """None: it is not text."""
+        return self.document or decode(self.data)
 
 
 class Base(msgspec.Struct, frozen=True):
@@ -58,6 +66,11 @@ class Facts(msgspec.Struct, frozen=True):
             return False
         return self.base.version == self.version if self.content_hidden else self.base.digest == self.held.digest
 
+    @property
+    def base_version(self) -> Seq | None:
+        """The version that a change is made against; without a base, what stands there now."""
+        return self.base.version if self.base is not None else self.version
+
 
 class Source(msgspec.Struct, frozen=True):
     """A content to be outlined; the path says in which language."""
@@ -74,22 +87,11 @@ class Need(msgspec.Struct, frozen=True):
     outlines: tuple[Source, ...] = ()
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """What a change does to one path."""
+class NewContent(msgspec.Struct, frozen=True):
+    """A content that a change brings."""
 
-    path: WorkspacePath
-    before: Digest | None
-    after: Digest | None
-    data: bytes | None = None  # of `after`; None for a move
-    mode: int | None = None
+    data: bytes
     document: Document | None = None  # what decoding `data` is sure to give
-    hunks: tuple[LineHunk, ...] = ()
-    binary: bool = False
-    encoding: str | None = None  # of `data`, where nothing in its bytes says it
-    moved_from: WorkspacePath | None = None  # one rename brings it here, unchanged
-    renamed_from: WorkspacePath | None = None  # the same file, with other content and another name
-    directory: bool = False
-    names: tuple[WorkspacePath, ...] = ()  # others that its contents stood under; not shown to who may not see all
 
 
 class Dependency(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,31 +111,88 @@ class ConflictOutcome(msgspec.Struct, frozen=True, kw_only=True):
     base: Digest | None
     base_version: Seq | None
     proposed: bytes | None  # None: the proposal is that nothing stands there
-    ahead: bool = False  # it would apply, and policy wants it looked at first
-    same_symbol: tuple[str, ...] = ()  # why so: what others changed too since the base
+    fit: Fit | None = None  # it would apply like this, and policy wants it looked at first
     regions: tuple[Region, ...] = ()
     why: str = ""  # if not because both sides changed the same lines
     reverts: tuple[Seq, ...] = ()
-    names: tuple[WorkspacePath, ...] = ()  # as of a Part
+    names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: not shown to who may not see all
     settleable: tuple[AutomaticRule, ...] = ()  # rules that would settle it, if policy let them
 
 
 class Apply(msgspec.Struct, frozen=True, kw_only=True):
-    """The change fits; carry it out. `clashes` are the parts of an undo that do not: they wait for a person."""
+    """The change fits; carry it out. `conflicts` are the parts of an undo that do not: they wait for a person."""
 
-    parts: tuple[Part, ...]
-    rung: Rung = "current"
-    score: float = 1.0
-    base: Seq | None = None
-    on_seen_whole: bool = False
-    warnings: tuple[str, ...] = ()
-    settled: tuple[ResolvedRegion, ...] = ()  # of a merge: each place that it changed, and why that is safe
-    same_symbol: tuple[str, ...] = ()  # what others changed too since the base, by dotted name
-    clashes: tuple[ConflictOutcome, ...] = ()
+    paths: tuple[PathChange, ...]
+    contents: Mapping[Digest, NewContent] = {}  # of each `after` that is written
+    fit: Fit = Fit()
+    directories: Directories = Directories()
+    names: Mapping[WorkspacePath, tuple[WorkspacePath, ...]] = {}  # by path, as of a ConflictOutcome
+    conflicts: tuple[ConflictOutcome, ...] = ()
     reverts: tuple[Seq, ...] = ()  # of an undo: the changes that it undoes in full
     dependencies: tuple[Dependency, ...] = ()
-    emptied: tuple[WorkspacePath, ...] = ()  # directories that go, with those below them, where nothing is left in them
-    unmade: tuple[WorkspacePath, ...] = ()  # of an undo: directories that go by themselves; innermost first
+
+    def content(self, change: PathChange) -> NewContent | None:
+        """What is written at one of the paths; None where a rename brings it, or nothing shall be there."""
+        return self.contents.get(change.after) if change.after is not None and not change.renamed else None
+
+    def fitted(self, **how: Any) -> Apply:
+        """The same change, with other facts in its `fit`."""
+        return msgspec.structs.replace(self, fit=msgspec.structs.replace(self.fit, **how))
+
+
+def written(
+    path: WorkspacePath,
+    held: Held | None,
+    data: bytes,
+    before: Document | None,
+    after: Document | None,
+    *,
+    hunks: tuple[LineHunk, ...] | None = None,
+    document: Document | None = None,
+    fit: Fit | None = None,
+) -> Apply:
+    """A new content at one path. `document`: as of NewContent; else as `replaced`."""
+    digest = digest_of(data)
+    change = replaced(path, held, digest, before, after, hunks=hunks)
+    return Apply(paths=(change,), contents={digest: NewContent(data, document)}, fit=fit or Fit())
+
+
+def replaced(
+    path: WorkspacePath,
+    held: Held | None,
+    digest: Digest,
+    before: Document | None,
+    after: Document | None,
+    *,
+    hunks: tuple[LineHunk, ...] | None = None,
+) -> PathChange:
+    """A path at which a new content stands. `before`, `after`: the texts, None where it is none; `hunks` if known."""
+    return PathChange(
+        path,
+        held.digest if held is not None else None,
+        digest,
+        hunks=_hunks(before, after) if hunks is None else hunks,
+        binary=before is None or after is None,
+        encoding=remembered(after),
+    )
+
+
+def removed(path: WorkspacePath, held: Held) -> PathChange:
+    """A path at which nothing stands any more."""
+    text = held.text
+    return PathChange(path, held.digest, None, hunks=_hunks(text, EMPTY), mode=held.mode, binary=text is None)
+
+
+def moved(source: WorkspacePath, target: WorkspacePath, held: Held) -> tuple[PathChange, PathChange]:
+    """The two paths of a rename."""
+    return (
+        PathChange(source, held.digest, None),
+        PathChange(target, None, held.digest, mode=held.mode, moved_from=source),
+    )
+
+
+def _hunks(before: Document | None, after: Document | None) -> tuple[LineHunk, ...]:
+    return line_hunks(before, after) if before is not None and after is not None else ()
 
 
 Outcome = Need | Apply | ConflictOutcome

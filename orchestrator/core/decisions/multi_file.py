@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from orchestrator.core.change import Fit, PathChange, PermissionCheck
 from orchestrator.core.content import RUNGS
 from orchestrator.core.decisions import rebase
 from orchestrator.core.decisions.bases import Rule
-from orchestrator.core.decisions.commands import AllFacts, Command, Delete, Move, Patch, PermissionCheck, Undo
-from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Need, Outcome, Part, Source
+from orchestrator.core.decisions.commands import AllFacts, Command, Delete, Move, Patch, Undo
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Need, NewContent, Outcome, Source
 from orchestrator.core.decisions.permissions import only_bits, with_bits
 from orchestrator.core.decisions.whole_files import replace_whole
 from orchestrator.core.errors import (
@@ -23,8 +23,7 @@ from orchestrator.core.errors import (
     SearchAmbiguous,
     SearchNotFound,
 )
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
-from orchestrator.core.merge_rules import ResolvedRegion
+from orchestrator.core.ids import Digest, WorkspacePath, show
 from orchestrator.core.text.patch import FilePatch
 
 SHOWN_PATHS = 50
@@ -53,13 +52,15 @@ class FilePart(msgspec.Struct, frozen=True, kw_only=True):
         return self.patch.headed and self.patch.new_path is None
 
 
-class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
+class PatchSeveral(Command, frozen=True, kw_only=True):
     """A patch of several files, or one that renames, removes without hunks, or makes an empty file."""
 
     files: tuple[FilePart, ...]
     fuzzy: bool = False
-    reads: bool = True
-    lenient: ClassVar[bool] = False
+
+    @property
+    def reads(self) -> bool:
+        return True
 
     @property
     def paths(self) -> tuple[WorkspacePath, ...]:
@@ -69,10 +70,6 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
     def based(self) -> Mapping[WorkspacePath, Rule]:
         return {item.path: "whole" if item.replaces else "seen" for item in self.files if not item.creates}
 
-    @property
-    def reverts(self) -> tuple[Seq, ...]:
-        return ()
-
     def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
         return tuple(check for item in self.files for check in _required_permissions(item, facts))
 
@@ -80,13 +77,13 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
         """Raises ChangesConflict, which names the files that do not fit, and what each file's patch may raise."""
         if len(self.files) == 1 and not self.files[0].patch.renames:
             return _decide(self.files[0], facts, fuzzy=self.fuzzy)
-        parts: list[Part] = []
+        changes: list[PathChange] = []
+        contents: dict[Digest, NewContent] = {}
         missing: dict[Digest, None] = {}
         outlines: list[Source] = []
-        settled: list[ResolvedRegion] = []
+        fits: list[Fit] = []
         clashes: list[ConflictOutcome] = []
         unread: list[BaseRequired] = []
-        rung, score, seen_whole, warnings = 0, 1.0, True, list[str]()
         for item in self.files:
             try:
                 outcome = _named(item, facts, fuzzy=self.fuzzy)
@@ -100,25 +97,29 @@ class PatchSeveral(msgspec.Struct, frozen=True, kw_only=True):
                 case ConflictOutcome():
                     clashes.append(outcome)
                 case Apply():
-                    parts += _renamed(item, outcome, facts) if item.target != item.path else outcome.parts
-                    rung, score = max(rung, RUNGS.index(outcome.rung)), min(score, outcome.score)
-                    seen_whole = seen_whole and outcome.on_seen_whole
-                    settled += outcome.settled
-                    warnings += (f"{item.path}: {warning}" for warning in outcome.warnings)
+                    changes += _renamed(item, outcome, facts) if item.target != item.path else outcome.paths
+                    contents |= outcome.contents
+                    warnings = tuple(f"{item.path}: {warning}" for warning in outcome.fit.warnings)
+                    fits.append(msgspec.structs.replace(outcome.fit, warnings=warnings))
         if unread:
             raise _unread(unread)
         if missing or outlines:
             return Need(tuple(missing), tuple(outlines))
         if clashes:
             raise _refused(clashes, facts)
-        return Apply(
-            parts=tuple(parts),
-            rung=RUNGS[rung],
-            score=score,
-            on_seen_whole=seen_whole,
-            warnings=tuple(warnings),
-            settled=tuple(settled),
-        )
+        return Apply(paths=tuple(changes), contents=contents, fit=_joined(fits))
+
+
+def _joined(fits: Sequence[Fit]) -> Fit:
+    """How several files' patches fit together: as the least sure of them."""
+    return Fit(
+        rung=max((fit.rung for fit in fits), key=RUNGS.index, default="current"),
+        score=min((fit.score for fit in fits), default=1.0),
+        on_seen_whole=all(fit.on_seen_whole for fit in fits),
+        same_symbol=tuple(name for fit in fits for name in fit.same_symbol),
+        merge=tuple(region for fit in fits for region in fit.merge),
+        warnings=tuple(warning for fit in fits for warning in fit.warnings),
+    )
 
 
 def effort(command: Command) -> int:
@@ -138,75 +139,6 @@ def effort(command: Command) -> int:
     lines = sum(len(hunk.lines) for patch in patches for hunks in (patch.hunks, *patch.then) for hunk in hunks)
     lines += sum(patch.whole.count("\n") for patch in patches if patch.whole is not None)
     return lines + 200 * sum(len(patch.then) for patch in patches)
-
-
-class MoveTree(msgspec.Struct, frozen=True, kw_only=True):
-    """Give every file of a directory another path."""
-
-    source: WorkspacePath
-    destination: WorkspacePath
-    files: tuple[tuple[WorkspacePath, WorkspacePath], ...]
-    reads: bool = False
-    lenient: ClassVar[bool] = False
-
-    @property
-    def paths(self) -> tuple[WorkspacePath, ...]:
-        return tuple(path for pair in self.files for path in pair)
-
-    @property
-    def based(self) -> Mapping[WorkspacePath, Rule]:
-        return {source: "none" for source, _ in self.files}
-
-    @property
-    def reverts(self) -> tuple[Seq, ...]:
-        return ()
-
-    def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
-        return tuple(
-            check
-            for source, target in self.files
-            for check in (PermissionCheck("move", source), PermissionCheck("create", target))
-        )
-
-    def decide(self, facts: AllFacts) -> Outcome:
-        parts: list[Part] = []
-        for source, target in self.files:
-            outcome = Move(source=source, destination=target).decide(facts)
-            if isinstance(outcome, Apply):
-                parts += outcome.parts
-        return Apply(parts=tuple(parts), emptied=(self.source,))
-
-
-class DeleteTree(msgspec.Struct, frozen=True, kw_only=True):
-    """Take away every file of a directory."""
-
-    path: WorkspacePath
-    files: tuple[WorkspacePath, ...]
-    reads: bool = False
-    lenient: ClassVar[bool] = False
-
-    @property
-    def paths(self) -> tuple[WorkspacePath, ...]:
-        return self.files
-
-    @property
-    def based(self) -> Mapping[WorkspacePath, Rule]:
-        return dict.fromkeys(self.files, "none")
-
-    @property
-    def reverts(self) -> tuple[Seq, ...]:
-        return ()
-
-    def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
-        return tuple(PermissionCheck("delete", path) for path in self.files)
-
-    def decide(self, facts: AllFacts) -> Outcome:
-        parts: list[Part] = []
-        for path in self.files:
-            outcome = Delete(path=path).decide(facts)
-            if isinstance(outcome, Apply):
-                parts += outcome.parts
-        return Apply(parts=tuple(parts), emptied=(self.path,))
 
 
 def _required_permissions(item: FilePart, facts: AllFacts) -> Iterator[PermissionCheck]:
@@ -240,7 +172,7 @@ def _decide(item: FilePart, facts: AllFacts, *, fuzzy: bool) -> Outcome:
     if item.patch.hunks:
         return rebase.patch(item.patch, here, fuzzy=fuzzy)
     if item.target != item.path:
-        return with_bits(Move(source=item.path, destination=item.target).decide(facts), item.patch, here.held)
+        return with_bits(Move(files=((item.path, item.target),)).decide(facts), item.patch, here.held)
     if item.creates:
         if here.held is not None:
             raise FileExists(item.path, "the patch creates it, but it is there", hint="Send a patch of what is there.")
@@ -253,19 +185,18 @@ def _decide(item: FilePart, facts: AllFacts, *, fuzzy: bool) -> Outcome:
         raise ChangesConflict(
             f"the patch removes {item.path} as an empty file, but it holds {len(here.held.data)} bytes"
         )
-    return Delete(path=item.path).decide(facts)
+    return Delete(files=(item.path,)).decide(facts)
 
 
-def _renamed(item: FilePart, outcome: Apply, facts: AllFacts) -> tuple[Part, ...]:
+def _renamed(item: FilePart, outcome: Apply, facts: AllFacts) -> tuple[PathChange, ...]:
     """The new content under the new name."""
     if not item.patch.hunks:
-        return outcome.parts
-    part, held = outcome.parts[0], facts[item.path].held
+        return outcome.paths
+    change, held = outcome.paths[0], facts[item.path].held
+    mode = change.mode or (held.mode if held else None)
     return (
-        Part(path=item.path, before=part.before, after=None),
-        msgspec.structs.replace(
-            part, path=item.target, before=None, renamed_from=item.path, mode=part.mode or (held.mode if held else None)
-        ),
+        PathChange(item.path, change.before, None),
+        msgspec.structs.replace(change, path=item.target, before=None, moved_from=item.path, rewritten=True, mode=mode),
     )
 
 

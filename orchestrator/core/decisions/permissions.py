@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from orchestrator.core.decisions.decision import Apply, Facts, Held, Outcome, Part
+from orchestrator.core.change import Fit, PathChange
+from orchestrator.core.decisions.decision import Apply, Facts, Held, NewContent, Outcome
 from orchestrator.core.errors import FileNotFound, NothingToChange
 from orchestrator.core.text.patch import FilePatch
 
@@ -16,10 +17,12 @@ def with_bits(outcome: Outcome, parsed: FilePatch, held: Held | None) -> Outcome
     mode = _bits(held.mode if held is not None else 0o644, executable=parsed.executable)
     if held is not None and mode == held.mode:
         return outcome
-    *others, last = outcome.parts
-    if held is not None and last.moved_from is not None:  # a rename alone sets no bits: it is written anew
-        last = msgspec.structs.replace(last, moved_from=None, renamed_from=last.moved_from, data=held.data)
-    return msgspec.structs.replace(outcome, parts=(*others, msgspec.structs.replace(last, mode=mode)))
+    *others, last = outcome.paths
+    contents = outcome.contents
+    if held is not None and last.renamed:  # a rename alone sets no bits: it is written anew
+        contents = {held.digest: NewContent(held.data)}
+    last = msgspec.structs.replace(last, mode=mode, rewritten=last.moved_from is not None)
+    return msgspec.structs.replace(outcome, paths=(*others, last), contents=contents)
 
 
 def only_bits(parsed: FilePatch, facts: Facts) -> Apply:
@@ -30,8 +33,8 @@ def only_bits(parsed: FilePatch, facts: Facts) -> Apply:
     mode = _bits(held.mode, executable=bool(parsed.executable))
     if mode == held.mode:
         raise NothingToChange(f"{facts.path} has these permission bits already")
-    part = Part(path=facts.path, before=held.digest, after=held.digest, data=held.data, mode=mode)
-    return Apply(parts=(part,), base=facts.version)
+    change = PathChange(facts.path, held.digest, held.digest, mode=mode)
+    return Apply(paths=(change,), contents={held.digest: NewContent(held.data)}, fit=Fit(base=facts.version))
 
 
 def _bits(mode: int, *, executable: bool) -> int:

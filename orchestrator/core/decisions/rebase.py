@@ -14,11 +14,12 @@ from functools import partial
 
 import msgspec
 
+from orchestrator.core.change import Fit
 from orchestrator.core.conflicts.rebase import spanned
 from orchestrator.core.content import RUNGS, LineHunk, Rung, digest_of
 from orchestrator.core.decisions import structure
 from orchestrator.core.decisions.anchored import found_again, untouched, whole_elsewhere
-from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Need, Outcome, Part
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Need, Outcome, removed, written
 from orchestrator.core.decisions.merges import combine
 from orchestrator.core.decisions.passages import Locate, Place, located, text_of
 from orchestrator.core.decisions.permissions import with_bits
@@ -35,8 +36,8 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.text.charsets import named
-from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import (
+    EMPTY,
     Document,
     Edit,
     EncodingUncertain,
@@ -46,7 +47,6 @@ from orchestrator.core.text.encoding import (
     encode,
     new_document,
     reads_back,
-    remembered,
     replace_text,
     splice,
     with_runs_of,
@@ -57,9 +57,6 @@ from orchestrator.core.text.merging.automatic_merge import UnresolvedMerge
 from orchestrator.core.text.merging.doubts import STRAYED, removed_already
 from orchestrator.core.text.patch import FilePatch, locate_patch
 from orchestrator.core.three_way import Region
-
-EMPTY = Document((), ())
-"""The text of a file without lines."""
 
 CONTINUED = "the file's last line had no line end, so the text continues that line"
 """What an append warns of that glued two lines."""
@@ -113,15 +110,9 @@ def _unread(parsed: FilePatch, document: Document, *, lenient: bool) -> Found:
 def create(content: str, facts: Facts) -> Apply:
     """A file that is not there yet."""
     document = new_document(content)
+    hunks = (LineHunk(0, 0, 0, document.line_count),) if document.lines else ()
     data = _encoded(document, facts.path)
-    part = Part(
-        path=facts.path,
-        before=None,
-        after=digest_of(data),
-        data=data,
-        hunks=(LineHunk(0, 0, 0, document.line_count),) if document.lines else (),
-    )
-    return Apply(parts=(part,), on_seen_whole=True)
+    return written(facts.path, None, data, EMPTY, document, hunks=hunks, fit=Fit(on_seen_whole=True))
 
 
 def append(content: str, facts: Facts) -> Apply:
@@ -135,7 +126,7 @@ def append(content: str, facts: Facts) -> Apply:
     applied = _applied(facts, facts.held, document, whole, "current", seen_whole=False)
     if not document.text or document.text.endswith("\n") or content.startswith(("\n", "\r")):
         return applied
-    return msgspec.structs.replace(applied, warnings=(*applied.warnings, CONTINUED))
+    return applied.fitted(warnings=(*applied.fit.warnings, CONTINUED))
 
 
 def truncate(content: str, facts: Facts) -> Outcome:
@@ -147,7 +138,7 @@ def truncate(content: str, facts: Facts) -> Outcome:
         raise base_required(
             facts.path,
             "the file exists, and this session has not seen all of it",
-            unreadable=facts.content_hidden or decode(held.data) is None,
+            unreadable=facts.content_hidden or held.text is None,
         )
     if facts.content_hidden and not facts.base_is_current:
         raise StaleBase(
@@ -165,7 +156,7 @@ def truncate(content: str, facts: Facts) -> Outcome:
     if facts.content_hidden:
         return _unseen(content, facts, held, at_end=False)
     if base.digest == held.digest:
-        before = held.document or decode(held.data)
+        before = held.text
         after = replace_text(before, content) if before else new_document(content)
         return _applied(facts, held, before, after, "current", seen_whole=True)
     if base.digest not in facts.contents:
@@ -186,7 +177,7 @@ def _unseen(content: str, facts: Facts, held: Held, *, at_end: bool) -> Apply:
 
     It takes the file's encoding where that can hold it, else UTF-8; to a binary file its bytes are added.
     """
-    before = held.document or decode(held.data)
+    before = held.text
     whole = before.text + content if before is not None and at_end else content
     after = new_document(whole) if before is None else replace_text(before, whole)
     try:
@@ -197,18 +188,8 @@ def _unseen(content: str, facts: Facts, held: Held, *, at_end: bool) -> Apply:
     known = reads_back(after, data)
     if before is None and at_end:
         data, known = held.data + data, False
-    part = Part(
-        path=facts.path,
-        before=held.digest,
-        after=digest_of(data),
-        data=data,
-        document=after if known else None,
-        encoding=remembered(after) if known else None,
-        hunks=line_hunks(before, after) if before is not None else (),
-        binary=before is None,
-    )
-    base = facts.base.version if facts.base else facts.version
-    return Apply(parts=(part,), base=base, on_seen_whole=not at_end)
+    fit = Fit(base=facts.base_version, on_seen_whole=not at_end)
+    return written(facts.path, held, data, before, after, document=after if known else None, fit=fit)
 
 
 def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tuple[int, int]]) -> Outcome:
@@ -221,7 +202,7 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     held = facts.held
     if held is None:
         raise ValueError("nothing to rebase onto")
-    current = held.document or decode(held.data)
+    current = held.text
     if current is None:
         return _clash(facts, new, ())
     current = with_runs_of(current, old, new)
@@ -248,7 +229,7 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     if (unsure := _placed_twice(facts, old, current, new)) is not None:
         return unsure
     applied = _applied(facts, held, current, after, rung, seen_whole=False)
-    fitted = msgspec.structs.replace(applied, settled=merged.report) if rung == "merged" else applied
+    fitted = applied.fitted(merge=merged.report) if rung == "merged" else applied
     return structure.checked(fitted, facts, old=old, new=new, current=current)
 
 
@@ -274,8 +255,8 @@ def _located(locate: Locate, facts: Facts) -> Outcome:
     seen_whole = bool(facts.base and facts.base.seen_whole) and not place.warnings
     applied = _edited(facts, held, place.document, edits, rung, seen_whole=seen_whole)
     if place.warnings:
-        applied = msgspec.structs.replace(applied, base=facts.version, warnings=place.warnings)
-    return msgspec.structs.replace(applied, score=found.score)
+        applied = applied.fitted(base=facts.version, warnings=place.warnings)
+    return applied.fitted(score=found.score)
 
 
 def _onto_current(place: Place, facts: Facts) -> Outcome:
@@ -296,8 +277,8 @@ def _onto_current(place: Place, facts: Facts) -> Outcome:
             return outcome
     if (astray := _astray(facts, outcome, place)) is not None:
         return astray
-    rung = max(outcome.rung, "fuzzy" if found.alike else "current", key=RUNGS.index)
-    return msgspec.structs.replace(outcome, rung=rung, score=min(outcome.score, found.score))
+    rung = max(outcome.fit.rung, "fuzzy" if found.alike else "current", key=RUNGS.index)
+    return outcome.fitted(rung=rung, score=min(outcome.fit.score, found.score))
 
 
 def _edited(facts: Facts, held: Held, document: Document, edits: list[Edit], rung: Rung, *, seen_whole: bool) -> Apply:
@@ -321,37 +302,22 @@ def _applied(
     hunks: tuple[LineHunk, ...] | None = None,
 ) -> Apply:
     data = _encoded(after, facts.path)
-    digest = digest_of(data)
-    if digest == held.digest and not facts.content_hidden:
+    if digest_of(data) == held.digest and not facts.content_hidden:
         raise NothingToChange(f"{facts.path} would stay as it is", hint="Nothing is left to do here.")
-    if hunks is None:
-        hunks = line_hunks(before, after) if before else ()
-    part = Part(
-        path=facts.path,
-        before=held.digest,
-        after=digest,
-        data=data,
-        document=after if reads_back(after, data) else None,
-        encoding=remembered(after),
-        hunks=hunks,
-        binary=before is None,
-    )
-    base = facts.base.version if facts.base else facts.version
-    return Apply(parts=(part,), rung=rung, base=base, on_seen_whole=seen_whole and rung == "current")
+    known = after if reads_back(after, data) else None
+    fit = Fit(rung=rung, base=facts.base_version, on_seen_whole=seen_whole and rung == "current")
+    return written(facts.path, held, data, before, after, hunks=hunks, document=known, fit=fit)
 
 
 def _emptied(outcome: Outcome, facts: Facts) -> Outcome:
     """A patch to /dev/null: it must take every line, and then the file goes."""
-    if not isinstance(outcome, Apply):
+    if not isinstance(outcome, Apply) or facts.held is None:
         return outcome
-    part = outcome.parts[0]
-    if part.data:
+    if any(content.data for content in outcome.contents.values()):
         raise PatchInvalid(
             f"the patch deletes {facts.path}, but leaves lines in it", hint="Send a fresh patch, or use delete_file."
         )
-    mode = facts.held.mode if facts.held else None
-    gone = Part(path=facts.path, before=part.before, after=None, mode=mode, hunks=part.hunks)
-    return Apply(parts=(gone,), rung=outcome.rung, base=outcome.base)
+    return Apply(paths=(removed(facts.path, facts.held),), fit=Fit(rung=outcome.fit.rung, base=outcome.fit.base))
 
 
 def _placed_twice(facts: Facts, old: Document, current: Document, new: Document) -> ConflictOutcome | None:
@@ -383,11 +349,6 @@ def _clash(facts: Facts, proposed: Document, regions: Sequence[Region]) -> Confl
         proposed=_encoded(proposed, facts.path),
         regions=tuple(regions),
     )
-
-
-def line_hunks(before: Document, after: Document) -> tuple[LineHunk, ...]:
-    """The changed lines, as `ChangeApplied` keeps them."""
-    return tuple(LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(before.lines, after.lines))
 
 
 def _encoding_of(held: Held) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from orchestrator.core.content import IntendedPath
+from orchestrator.core.change import PathChange
 from orchestrator.core.events.files import AbortCause
 from orchestrator.core.ids import Digest
 
@@ -33,12 +33,12 @@ Verdict = Undo | RollForward | SwapBack | Keep
 
 
 def judge(
-    intent: IntendedPath, *, found: Digest | None, temp: Digest | None, source: Digest | None, busy: bool = False
+    intent: PathChange, *, found: Digest | None, temp: Digest | None, source: Digest | None, busy: bool = False
 ) -> Verdict:
     """`found` is what stands at the path, `temp` what the temporary file holds, None for absent;
     `source` what stands where a move came from. `busy`: another program holds the temporary file
     open, so that what it writes next would be lost with it."""
-    if intent.moved_from is not None:
+    if intent.renamed:
         return _judge_move(intent, found=found, source=source)
     if intent.after is None:
         return _judge_delete(intent, found=found, temp=temp, busy=busy)
@@ -51,7 +51,7 @@ def judge(
     return Keep()
 
 
-def _judge_delete(intent: IntendedPath, *, found: Digest | None, temp: Digest | None, busy: bool) -> Verdict:
+def _judge_delete(intent: PathChange, *, found: Digest | None, temp: Digest | None, busy: bool) -> Verdict:
     """A delete renames the file to its temporary name first."""
     if found is None:
         if temp in (None, intent.before):
@@ -60,7 +60,7 @@ def _judge_delete(intent: IntendedPath, *, found: Digest | None, temp: Digest | 
     return Undo("crash") if found == intent.before else Keep()
 
 
-def _judge_move(intent: IntendedPath, *, found: Digest | None, source: Digest | None) -> Verdict:
+def _judge_move(intent: PathChange, *, found: Digest | None, source: Digest | None) -> Verdict:
     """A move is one rename: the content is at one end or at the other."""
     if found == intent.after and source is None:
         return RollForward()

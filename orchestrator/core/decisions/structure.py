@@ -90,7 +90,7 @@ def misplaced(fitted: Apply, facts: Facts, found: Found) -> str:
     outline = facts.outlines.get(facts.held.digest) if facts.held else None
     if not found.symbols or outline is None:
         return ""
-    hunks = fitted.parts[0].hunks
+    hunks = fitted.paths[0].hunks
     spans: list[tuple[int, int]] = []
     for name in found.symbols:
         known = find_symbols(outline, name)
@@ -112,26 +112,20 @@ def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, curren
     A clash where both sides parsed without errors and the result does not; else with the names of what both
     sides touched. As it was where there is no grammar, or more than 1 MB.
     """
-    held, after = facts.held, fitted.parts[0]
-    if (
-        held is None
-        or after.data is None
-        or after.after is None
-        or facts.content_hidden
-        or language_of(facts.path) is None
-    ):
+    held, digest, written = facts.held, fitted.paths[0].after, fitted.content(fitted.paths[0])
+    if held is None or written is None or digest is None or facts.content_hidden or language_of(facts.path) is None:
         return fitted
     try:
         proposed = encode(new)
     except NotEncodable:
         return fitted
-    if max(len(held.data), len(proposed), len(after.data)) > CHECKED_BYTES:
+    if max(len(held.data), len(proposed), len(written.data)) > CHECKED_BYTES:
         return fitted
-    texts = {held.digest: held.data, digest_of(proposed): proposed, after.after: after.data}
+    texts = {held.digest: held.data, digest_of(proposed): proposed, digest: written.data}
     sources = [Source(facts.path, digest, data) for digest, data in texts.items() if digest not in facts.outlines]
     if sources:
         return Need(outlines=tuple(sources))
-    ours, theirs, both = (facts.outlines[digest] for digest in (digest_of(proposed), held.digest, after.after))
+    ours, theirs, both = (facts.outlines[digest] for digest in (digest_of(proposed), held.digest, digest))
     if ours is None or theirs is None or both is None or not (ours.parsed and theirs.parsed):
         return fitted
     made, met = diff(old.lines, new.lines), diff(old.lines, current.lines)
@@ -153,4 +147,4 @@ def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, curren
     warning = (
         f"{', '.join(same[:MOST_NAMED])}: somebody else changed it too{since}; check that both changes fit together"
     )
-    return msgspec.structs.replace(fitted, same_symbol=tuple(same), warnings=(*fitted.warnings, warning))
+    return fitted.fitted(same_symbol=tuple(same), warnings=(*fitted.fit.warnings, warning))

@@ -40,7 +40,7 @@ def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePat
         course.stop_at_trouble()
     whole = assemble([course.result for course in courses], facts)
     notes = tuple(note for course in courses for note in course.notes)
-    if not whole.parts and not whole.clashes:
+    if not whole.paths and not whole.conflicts:
         trouble = next((course.trouble for course in courses if course.trouble is not None), None)
         if trouble is not None:
             raise trouble
@@ -49,14 +49,13 @@ def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePat
         raise NothingToChange("there is nothing left to undo", hint="The changes are undone already.")
     stuck = [course for course in courses if course.clashed or course.notes]
     left = {seq for course in stuck for step in course.undone for seq in step.changes}
-    left |= {seq for clash in whole.clashes for seq in clash.reverts}
+    left |= {seq for clash in whole.conflicts for seq in clash.reverts}
     undone = sorted({seq for course in courses for step in course.undone for seq in step.changes} - left)
     dependencies = tuple(found for course in courses for found in course.dependencies())[:MOST_DEPENDENCIES]
     if len(notes) > MOST_NOTES:
         notes = (*notes[:MOST_NOTES], f"{len(notes) - MOST_NOTES} more files could not be brought back either")
-    return msgspec.structs.replace(
-        whole, reverts=tuple(undone), warnings=(*whole.warnings, *notes), dependencies=dependencies
-    )
+    whole = whole.fitted(warnings=(*whole.fit.warnings, *notes))
+    return msgspec.structs.replace(whole, reverts=tuple(undone), dependencies=dependencies)
 
 
 class _Course:
@@ -198,8 +197,8 @@ class _Course:
         if isinstance(outcome, ConflictOutcome):
             self._clash(newest, before, run, outcome)
             return
-        part = outcome.parts[0]
-        merged = Held(part.data or b"", part.after or UNKNOWN, self._mode_back(now, newest, oldest), part.document)
+        ((digest, content),) = outcome.contents.items()
+        merged = Held(content.data, digest, self._mode_back(now, newest, oldest), content.document)
         self.result = msgspec.structs.replace(self.result, now=merged, rung="merged")
 
     def _clash(

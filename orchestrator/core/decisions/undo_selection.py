@@ -39,7 +39,7 @@ class UndoFilter(msgspec.Struct, frozen=True, kw_only=True):
         Agent and session are the journal's to filter.
         """
         event = recorded.event
-        if self.task is not None and not (isinstance(event, ChangeApplied) and event.task == self.task):
+        if self.task is not None and not (isinstance(event, ChangeApplied) and event.provenance.task == self.task):
             return None
         change = change_of(recorded)  # a change took effect at its intent, so that no state lies in its middle
         if self.since is not None and not self.since.before(change, recorded.at):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from orchestrator.core.annotations import Brought, Redactable, Revealing
-from orchestrator.core.content import IntendedPath, Rung
+from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck, Provenance
 from orchestrator.core.events.base import Event, Outcome
-from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import Checksum, Digest, Seq, WorkspacePath
-from orchestrator.core.merge_rules import AutomaticRule, ResolvedRegion
+from orchestrator.core.merge_rules import AutomaticRule
 from orchestrator.core.three_way import Region, ThreeWay
 
 
@@ -30,20 +29,24 @@ class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
     outcomes: ClassVar[tuple[Outcome, ...]] = ("conflict",)
     proposes: ClassVar[bool] = True
 
+    provenance: Provenance
     path: WorkspacePath
     sides: Revealing[ConflictSides]
     mode: int | None = None
-    operation: str = ""
-    reason: Redactable[str] = ""
-    task: Seq | None = None
-    approval: Seq | None = None  # the granted request that no longer fitted
-    reverts: tuple[Seq, ...] = ()
     names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: who may not see them sees none
     settleable: Revealing[tuple[AutomaticRule, ...]] = ()  # rules that would have settled it, had policy let them
-    same_symbol: Revealing[tuple[str, ...]] = ()  # functions and the like that somebody else changed too since its base
     why: Revealing[str] = ""  # if not because both sides changed the same lines
-    ahead: bool = False  # it would apply, and policy wants it looked at first
-    unseen: Revealing[tuple[UnseenChange, ...]] = ()  # what its author had read and not seen since
+    fit: Fit | None = None  # it would apply like this, and policy wants it looked at first
+
+    @property
+    def ahead(self) -> bool:
+        """Whether it would apply, and policy wants it looked at first."""
+        return self.fit is not None
+
+    @property
+    def same_symbol(self) -> tuple[str, ...]:
+        """What others changed too since the base of a change that would apply."""
+        return self.fit.same_symbol if self.fit is not None else ()
 
 
 class ConflictResolved(Event, frozen=True, kw_only=True, tag="conflict_resolved"):
@@ -73,26 +76,15 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval_requeste
     outcomes: ClassVar[tuple[Outcome, ...]] = ("waiting",)
     proposes: ClassVar[bool] = True
 
-    operation: str
-    paths: tuple[IntendedPath, ...]
+    provenance: Provenance
+    paths: tuple[PathChange, ...]
     rule: str  # the policy rule that asks, and why
+    permissions: tuple[PermissionCheck, ...]  # what policy is asked again once it is granted
     expires_at: int  # ms since the epoch
-    base: Seq | None = None
+    fit: Fit = Fit()
+    directories: Directories = Directories()
     read_version: Seq | None = None  # set for a read
     renews: Seq | None = None  # the lapsed request that this one follows
-    reverts: tuple[Seq, ...] = ()
-    supersedes: Seq | None = None
-    settles: Seq | None = None
-    on_seen_whole: Revealing[bool] = False
-    task: Seq | None = None
-    reason: Redactable[str] = ""
-    emptied: tuple[WorkspacePath, ...] = ()  # as of ChangeIntended
-    unmade: tuple[WorkspacePath, ...] = ()
-    unseen: Revealing[tuple[UnseenChange, ...]] = ()  # what its author had read and not seen since
-    rung: Revealing[Rung] = "current"  # how it came to fit, as of ChangeIntended; what is granted fits so
-    score: Revealing[float] = 1.0
-    settled: Revealing[tuple[ResolvedRegion, ...]] = ()
-    same_symbol: Revealing[tuple[str, ...]] = ()
 
 
 class ApprovalGranted(Event, frozen=True, kw_only=True, tag="approval_granted"):

@@ -7,11 +7,10 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from orchestrator.core.annotations import Brought, Redactable, Revealing
-from orchestrator.core.content import FoundFile, IntendedPath, LineRange, PathChange, Rung, Signature
+from orchestrator.core.change import Directories, Fit, PathChange, Provenance
+from orchestrator.core.content import FoundFile, LineRange, Signature
 from orchestrator.core.events.base import Event, Outcome, Refusal
-from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import AgentName, Digest, EscapedPath, Seq, SessionId, WorkspacePath
-from orchestrator.core.merge_rules import ResolvedRegion
 
 AbortCause = Literal["crash", "stale", "disk_full", "file_busy", "blob_missing", "io_error", "refused"]
 
@@ -100,25 +99,23 @@ class ChangeIntended(Event, frozen=True, kw_only=True, tag="change_intended"):
 
     proposes: ClassVar[bool] = True
 
-    operation: str
-    paths: tuple[IntendedPath, ...]
-    rung: Revealing[Rung] = "current"
-    score: Revealing[float] = 1.0
-    base: Seq | None = None  # the version that it was made against
-    on_seen_whole: Revealing[bool] = False  # rung current, and the session had seen all of that version
-    parents: tuple[WorkspacePath, ...] = ()  # directories to create first, outermost first
-    reverts: tuple[Seq, ...] = ()
-    supersedes: Seq | None = None  # a conflict that this change answers
-    approval: Seq | None = None
-    settles: Seq | None = None  # a conflict that a person settled with this change
-    task: Seq | None = None
-    reason: Redactable[str] = ""
-    warnings: Revealing[tuple[str, ...]] = ()
+    provenance: Provenance
+    paths: tuple[PathChange, ...]
+    fit: Fit = Fit()
+    directories: Directories = Directories()
     leases: tuple[Seq, ...] = ()  # of others who held its paths alone
-    settled: Revealing[tuple[ResolvedRegion, ...]] = ()  # of a merge: each place that it changed, and why that is safe
-    emptied: tuple[WorkspacePath, ...] = ()  # directories that go after it with those below, where nothing is left
-    unmade: tuple[WorkspacePath, ...] = ()  # that what it undoes had made; innermost first, where nothing is left
-    unseen: Revealing[tuple[UnseenChange, ...]] = ()  # what its author had read and not seen since, at most MOST_UNSEEN
+
+    def outcome(
+        self, change: Seq, paths: tuple[PathChange, ...], *, warnings: tuple[str, ...] = (), recovered: bool = False
+    ) -> ChangeApplied:
+        """The outcome once these paths are on disk. The reason stays here alone, so that one redaction takes it out."""
+        return ChangeApplied(
+            change=change,
+            provenance=self.provenance.without_reason(),
+            paths=paths,
+            fit=msgspec.structs.replace(self.fit, warnings=(*self.fit.warnings, *warnings)),
+            recovered=recovered,
+        )
 
 
 class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
@@ -128,19 +125,10 @@ class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
     changes_files: ClassVar[bool] = True
 
     change: Seq  # the ChangeIntended that it closes
+    provenance: Provenance  # as the intent had it, but for the reason
     paths: tuple[PathChange, ...]
-    rung: Revealing[Rung] = "current"
-    score: Revealing[float] = 1.0
-    reverts: tuple[Seq, ...] = ()
-    approval: Seq | None = None
-    supersedes: Seq | None = None
-    on_seen_whole: Revealing[bool] = False
-    task: Seq | None = None
-    operation: str = ""
+    fit: Fit = Fit()
     recovered: bool = False  # closed by recovery after a crash
-    settled: Revealing[tuple[ResolvedRegion, ...]] = ()  # of a merge, as the intent had it
-    same_symbol: Revealing[tuple[str, ...]] = ()  # functions and the like that others changed too since the base
-    unseen: Revealing[tuple[UnseenChange, ...]] = ()  # as the intent had it
 
 
 class ChangeAborted(Event, frozen=True, kw_only=True, tag="change_aborted"):

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import msgspec
 
-from orchestrator.core.content import IntendedPath, PathChange
+from orchestrator.core.change import PathChange
 from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound, ConflictSides
 from orchestrator.core.events.files import ChangeApplied, ExternalFileChanged
@@ -77,7 +77,7 @@ class Encodings:
         for part in parts:
             self._known.update(part.contents)
 
-    def _written(self, paths: Iterable[PathChange | IntendedPath]) -> None:
+    def _written(self, paths: Iterable[PathChange | PathChange]) -> None:
         for item in paths:
             if item.encoding is None:
                 continue

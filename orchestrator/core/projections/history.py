@@ -74,7 +74,7 @@ def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
                     effective=applied.change,
                     at=recorded.at,
                     kind="change",
-                    operation=applied.operation,
+                    operation=applied.provenance.operation,
                     digest=change.after,
                     present=change.after is not None,
                     size=change.signature.size if change.signature else None,
@@ -82,9 +82,9 @@ def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
                     change=applied.change,
                     agent=recorded.agent,
                     session=recorded.session,
-                    task=applied.task,
-                    approval=applied.approval,
-                    undoes=bool(applied.reverts),
+                    task=applied.provenance.task,
+                    approval=applied.provenance.approval,
+                    undoes=bool(applied.provenance.reverts),
                     moved_from=change.moved_from,
                 )
         case (

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from orchestrator.core.content import IntendedPath
+from orchestrator.core.change import PathChange, Provenance
 from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
@@ -104,9 +104,8 @@ class Intent(msgspec.Struct, frozen=True):
     """A change that began and has no outcome yet. All else that was said of it stands in its event."""
 
     seq: Seq
-    paths: tuple[IntendedPath, ...]
-    approval: Seq | None  # that it is by
-    settles: Seq | None = None  # a conflict
+    paths: tuple[PathChange, ...]
+    provenance: Provenance
 
 
 PART_ITEMS = 500
@@ -197,7 +196,7 @@ class Pending:
             return
         match event:
             case ApprovalRequested() as request:
-                bare = msgspec.structs.replace(request, reason="")
+                bare = msgspec.structs.replace(request, provenance=request.provenance.without_reason())
                 self._approvals[seq] = Approval(seq, recorded.at, recorded.agent, recorded.session, bare)
                 if request.renews is not None:
                     self._turn(request.renews, successor=seq)
@@ -208,11 +207,11 @@ class Pending:
             case ApprovalExpired(approval=approval, cause=cause):
                 self._turn(approval, state="lapsed", cause=cause)
             case ConflictFound() as found:
-                bare_found = msgspec.structs.replace(found, reason="")
+                bare_found = msgspec.structs.replace(found, provenance=found.provenance.without_reason())
                 self._conflicts[seq] = Conflict(seq, recorded.at, recorded.agent, recorded.session, bare_found)
                 self._open[seq] = found.path
-                if found.approval is not None:
-                    self._turn(found.approval, successor=seq)
+                if found.provenance.approval is not None:
+                    self._turn(found.provenance.approval, successor=seq)
             case ConflictResolved(conflict=conflict, choice=choice, change=change, by=by):
                 self._close(conflict, state="settled", choice=choice, change=change, by=by)
             case ConflictSuperseded(conflict=conflict, change=change):
@@ -222,17 +221,19 @@ class Pending:
             case ConflictRebased() as rebased:
                 self._rebase(rebased)
             case ChangeIntended() as intended:
-                self._intents[seq] = Intent(seq, intended.paths, intended.approval, intended.settles)
-                if intended.approval is not None:
-                    self._turn(intended.approval, change=seq, state="used")
+                provenance = intended.provenance.without_reason()
+                self._intents[seq] = Intent(seq, intended.paths, provenance)
+                if provenance.approval is not None:
+                    self._turn(provenance.approval, change=seq, state="used")
             case ChangeApplied(change=change):
                 intent = self._intents.pop(change, None)
-                if intent is not None and intent.settles is not None:  # who chose what is said next, or was cut off
-                    self._close(intent.settles, state="settled", change=change)
+                resolves = intent.provenance.resolves if intent is not None else None
+                if resolves is not None:  # who chose what is said next, or was cut off
+                    self._close(resolves, state="settled", change=change)
             case ChangeAborted(change=change):
                 intent = self._intents.pop(change, None)
-                if intent is not None and intent.approval is not None:
-                    self._turn(intent.approval, change=None, state="granted")
+                if intent is not None and intent.provenance.approval is not None:
+                    self._turn(intent.provenance.approval, change=None, state="granted")
             case ChangeDiverged(change=change):
                 self._intents.pop(change, None)
                 self._diverged.append(change)

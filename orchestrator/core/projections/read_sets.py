@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import msgspec
 
-from orchestrator.core.content import LineHunk, LineRange, PathChange
+from orchestrator.core.change import PathChange, Provenance
+from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.conflicts import ConflictFound, ConflictResolved, ConflictSuperseded
 from orchestrator.core.events.files import (
@@ -181,7 +182,7 @@ class SessionReads:
                     self._conflicts[recorded.seq] = recorded.session
             case ConflictResolved(conflict=conflict) | ConflictSuperseded(conflict=conflict):
                 self._conflicts.pop(conflict, None)
-            case ChangeIntended(settles=int() as conflict):
+            case ChangeIntended(provenance=Provenance(resolves=int() as conflict)):
                 if conflict in self._conflicts:
                     self._settling[recorded.seq] = self._conflicts[conflict]
             case ChangeAborted(change=change) | ChangeDiverged(change=change):

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import msgspec
 
-from orchestrator.core.content import FoundFile, PathChange, Signature
+from orchestrator.core.change import PathChange
+from orchestrator.core.content import FoundFile, Signature
 from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.files import (
     ChangeApplied,

@@ -184,11 +184,11 @@ class Sessions:
         for changed in event.paths:
             if changed.after is not None:
                 known = session.seen.get(changed.path, NOTHING)
-                session.put(changed.path, known.written(recorded.seq, whole=event.on_seen_whole))
+                session.put(changed.path, known.written(recorded.seq, whole=event.fit.on_seen_whole))
         paths = tuple(changed.path for changed in event.paths)
-        session.changes.append(MadeChange(event.change, recorded.seq, event.operation, paths, recorded.at))
-        if event.reverts:
-            undone = frozenset(event.reverts)  # it may be hundreds of thousands
+        session.changes.append(MadeChange(event.change, recorded.seq, event.provenance.operation, paths, recorded.at))
+        if event.provenance.reverts:
+            undone = frozenset(event.provenance.reverts)  # it may be hundreds of thousands
             for other in self._sessions.values():
                 other.changes = [made for made in other.changes if made.change not in undone]
         del session.changes[:-RECENT]

@@ -61,3 +61,8 @@ def shown_diff(
         )
         fitting = msgspec.structs.replace(fitting, shown=tuple(ranges))
     return fitting, *counts(hunks)
+
+
+def line_hunks(before: Document, after: Document) -> tuple[LineHunk, ...]:
+    """The changed lines, as `PathChange` keeps them."""
+    return tuple(LineHunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in diff(before.lines, after.lines))

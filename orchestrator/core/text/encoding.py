@@ -231,6 +231,10 @@ def _check_runs(doc: Document) -> None:
                 raise EncodingUncertain(new, number, doc.encoding)
 
 
+EMPTY = Document((), ())
+"""The text of a file without lines."""
+
+
 def remembered(doc: Document | None) -> str | None:
     """The document's encoding, as `decode` is told it, where the bytes alone do not say it for certain."""
     return doc.told if doc is not None and (doc.encoding in LEGACY or doc.kept) else None

@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from orchestrator.api import results as r
+from orchestrator.core.change import Fit, PathChange
 from orchestrator.core.conflicts.sides import Sides
-from orchestrator.core.content import IntendedPath, LineHunk, PathChange
 from orchestrator.core.decisions.costs import LARGE_LINES
 from orchestrator.core.decisions.decision import Apply
-from orchestrator.core.decisions.rebase import EMPTY
 from orchestrator.core.errors import Aborted, TextTooCostly, VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
@@ -25,7 +24,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.merge_rules import AutomaticRule
 from orchestrator.core.projections.pending import Approval, Conflict
-from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.core.three_way import Region
 from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.merges import MOST_TOLD, rules, told
@@ -122,17 +121,11 @@ class Answers:
             diff=diff,
             diff_truncated=truncated,
             paths=tuple(self._waiting_path(item) for item in approval.request.paths),
-            base=show(approval.request.base) if approval.request.base else None,
-            rung=approval.request.rung,
-            score=_score(approval.request.score),
-            same_symbol=approval.request.same_symbol,
-            merge=told(approval.request.settled),
-            merge_truncated=len(approval.request.settled) > MOST_TOLD,
-            unseen=unseen_texts(approval.request.unseen, shows),
+            unseen=unseen_texts(approval.request.provenance.unseen, shows),
         )
-        return answer if shown else without_content(answer)
+        return with_fit(answer, approval.request.fit) if shown else without_content(answer, approval.request.fit)
 
-    def _waiting_path(self, item: IntendedPath) -> r.ChangedPath:
+    def _waiting_path(self, item: PathChange) -> r.ChangedPath:
         entry = self._s.state.registry.get(item.path)
         known = entry is not None and item.before is not None and entry.digest == item.before
         return r.ChangedPath(path=item.path, before=show(entry.version) if entry and known else None)
@@ -150,7 +143,7 @@ class Answers:
         """What a person is asked to say yes to."""
         if approval.request.read_version is not None:
             return None, False
-        return await self.diffs.of_request(approval.request.paths)
+        return await self.diffs.of(approval.request.paths)
 
     async def of_conflict(self, conflict: Conflict, *, shows: Shows = everything) -> r.ChangeAnswer:
         """An open conflict with the lines that the next try needs, or what became of it."""
@@ -174,7 +167,7 @@ class Answers:
                 conflict=number,
             )
         diff, truncated = await self.conflict_diff(conflict) if shown else (None, False)
-        if found.reverts:
+        if found.provenance.reverts:
             advice = f"Revert the later change first, or await_change('{number}')."
         elif shown:
             advice = f"{_settleable(found.settleable)}Read the current lines and send the change again "
@@ -194,7 +187,7 @@ class Answers:
             ),
             regions=regions(sides.regions),
             same_symbol=found.same_symbol,
-            unseen=unseen_texts(found.unseen, shows),
+            unseen=unseen_texts(found.provenance.unseen, shows),
         )
         return answer if shown else without_content(answer)
 
@@ -281,30 +274,19 @@ class Answers:
         return None
 
     async def of_applied(
-        self,
-        recorded: Recorded,
-        event: ChangeApplied,
-        *,
-        shows: Shows,
-        intended: ChangeIntended | None = None,
-        warnings: tuple[str, ...] = (),
+        self, recorded: Recorded, event: ChangeApplied, *, shows: Shows, warnings: tuple[str, ...] = ()
     ) -> r.ChangeAnswer:
-        """The answer of a change that is on disk; its intent is read from the journal unless it is given."""
-        if intended is None:
-            recorded_intent = await self._s.journal.event(event.change)
-            if recorded_intent is not None and isinstance(recorded_intent.event, ChangeIntended):
-                intended = recorded_intent.event
-        shown, diff, truncated = all(shows(changed.path) for changed in event.paths), None, False
-        as_sent = event.rung == "current" and not event.reverts and not (intended and intended.settles)
+        """The answer of a change that is on disk. `warnings`: what its author is told even if it may not read it."""
+        shown = all(shows(changed.path) for changed in event.paths)
+        why, diff, truncated = event.provenance, None, False
+        as_sent = event.fit.rung == "current" and not why.reverts and why.resolves is None
         if shown and not as_sent:
-            diff, truncated = await self.diffs.of_change(event.paths)
+            diff, truncated = await self.diffs.of(event.paths)
         hunks = [hunk for changed in event.paths if shown for hunk in changed.hunks]
-        base = intended.base if intended else None
-        how = _how(event) if shown else ""
         answer = r.ChangeAnswer(
             status="applied",
             success=True,
-            message=_applied_message(event.operation, event.paths, recorded.seq) + how,
+            message=_applied_message(event, recorded.seq) + (_how(event.fit) if shown else ""),
             diff=diff,
             diff_truncated=truncated,
             added=sum(hunk.new_len for hunk in hunks),
@@ -312,24 +294,18 @@ class Answers:
             version_id=show(recorded.seq),
             change=show(event.change),
             paths=tuple(_path_of(changed, recorded.seq) for changed in event.paths),
-            rung=event.rung,
-            score=_score(event.score),
-            same_symbol=event.same_symbol,
-            base=show(base) if base else None,
-            approval=show(event.approval) if event.approval else None,
-            merge=told(event.settled),
-            merge_truncated=len(event.settled) > MOST_TOLD,
-            warnings=warnings or (intended.warnings if intended and shown else ()),
-            unseen=unseen_texts(event.unseen, shows),
+            approval=show(why.approval) if why.approval else None,
+            warnings=warnings or (event.fit.warnings if shown else ()),
+            unseen=unseen_texts(why.unseen, shows),
         )
-        return answer if shown else without_content(answer)
+        return with_fit(answer, event.fit) if shown else without_content(answer, event.fit)
 
     # --- from a decision ------------------------------------------------------------
 
     async def of_plan(self, plan: Apply, *, would_be: str, shows: Shows) -> r.ChangeAnswer:
         """A preview."""
-        shown = all(shows(name) for part in plan.parts for name in (part.path, *part.names))
-        diff, truncated = await self.diffs.of_parts(plan.parts) if shown else (None, False)
+        shown = all(shows(name) for item in plan.paths for name in (item.path, *plan.names.get(item.path, ())))
+        diff, truncated = await self.diffs.of(plan.paths, plan.contents) if shown else (None, False)
         answer = r.ChangeAnswer(
             status="preview",
             success=True,
@@ -337,31 +313,35 @@ class Answers:
             message=f"nothing was changed; sent without preview, this would be: {would_be}",
             diff=diff,
             diff_truncated=truncated,
-            paths=tuple(r.ChangedPath(path=item.path, landed=landed(item.hunks)) for item in plan.parts),
-            rung=plan.rung,
-            score=_score(plan.score),
-            same_symbol=plan.same_symbol,
-            base=show(plan.base) if plan.base else None,
-            merge=told(plan.settled),
-            merge_truncated=len(plan.settled) > MOST_TOLD,
-            warnings=plan.warnings,
+            paths=tuple(r.ChangedPath(path=item.path, landed=_landed(item)) for item in plan.paths),
+            warnings=plan.fit.warnings,
         )
-        return answer if shown else without_content(answer)
+        return with_fit(answer, plan.fit) if shown else without_content(answer, plan.fit)
 
 
-def without_content(answer: r.ChangeAnswer) -> r.ChangeAnswer:
+def with_fit(answer: r.ChangeAnswer, fit: Fit) -> r.ChangeAnswer:
+    """The answer, with how the change came to fit."""
+    return msgspec.structs.replace(
+        answer,
+        rung=fit.rung,
+        score=_score(fit.score),
+        base=show(fit.base) if fit.base else None,
+        same_symbol=fit.same_symbol,
+        merge=told(fit.merge),
+        merge_truncated=len(fit.merge) > MOST_TOLD,
+    )
+
+
+def without_content(answer: r.ChangeAnswer, fit: Fit | None = None) -> r.ChangeAnswer:
     """The answer for who may not read one of its paths: nothing in it depends on what a file holds."""
     return msgspec.structs.replace(
         answer,
         diff=None,
         diff_truncated=False,
         paths=tuple(msgspec.structs.replace(item, landed=()) for item in answer.paths),
-        rung=None,
-        score=None,
+        base=show(fit.base) if fit is not None and fit.base else answer.base,
         same_symbol=(),
         regions=(),
-        merge=(),
-        merge_truncated=False,
         shown=None,
     )
 
@@ -375,10 +355,10 @@ def _waits(conflict: Conflict) -> str:
     """Why a change waits, and for whom."""
     found, review = conflict.found, conflict.review
     why = f"was changed since, {found.why or 'where this change wants to go'}"
-    if found.ahead and found.same_symbol:
-        why = f"was changed since in {', '.join(found.same_symbol)}, which this change touches too"
-    elif found.ahead and found.unseen:
-        why = f"would take this change, but {unseen_in_words(found.unseen)}"
+    if found.fit is not None and found.fit.same_symbol:
+        why = f"was changed since in {', '.join(found.fit.same_symbol)}, which this change touches too"
+    elif found.fit is not None and found.provenance.unseen:
+        why = f"would take this change, but {unseen_in_words(found.provenance.unseen)}"
     asked = f" ({review.reviewer} reviews it)" if review is not None and review.state == "requested" else ""
     return f"{found.path} {why}; it waits as {show(conflict.seq)}{asked}. "
 
@@ -407,30 +387,30 @@ def _path_of(changed: PathChange, version: Seq) -> r.ChangedPath:
         path=changed.path,
         before=show(changed.previous) if changed.previous else None,
         after=show(version) if changed.after is not None else None,
-        landed=landed(changed.hunks),
+        landed=_landed(changed),
     )
 
 
-def landed(hunks: Sequence[LineHunk]) -> tuple[r.Lines, ...]:
+def _landed(changed: PathChange) -> tuple[r.Lines, ...]:
     """The lines that a change wrote, as callers count them."""
-    return tuple(r.Lines(start=hunk.new_start + 1, end=hunk.new_start + hunk.new_len) for hunk in hunks)
+    return tuple(r.Lines(start=hunk.new_start + 1, end=hunk.new_start + hunk.new_len) for hunk in changed.hunks)
 
 
-def _applied_message(operation: str, paths: Sequence[PathChange], version: Seq) -> str:
-    names = ", ".join(changed.path for changed in paths[:NAMED_PATHS])
-    if len(paths) > NAMED_PATHS:
-        names += f" and {len(paths) - NAMED_PATHS} more paths"
-    return f"{operation}: {names} is at {show(version)}"
+def _applied_message(event: ChangeApplied, version: Seq) -> str:
+    names = ", ".join(changed.path for changed in event.paths[:NAMED_PATHS])
+    if len(event.paths) > NAMED_PATHS:
+        names += f" and {len(event.paths) - NAMED_PATHS} more paths"
+    return f"{event.provenance.operation}: {names} is at {show(version)}"
 
 
-def _how(event: ChangeApplied) -> str:
+def _how(fit: Fit) -> str:
     """How a change came to fit; empty where it fitted as it was."""
     how = {
         "shifted": ", moved along with others' lines",
         "anchored": ", found again where others moved it",
         "fuzzy": ", quoted with other typography or indentation: look at the diff",
         "merged": ", merged with others' changes",
-    }.get(event.rung, "")
-    if by := rules(event.settled):
+    }.get(fit.rung, "")
+    if by := rules(fit.merge):
         how += f" (settled by rule: {by}; see merge)"
     return how

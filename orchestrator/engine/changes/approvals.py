@@ -8,10 +8,11 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.core.change import Provenance
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, Need, Part
-from orchestrator.core.decisions.rebase import EMPTY, line_hunks, rebase
-from orchestrator.core.errors import CallerError, NothingToChange, VersionUnknown
+from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, Need, NewContent
+from orchestrator.core.decisions.rebase import rebase
+from orchestrator.core.errors import CallerError, Denied, NothingToChange, VersionUnknown
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
@@ -21,15 +22,16 @@ from orchestrator.core.events.conflicts import (
     ConflictFound,
     ConflictSides,
 )
-from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
-from orchestrator.core.policy.rules import Action, Deny, NeedApproval
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.pending import Approval
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers
-from orchestrator.engine.changes.effects import Effects, Intent
-from orchestrator.engine.changes.pipeline import approval_request
+from orchestrator.engine.changes.change_permissions import ChangePermissions
+from orchestrator.engine.changes.effects import Effects, Intent, new_blobs
+from orchestrator.engine.changes.pipeline import rules
 from orchestrator.engine.changes.repositories import RepositoryGuard
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import Observer
@@ -58,6 +60,7 @@ class ApprovalService:
     ) -> None:
         self._s, self._observer, self._effects = services, observer, effects
         self._answers, self._gate, self._repositories = answers, gate, repositories
+        self._permissions = ChangePermissions(services)
         self._reservations = Reservations(services)
 
     async def approvals_list(self, caller: Caller, call: Call, params: p.ApprovalsList) -> r.Approvals:
@@ -119,38 +122,31 @@ class ApprovalService:
 
     async def _apply(self, approval: Approval) -> None:
         """Re-check policy and disk, then apply exactly what was shown, or ask again, or make it a conflict."""
-        request = approval.request
-        denial = self._denial(approval)
-        if denial is not None:
-            await self._expire_due(approval, "policy_changed", denial)
+        request, author = approval.request, self._author(approval)
+        try:
+            await self._permissions.asks(author, request.permissions)
+        except Denied as denial:
+            await self._expire_due(approval, "policy_changed", denial.message)
             return
-        intent = Intent(
-            operation=request.operation,
-            origin=self._origin(approval),
-            reverts=request.reverts,
-            supersedes=request.supersedes,
-            approval=approval.seq,
-            settles=request.settles,
-            task=request.task,
-            reason=await self._reason(approval.seq),
-            unseen=request.unseen,
-        )
+        reason = await self._reason(approval.seq)
+        provenance = msgspec.structs.replace(request.provenance, approval=approval.seq, reason=reason)
         for _ in range(TRIES):
             try:
                 facts = await self._facts(approval)
                 plan = await self._plan(approval, facts)
                 if plan is None:
-                    await self._ask_again(approval, intent, facts)
+                    await self._ask_again(approval, provenance, facts)
                     return
-                async with self._repositories.alone(plan.parts):
-                    asks = [ask for ask in self._repositories.asks(plan.parts, facts) if ask.reason not in request.rule]
+                async with self._repositories.alone(plan.paths):
+                    asks = [ask for ask in self._repositories.asks(plan, facts) if ask.reason not in request.rule]
                     if asks:  # others' changes made it so while the request waited; who granted it was not told
-                        await self._renew(approval, intent, plan, asks)
+                        await self._renew(approval, provenance, plan, asks)
                         return
                     paths = [item.path for item in request.paths]
-                    crossing = await self._reservations.crossing(self._author(approval), paths, granted=True)
-                    plan = msgspec.structs.replace(plan, warnings=(*plan.warnings, *crossing.warnings))
-                    await self._effects.carry_out(plan, msgspec.structs.replace(intent, leases=crossing.leases))
+                    crossing = await self._reservations.crossing(author, paths, granted=True)
+                    plan = plan.fitted(warnings=(*plan.fit.warnings, *crossing.warnings))
+                    intent = Intent(provenance=provenance, origin=self._origin(approval), leases=crossing.leases)
+                    await self._effects.carry_out(plan, intent)
             except (Displaced, RollbackIncomplete):
                 continue
             except CallerError as error:
@@ -159,25 +155,6 @@ class ApprovalService:
             else:
                 return
         await self._expire_due(approval, "base_changed", "the file changed again and again while it was written")
-
-    def _denial(self, approval: Approval) -> str | None:
-        """What policy says no to by now, if anything."""
-        caller = self._author(approval)
-        moving = any(item.moved_from is not None for item in approval.request.paths)
-        for item in approval.request.paths:
-            action: Action = "write"
-            if approval.request.reverts:
-                action = "revert"
-            elif item.before is None:
-                action = "create"
-            elif item.after is None:
-                action = "move" if moving else "delete"
-            judges = approval.request.settles is not None and caller.agent_class == "review"
-            for one in (action, "review") if judges else (action,):
-                verdict = self._s.verdict(caller, one, item.path, on_disk=True)
-                if isinstance(verdict, Deny):
-                    return f"{item.path}: {verdict.reason}"
-        return None
 
     def _author(self, approval: Approval) -> Caller:
         if approval.agent is None or approval.session is None:
@@ -206,45 +183,17 @@ class ApprovalService:
     async def _plan(self, approval: Approval, facts: dict[WorkspacePath, Facts]) -> Apply | None:
         """Exactly the change that was granted; None if the disk holds something else by now."""
         request = approval.request
-        parts = []
+        contents: dict[Digest, NewContent] = {}
         for item in request.paths:
             held = facts[item.path].held
             if (held.digest if held else None) != item.before:
                 return None
-            data = None
-            if item.after is not None and item.moved_from is None:
+            if item.after is not None and not item.renamed:
                 data = await self._s.contents.need(item.after, f"what {show(approval.seq)} proposes for {item.path}")
-            source = facts[item.renamed_from].held if item.renamed_from is not None else held
-            old = await self._s.contents.text(source.digest, source.data) if source else EMPTY
-            new = await self._s.contents.text(item.after, data) if item.after and data is not None else EMPTY
-            parts.append(
-                Part(
-                    path=item.path,
-                    before=item.before,
-                    after=item.after,
-                    data=data,
-                    mode=item.mode,
-                    hunks=line_hunks(old, new) if old and new and item.moved_from is None else (),
-                    binary=old is None or new is None,
-                    moved_from=item.moved_from,
-                    renamed_from=item.renamed_from,
-                    directory=item.directory,
-                    encoding=item.encoding,
-                )
-            )
-        return Apply(
-            parts=tuple(parts),
-            rung=request.rung,
-            score=request.score,
-            settled=request.settled,
-            same_symbol=request.same_symbol,
-            base=request.base,
-            on_seen_whole=request.on_seen_whole,
-            emptied=request.emptied,
-            unmade=request.unmade,
-        )
+                contents[item.after] = NewContent(data)
+        return Apply(paths=request.paths, contents=contents, fit=request.fit, directories=request.directories)
 
-    async def _ask_again(self, approval: Approval, intent: Intent, facts: dict[WorkspacePath, Facts]) -> None:
+    async def _ask_again(self, approval: Approval, provenance: Provenance, facts: dict[WorkspacePath, Facts]) -> None:
         """The base moved: a new request if the change still fits, else a conflict."""
         item = approval.request.paths[0]
         here = facts[item.path]
@@ -258,33 +207,28 @@ class ApprovalService:
         old = await self._s.contents.text(item.before, before) if item.before and before is not None else None
         new = await self._s.contents.text(item.after, proposed) if item.after and proposed is not None else None
         if old and new and item.before and here.held and len(approval.request.paths) == 1:
-            base = Base(approval.request.base or Seq(0), item.before)
+            base = Base(approval.request.fit.base or Seq(0), item.before)
             try:
                 outcome = await self._rebased(old, new, msgspec.structs.replace(here, base=base))
             except NothingToChange as error:
                 await self._expire_due(approval, "base_changed", error.message)
                 return
         if isinstance(outcome, Apply):
-            await self._renew(approval, intent, outcome)
+            await self._renew(approval, provenance, outcome)
             return
         found = ConflictFound(
+            provenance=provenance,
             path=item.path,
             sides=ConflictSides(
                 base=item.before,
                 current=here.held.digest if here.held else None,
                 proposed=digest_of(proposed) if proposed is not None else None,
-                base_version=approval.request.base,
+                base_version=approval.request.fit.base,
                 current_version=here.version,
                 regions=outcome.regions if outcome else (),
             ),
             why=outcome.why if outcome else "",
             mode=here.held.mode if here.held else None,
-            operation=approval.request.operation,
-            reason=intent.reason,
-            task=approval.request.task,
-            approval=approval.seq,
-            reverts=approval.request.reverts,
-            unseen=approval.request.unseen,
         )
         lapsed = ApprovalExpired(
             approval=approval.seq, cause="conflict", message="the file changed where it wants to go"
@@ -297,13 +241,18 @@ class ApprovalService:
             onto = msgspec.structs.replace(onto, outlines=await self._s.outlines(outcome.outlines))
         return outcome
 
-    async def _renew(self, approval: Approval, intent: Intent, plan: Apply, asks: Sequence[NeedApproval] = ()) -> None:
+    async def _renew(
+        self, approval: Approval, provenance: Provenance, plan: Apply, asks: Sequence[NeedApproval] = ()
+    ) -> None:
         """Ask again: the base moved and the change was rebased, or there is more to ask."""
-        request = approval_request(
-            plan,
-            intent,
-            rule="; ".join((approval.request.rule, *(f"{ask.rule}: {ask.reason}" for ask in asks))),
+        request = ApprovalRequested(
+            provenance=msgspec.structs.replace(provenance, approval=None),
+            paths=plan.paths,
+            rule="; ".join((approval.request.rule, *filter(None, (rules(asks),)))),
+            permissions=approval.request.permissions,
             expires_at=self._s.clock.now_ms() + self._s.policy.limits.approval_ttl_s * 1000,
+            fit=plan.fit,
+            directories=plan.directories,
             renews=approval.seq,
         )
         lapsed = ApprovalExpired(
@@ -314,10 +263,8 @@ class ApprovalService:
             else "the file changed; the change was rebased and asks again",
         )
         stream = self._stream(approval)
-        blobs = tuple((part.after, part.data) for part in plan.parts if part.after and part.data is not None)
-        await self._s.journal.append(
-            Unit((NewEvent(stream, lapsed), NewEvent(stream, request)), self._origin(approval), blobs)
-        )
+        events = (NewEvent(stream, lapsed), NewEvent(stream, request))
+        await self._s.journal.append(Unit(events, self._origin(approval), new_blobs(plan)))
 
     async def _expire_due(self, approval: Approval, cause: str, message: str = "") -> None:
         event = msgspec.convert(
@@ -343,7 +290,7 @@ class ApprovalService:
         paths = approval.request.paths
         return r.ApprovalLine(
             approval=show(approval.seq),
-            operation=approval.request.operation,
+            operation=approval.request.provenance.operation,
             paths=tuple(item.path for item in paths[:LISTED_PATHS]),
             path_count=len(paths),
             agent=approval.agent,
@@ -360,7 +307,7 @@ class ApprovalService:
             diff = await self._created(approval)
         return r.ApprovalInfo(
             approval=show(approval.seq),
-            operation=approval.request.operation,
+            operation=approval.request.provenance.operation,
             paths=tuple(item.path for item in approval.request.paths),
             agent=approval.agent,
             session=approval.session,
@@ -385,7 +332,7 @@ class ApprovalService:
 
     async def _reason(self, seq: Seq) -> str:
         recorded = await self._s.journal.event(seq)
-        return recorded.event.reason if recorded and isinstance(recorded.event, ApprovalRequested) else ""
+        return recorded.event.provenance.reason if recorded and isinstance(recorded.event, ApprovalRequested) else ""
 
     def _origin(self, approval: Approval) -> Origin:
         return Origin(session=approval.session, agent=approval.agent, cause=approval.seq)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from orchestrator.api import results as r
+from orchestrator.core.change import Provenance
 from orchestrator.core.content import LineHunk, LineRange, digest_of
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
@@ -14,7 +15,6 @@ from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ConflictFound, ConflictSides, ConflictSuperseded
 from orchestrator.core.events.files import ContentShown, SeenLines
-from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.excerpt import fit, render
@@ -37,13 +37,12 @@ class ConflictRecorder:
 
     async def record(
         self,
-        command: Command,
         wanted: ChangeRequest,
+        provenance: Provenance,
         clash: ConflictOutcome,
         facts: Mapping[WorkspacePath, Facts],
         *,
         shows: Shows,
-        unseen: tuple[UnseenChange, ...],
     ) -> r.ChangeAnswer:
         """A change that fits nowhere waits as a whole."""
         here = facts[clash.path]
@@ -54,35 +53,34 @@ class ConflictRecorder:
                 would_be="conflict",
                 message="nothing was changed; sent without preview, this would be a conflict",
                 paths=(r.ChangedPath(path=clash.path),),
-                unseen=unseen_texts(unseen, shows),
+                unseen=unseen_texts(provenance.unseen, shows),
             )
         shown = await self._current_lines(clash, here) if shows(clash.path) else None
         session, origin = wanted.caller.session, wanted.caller.origin(wanted.call)
         seen = NewEvent(f"session:{session}", ContentShown(session=session, seen=shown[1])) if shown else None
-        seq, known = await self._wait(command, wanted, clash, here, origin, unseen=unseen, seen=seen)
+        seq, known = await self._wait(wanted, provenance, clash, here, origin, seen=seen)
         answer = await self._answers.of(seq, shows=shows)
         return msgspec.structs.replace(answer, shown=shown[0]) if shown is not None and not known else answer
 
     async def record_partial(
-        self, command: Command, wanted: ChangeRequest, plan: Apply, facts: Mapping[WorkspacePath, Facts]
+        self, wanted: ChangeRequest, provenance: Provenance, plan: Apply, facts: Mapping[WorkspacePath, Facts]
     ) -> tuple[Seq, ...]:
         """The parts of an undo that wait for a person, beside those that fit."""
         seqs = list[Seq]()
-        for clash in plan.clashes:
-            claims = not plan.parts and not seqs  # a retry of the request finds the change, or else the first conflict
+        for clash in plan.conflicts:
+            claims = not plan.paths and not seqs  # a retry of the request finds the change, or else the first conflict
             origin = wanted.caller.origin(wanted.call if claims else None)
-            seqs.append((await self._wait(command, wanted, clash, facts[clash.path], origin))[0])
+            seqs.append((await self._wait(wanted, provenance, clash, facts[clash.path], origin))[0])
         return tuple(seqs)
 
     async def _wait(
         self,
-        command: Command,
         wanted: ChangeRequest,
+        provenance: Provenance,
         clash: ConflictOutcome,
         here: Facts,
         origin: Origin,
         *,
-        unseen: tuple[UnseenChange, ...] = (),
         seen: NewEvent | None = None,
     ) -> tuple[Seq, bool]:
         """The conflict under which a change waits, and whether it did so already.
@@ -102,21 +100,17 @@ class ConflictRecorder:
             same = [*conflict.found.sides] == [*sides] and conflict.agent == wanted.caller.agent
             if same and (not here.content_hidden or conflict.found.sides.current_version == here.version):
                 return conflict.seq, True
-        session = self._s.state.sessions.get(wanted.caller.session)
+        if clash.reverts:
+            provenance = msgspec.structs.replace(provenance, reverts=clash.reverts, unseen=())
         found = ConflictFound(
+            provenance=provenance,
             path=clash.path,
             sides=sides,
             why=clash.why,
             mode=here.held.mode if here.held else None,
-            operation=wanted.call.operation.name,
-            reason=wanted.reason,
-            task=session.task if session else None,
-            reverts=clash.reverts or command.reverts,
             names=clash.names,
             settleable=clash.settleable,
-            same_symbol=clash.same_symbol,
-            ahead=clash.ahead,
-            unseen=unseen,
+            fit=clash.fit,
         )
         events = (NewEvent(f"conflict:{clash.path}", found), *((seen,) if seen is not None else ()))
         blobs = ((proposed, clash.proposed),) if proposed is not None and clash.proposed is not None else ()
@@ -160,16 +154,17 @@ class ConflictRecorder:
     async def supersede(self, wanted: ChangeRequest, applied: Applied, plan: Apply, named: Conflict | None) -> None:
         """Close the caller's own conflicts that the change names or covers."""
         closed = [named] if named is not None and named.state == "open" else []
-        for part in plan.parts:
-            for conflict in self._s.state.pending.open_conflicts(part.path):
+        for item in plan.paths:
+            for conflict in self._s.state.pending.open_conflicts(item.path):
                 if conflict.agent != wanted.caller.agent or conflict in closed or conflict.seq == wanted.resolves:
                     continue
-                if conflict.found.sides.current == part.before and _covers(conflict, part.hunks):
+                if conflict.found.sides.current == item.before and _covers(conflict, item.hunks):
                     closed.append(conflict)
         if closed:
-            origin = msgspec.structs.replace(wanted.caller.origin(), cause=applied.change)
+            origin = msgspec.structs.replace(wanted.caller.origin(), cause=applied.event.change)
             events: list[tuple[str, Event]] = [
-                (f"conflict:{c.found.path}", ConflictSuperseded(conflict=c.seq, change=applied.change)) for c in closed
+                (f"conflict:{c.found.path}", ConflictSuperseded(conflict=c.seq, change=applied.event.change))
+                for c in closed
             ]
             await self._s.append(origin, *events)
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-import msgspec
-
-from orchestrator.core.content import IntendedPath, LineHunk, PathChange
+from orchestrator.core.change import PathChange
 from orchestrator.core.decisions.costs import LARGE_LINES
-from orchestrator.core.decisions.decision import Part
-from orchestrator.core.decisions.rebase import EMPTY
+from orchestrator.core.decisions.decision import NewContent
 from orchestrator.core.errors import TextTooCostly
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.diff import cut
 from orchestrator.core.text.document_diff import diff_text
-from orchestrator.core.text.encoding import Document, decode
+from orchestrator.core.text.encoding import EMPTY, Document, decode
 from orchestrator.engine.contents import Contents
 from orchestrator.ports.workers import Effort
 
@@ -23,17 +20,7 @@ SHOWN_DIFF_LINES = 120
 """`get_diff` shows the rest."""
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of one path."""
-
-    path: WorkspacePath
-    before: Digest | None
-    after: Digest | None
-    hunks: tuple[LineHunk, ...] = ()
-    moved_from: WorkspacePath | None = None
-    binary: bool = False
-    document: Document | None = None  # of `after`, where that is not kept yet
-
+NOTHING: Mapping[Digest, NewContent] = {}
 
 Shown = tuple[str | None, bool]
 """A diff, and whether it was cut; None for one created or binary file."""
@@ -57,49 +44,12 @@ class Diffs:
         except TextTooCostly:
             return None, True
 
-    async def of_change(self, paths: Iterable[PathChange]) -> Shown:
-        """Of a change that is on disk."""
-        return await self._of(
-            [
-                Difference(
-                    path=item.path,
-                    before=item.before,
-                    after=item.after,
-                    hunks=item.hunks,
-                    moved_from=item.moved_from,
-                    binary=item.binary,
-                )
-                for item in paths
-                if not item.directory
-            ]
-        )
+    async def of(self, paths: Iterable[PathChange], contents: Mapping[Digest, NewContent] = NOTHING) -> Shown:
+        """One diff of a change, cut to 120 lines; None for one created or binary file.
 
-    async def of_request(self, paths: Iterable[IntendedPath]) -> Shown:
-        """Of a change that waits for a yes."""
-        return await self._of(
-            [
-                Difference(
-                    path=item.path,
-                    before=item.before,
-                    after=item.after,
-                    moved_from=item.moved_from or item.renamed_from,
-                )
-                for item in paths
-                if not item.directory
-            ]
-        )
-
-    async def of_parts(self, parts: Iterable[Part]) -> Shown:
-        """Of a change that is only planned."""
-        return await self._of([_difference(part) for part in parts if not part.directory])
-
-    async def of_part(self, part: Part, before: Digest | None) -> Shown:
-        """Of one path of a plan; `before` is what its file holds now, wherever that stands."""
-        text = await self._text(_difference(part), before)
-        return cut(text, SHOWN_DIFF_LINES) if text is not None else (None, False)
-
-    async def _of(self, items: Sequence[Difference]) -> Shown:
-        """One diff of all of them, cut to 120 lines; None for one created or binary file."""
+        `contents`: of a change that is only planned, what is not kept yet.
+        """
+        items = [item for item in paths if not item.directory]
         sources = {item.path: item for item in items}
         left = {item.moved_from for item in items if item.moved_from is not None}
         touched = [item for item in items if item.path not in left or item.after is not None]
@@ -107,7 +57,7 @@ class Diffs:
         for item in touched:
             source = sources.get(item.moved_from) if item.moved_from is not None else item
             before = source.before if source is not None else None
-            text = await self._text(item, before)
+            text = await self._text(item, before, contents)
             if text is not None:
                 texts.append(text)
             elif len(touched) > 1:
@@ -117,41 +67,34 @@ class Diffs:
                 break
         return cut("".join(texts), SHOWN_DIFF_LINES) if texts else (None, False)
 
-    async def _text(self, item: Difference, before: Digest | None) -> str | None:
+    async def of_one(
+        self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent]
+    ) -> str | None:
+        """Of one path of a plan; `before` is what its file holds now, wherever that stands."""
+        text = await self._text(item, before, contents)
+        return cut(text, SHOWN_DIFF_LINES)[0] if text is not None else None
+
+    async def _text(self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent]) -> str | None:
         """Where the file comes from, and how its lines change."""
         renamed = f"rename from {item.moved_from}\nrename to {item.path}\n" if item.moved_from is not None else None
         if before is None or before == item.after or item.binary:
             return renamed
-        body, _ = await self._body(item, before)
+        body, _ = await self._body(item, before, contents)
         return f"{renamed or ''}{body}" if body is not None else renamed
 
-    async def _body(self, item: Difference, before: Digest) -> Shown:
+    async def _body(self, item: PathChange, before: Digest, contents: Mapping[Digest, NewContent]) -> Shown:
         old_data = await self._contents.get(before)
         old = await self._contents.text(before, old_data) if old_data is not None else None
-        new = item.document if item.document is not None else await self._new(item.after)
+        new = await self._new(item, contents)
         if old is None or new is None:
             return None, False
         work = partial(diff_text, item.path, old, new, gone=item.after is None, hunks=item.hunks)
         return work() if item.hunks else await self._compared(work, old, new)
 
-    async def _new(self, after: Digest | None) -> Document | None:
-        if after is None:
+    async def _new(self, item: PathChange, contents: Mapping[Digest, NewContent]) -> Document | None:
+        if item.after is None:
             return EMPTY
-        data = await self._contents.get(after)
-        return await self._contents.text(after, data) if data is not None else None
-
-
-def _difference(part: Part) -> Difference:
-    moved_from = part.moved_from or part.renamed_from
-    document = part.document
-    if document is None and part.data is not None:
-        document = decode(part.data, written=part.encoding)
-    return Difference(
-        path=part.path,
-        before=part.before,
-        after=part.after,
-        hunks=part.hunks,
-        moved_from=moved_from,
-        binary=part.binary,
-        document=document,
-    )
+        if (planned := contents.get(item.after)) is not None:
+            return planned.document or decode(planned.data, written=item.encoding)
+        data = await self._contents.get(item.after)
+        return await self._contents.text(item.after, data) if data is not None else None

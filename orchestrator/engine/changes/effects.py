@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import anyio
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.content import IntendedPath, PathChange, Signature, digest_of
-from orchestrator.core.decisions.decision import Apply, Part
+from orchestrator.core.change import PathChange, Provenance
+from orchestrator.core.content import Signature, digest_of
+from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.errors import DiskFull, FileBusy, IoFailed, OrchestratorError, PathError, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.files import (
@@ -21,7 +23,6 @@ from orchestrator.core.events.files import (
     DivergedPath,
     OrphanContentKept,
 )
-from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.engine.changes.write_batch import RollbackIncomplete, WriteBatch
@@ -31,28 +32,18 @@ from orchestrator.ports.workspace import DiskChange, Displaced, FileStat
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """What `ChangeIntended` says besides what the plan says."""
+    """What `ChangeIntended` says besides what the plan says, and who causes it."""
 
-    operation: str
+    provenance: Provenance
     origin: Origin
-    reverts: tuple[Seq, ...] = ()
-    supersedes: Seq | None = None
-    approval: Seq | None = None
-    settles: Seq | None = None
-    task: Seq | None = None
-    reason: str = ""
     leases: tuple[Seq, ...] = ()  # of others, that the change goes across
-    unseen: tuple[UnseenChange, ...] = ()  # what its author had read and not seen since
 
 
 class Applied(msgspec.Struct, frozen=True):
     """A change that is on disk and in the journal."""
 
-    change: Seq
     recorded: Recorded
     event: ChangeApplied
-    intended: ChangeIntended
-    warnings: tuple[str, ...]
 
 
 class Effects:
@@ -78,13 +69,9 @@ class Effects:
         return applied  # noqa: RET504  # inside the block the type checker sees a scope that may swallow
 
     async def _carry_out(self, plan: Apply, intent: Intent) -> Applied:
-        landings = WriteBatch(self._s.workspace, map(self._disk_change, touching(plan)))
+        landings = WriteBatch(self._s.workspace, (self._disk_change(plan, change) for change in touching(plan.paths)))
         intended = self._intended(plan, intent, landings.changes)
-        unit = Unit(
-            (NewEvent(self._stream(plan), intended, self._version(plan)),),
-            intent.origin,
-            tuple((p.after, p.data) for p in plan.parts if p.after is not None and p.data is not None),
-        )
+        unit = Unit((NewEvent(self._stream(plan), intended, self._version(plan)),), intent.origin, new_blobs(plan))
         number, staged = await self._intend(unit, landings)
         try:
             if staged is not None:
@@ -100,35 +87,22 @@ class Effects:
                 await self._aborted(plan, intent, number, landings, error)
             raise  # after a sync that failed in `land`, what stands on disk is for recovery to find out
         self._s.step("landed")
-        emptying = bool(plan.emptied or plan.unmade)
+        emptying = bool(plan.directories.emptied or plan.directories.unmade)
         if emptying:  # before the outcome: what a crash leaves of it is recovery's as long as the intent is open
             await self._s.fenced(partial(self._empty, landings, number, plan))
-        applied = ChangeApplied(
-            change=number,
-            paths=tuple(_changed(p, stats.get(p.path), self._s.state.registry.get(p.path)) for p in plan.parts),
-            rung=plan.rung,
-            score=plan.score,
-            same_symbol=plan.same_symbol,
-            reverts=intent.reverts,
-            approval=intent.approval,
-            supersedes=intent.supersedes,
-            on_seen_whole=plan.on_seen_whole,
-            task=intent.task,
-            operation=intent.operation,
-            settled=plan.settled,
-            unseen=intent.unseen,
-        )
+        registry = self._s.state.registry
+        paths = tuple(landed(change, stats.get(change.path), registry.get(change.path)) for change in plan.paths)
+        applied = intended.outcome(number, paths, warnings=landings.warnings)
         origin = msgspec.structs.replace(intent.origin, cause=number)
         recorded = await self._outcome(plan, applied, origin)
-        for p in plan.parts:
-            if p.after is not None and p.data is not None:
-                self._s.contents.put(p.after, p.data, p.document)
+        for digest, content in plan.contents.items():
+            self._s.contents.put(digest, content.data, content.document)
         if len(landings.changes) > 1 and not emptying:
             # Thousands of leftovers are seen by whoever lists the workspace next, and git is asked right after.
             await self._s.fenced(partial(self._finish, landings, number))
         elif not emptying:
             self._s.in_background(partial(self._finish, landings, number))
-        return Applied(number, recorded, applied, intended, (*plan.warnings, *landings.warnings))
+        return Applied(recorded, applied)
 
     async def _intend(self, unit: Unit, landings: WriteBatch) -> tuple[Seq, Exception | None]:
         """Commit the intent while the temporary files are written; all are durable on return."""
@@ -231,9 +205,9 @@ class Effects:
         """Finish, and remove the directories that the change left empty. Its files are done by now."""
         await self._finish(landings, number)
         try:
-            for path in plan.emptied:
+            for path in plan.directories.emptied:
                 await to_thread.run_sync(self._s.workspace.remove_empty, path)
-            for path in plan.unmade:
+            for path in plan.directories.unmade:
                 await to_thread.run_sync(partial(self._s.workspace.remove_empty, path, below=False))
         except WritesStopped as error:
             self.stop(error.message)
@@ -259,61 +233,26 @@ class Effects:
 
     def _intended(self, plan: Apply, intent: Intent, changes: tuple[DiskChange, ...]) -> ChangeIntended:
         temps = {change.path: change.temp for change in changes}
+        made = tuple(dict.fromkeys(parent for change in changes for parent in change.parents))
         return ChangeIntended(
-            operation=intent.operation,
-            paths=tuple(
-                IntendedPath(
-                    path=p.path,
-                    before=p.before,
-                    after=p.after,
-                    mode=p.mode,
-                    temp=temps.get(p.path),
-                    moved_from=p.moved_from,
-                    directory=p.directory,
-                    renamed_from=p.renamed_from,
-                    encoding=p.encoding,
-                )
-                for p in plan.parts
-            ),
-            rung=plan.rung,
-            score=plan.score,
-            base=plan.base,
-            on_seen_whole=plan.on_seen_whole,
-            parents=tuple(dict.fromkeys(parent for change in changes for parent in change.parents)),
-            reverts=intent.reverts,
-            supersedes=intent.supersedes,
-            approval=intent.approval,
-            settles=intent.settles,
-            task=intent.task,
-            reason=intent.reason,
-            warnings=plan.warnings,
+            provenance=intent.provenance,
+            paths=tuple(msgspec.structs.replace(change, temp=temps.get(change.path)) for change in plan.paths),
+            fit=plan.fit,
+            directories=msgspec.structs.replace(plan.directories, made=made),
             leases=intent.leases,
-            settled=plan.settled,
-            emptied=plan.emptied,
-            unmade=plan.unmade,
-            unseen=intent.unseen,
         )
 
-    def _disk_change(self, part: Part) -> DiskChange:
-        temp = None if part.moved_from or part.directory else f"{TEMP_PREFIX}{self._s.token()}{TEMP_SUFFIX}"
-        return DiskChange(
-            path=part.path,
-            before=part.before,
-            after=part.after,
-            data=part.data,
-            mode=part.mode if part.moved_from is None else None,
-            temp=temp,
-            moved_from=part.moved_from,
-            directory=part.directory,
-            parents=self._parents(part.path) if part.before is None else (),
-            signature=self._signature(part),
-            known=self._s.contents.cached(part.before) if part.before is not None else None,
+    def _disk_change(self, plan: Apply, change: PathChange) -> DiskChange:
+        content = plan.content(change)
+        temp = None if change.renamed or change.directory else f"{TEMP_PREFIX}{self._s.token()}{TEMP_SUFFIX}"
+        entry = self._s.state.registry.get(change.path)
+        return disk_change(
+            msgspec.structs.replace(change, temp=temp),
+            content.data if content is not None else None,
+            parents=self._parents(change.path) if change.before is None else (),
+            signature=entry.signature if entry is not None and entry.digest == change.before else None,
+            known=self._s.contents.cached(change.before) if change.before is not None else None,
         )
-
-    def _signature(self, part: Part) -> Signature | None:
-        """What stat said of `before` when it was last hashed."""
-        entry = self._s.state.registry.get(part.path)
-        return entry.signature if entry is not None and entry.digest == part.before else None
 
     def _parents(self, path: WorkspacePath) -> tuple[WorkspacePath, ...]:
         """The directories above a path that are not there yet, outermost first."""
@@ -326,10 +265,10 @@ class Effects:
 
     @staticmethod
     def _stream(plan: Apply) -> str:
-        return f"file:{plan.parts[0].path}"
+        return f"file:{plan.paths[0].path}"
 
     def _version(self, plan: Apply) -> int:
-        return self._s.journal.stream_version(self._stream(plan)) if plan.parts else ANY_VERSION
+        return self._s.journal.stream_version(self._stream(plan)) if plan.paths else ANY_VERSION
 
 
 FINISH_TRIES = 5
@@ -339,24 +278,48 @@ TEMP_PREFIX = ".orchestrator-"
 TEMP_SUFFIX = ".tmp"
 
 
-def touching(plan: Apply) -> tuple[Part, ...]:
-    """The parts that the disk is touched for: of a move, the destination."""
-    left = {part.moved_from for part in plan.parts if part.moved_from is not None}
-    return tuple(part for part in plan.parts if part.path not in left)
+def touching(paths: Sequence[PathChange]) -> tuple[PathChange, ...]:
+    """The paths that the disk is touched for: of a rename, the destination."""
+    left = {change.moved_from for change in paths if change.renamed}
+    return tuple(change for change in paths if change.path not in left)
 
 
-def _changed(part: Part, stat: FileStat | None, entry: FileEntry | None) -> PathChange:
-    present = part.after is not None or part.directory
-    return PathChange(
-        path=part.path,
-        before=part.before,
-        after=part.after,
-        hunks=part.hunks,
-        mode=stat.mode if stat and present else part.mode,
-        signature=stat.signature if stat and present else None,
-        moved_from=part.moved_from or part.renamed_from,
-        directory=part.directory,
-        previous=entry.version if entry and part.before is not None else None,
-        binary=part.binary,
-        encoding=part.encoding,
+def new_blobs(plan: Apply) -> tuple[tuple[Digest, bytes], ...]:
+    """The contents that a plan brings."""
+    return tuple((digest, content.data) for digest, content in plan.contents.items())
+
+
+def disk_change(
+    change: PathChange,
+    data: bytes | None,
+    *,
+    parents: tuple[WorkspacePath, ...],
+    signature: Signature | None = None,
+    known: bytes | None = None,
+) -> DiskChange:
+    """One path's part of a change, as the workspace carries it out."""
+    return DiskChange(
+        path=change.path,
+        before=change.before,
+        after=change.after,
+        data=data,
+        mode=None if change.renamed else change.mode,
+        temp=change.temp,
+        moved_from=change.moved_from if change.renamed else None,
+        directory=change.directory,
+        parents=parents,
+        signature=signature,
+        known=known,
+    )
+
+
+def landed(change: PathChange, stat: FileStat | None, entry: FileEntry | None) -> PathChange:
+    """The change of a path as its outcome tells it; `entry` is what the registry holds of what was there."""
+    there = stat if change.after is not None or change.directory else None
+    return msgspec.structs.replace(
+        change,
+        mode=there.mode if there is not None else change.mode,
+        signature=there.signature if there is not None else None,
+        previous=entry.version if entry is not None and change.before is not None else None,
+        temp=None,
     )

@@ -7,8 +7,8 @@ from functools import partial
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.content import IntendedPath, LineHunk, PathChange, digest_of
-from orchestrator.core.decisions.rebase import EMPTY, line_hunks
+from orchestrator.core.change import PathChange
+from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.recovery import RollForward, SwapBack, Undo, Verdict, judge
 from orchestrator.core.errors import FileBusy, FileNotFound, NotADirectory, PathError
 from orchestrator.core.events.base import Event, Origin, Recorded
@@ -22,12 +22,12 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
-from orchestrator.core.text.encoding import Document, decode
+from orchestrator.engine.changes.effects import disk_change, landed, touching
 from orchestrator.engine.changes.write_batch import RollbackIncomplete, WriteBatch
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.ports.journal import NewEvent, Unit
-from orchestrator.ports.workspace import DiskChange, Displaced, FileBytes, FileStat, TempFile
+from orchestrator.ports.workspace import Displaced, FileBytes, FileStat, TempFile
 
 UNREADABLE = Digest("unreadable")
 """Equal to no content's hash: something is there, but no regular file that can be read."""
@@ -47,7 +47,7 @@ ABSENT = Stands(None)
 class Found(msgspec.Struct, frozen=True):
     """One path of an open intent, as the crash left it."""
 
-    item: IntendedPath
+    item: PathChange
     temp: TempFile | None
     stands: Stands
     verdict: Verdict
@@ -72,9 +72,7 @@ class Recovery:
             await self._sweep(temp, None)
 
     async def _close(self, recorded: Recorded, intent: ChangeIntended, temps: dict[str, TempFile]) -> None:
-        left = {item.moved_from for item in intent.paths if item.moved_from is not None}
-        touched = tuple(item for item in intent.paths if item.path not in left)
-        found = [await self._find(item, temps) for item in touched]
+        found = [await self._find(item, temps) for item in touching(intent.paths)]
         if len(found) > 1 and any(not isinstance(item.verdict, Undo) for item in found):
             await self._complete(recorded, intent, found)
             return
@@ -88,17 +86,17 @@ class Recovery:
 
     async def _remove_made(self, intent: ChangeIntended) -> None:
         """The directories that were made for a change that did not happen, where nothing came into them."""
-        for parent in reversed(intent.parents):
+        for parent in reversed(intent.directories.made):
             await to_thread.run_sync(self._s.workspace.remove_empty, parent)
 
     async def _remove_emptied(self, intent: ChangeIntended) -> None:
         """The directories that a change was to leave empty, where nothing is left in them."""
-        for directory in intent.emptied:
+        for directory in intent.directories.emptied:
             await to_thread.run_sync(self._s.workspace.remove_empty, directory)
-        for directory in intent.unmade:
+        for directory in intent.directories.unmade:
             await to_thread.run_sync(partial(self._s.workspace.remove_empty, directory, below=False))
 
-    async def _find(self, item: IntendedPath, temps: dict[str, TempFile]) -> Found:
+    async def _find(self, item: PathChange, temps: dict[str, TempFile]) -> Found:
         temp = temps.pop(item.temp, None) if item.temp else None
         stands = await self._stands(item.path)
         return Found(item, temp, stands, await self._judged(item, stands, temp))
@@ -116,7 +114,7 @@ class Recovery:
                 await self._sweep(temp, recorded.seq)
                 await self._remove_emptied(intent)
                 stats = {main.path: stands.stat}
-                await self._outcome(recorded, await self._applied(recorded.seq, intent, intent.paths, stats))
+                await self._outcome(recorded, self._applied(recorded.seq, intent, intent.paths, stats))
             case Undo(cause=cause):
                 await self._sweep(temp, recorded.seq)
                 await self._remove_made(intent)
@@ -143,9 +141,9 @@ class Recovery:
                     continue
                 case Undo():
                     await self._sweep(item.temp, recorded.seq)
-                    landed = await self._land(item.item, intent.parents)
-                    if landed is not None:
-                        stats[item.item.path] = landed.stat
+                    done = await self._land(item.item, intent.directories.made)
+                    if done is not None:
+                        stats[item.item.path] = done.stat
                         continue
                     stands = await self._stands(item.item.path)
                 case SwapBack() if item.temp is not None:
@@ -157,34 +155,26 @@ class Recovery:
             diverged.append(apart)
             kept += bytes_met
         await self._remove_emptied(intent)
-        gone = {item.moved_from: item.path for item in intent.paths if item.moved_from is not None}
+        gone = {item.moved_from: item.path for item in intent.paths if item.renamed}
         landed_paths = tuple(item for item in intent.paths if gone.get(item.path, item.path) in stats)
         events: list[Event] = [ChangeDiverged(change=recorded.seq, paths=tuple(diverged))] if diverged else []
         if landed_paths:
-            events.append(await self._applied(recorded.seq, intent, landed_paths, stats))
+            events.append(self._applied(recorded.seq, intent, landed_paths, stats))
         await self._outcome(recorded, *events, blobs=tuple(kept))
         for item in found:
             await self._sweep(item.temp, recorded.seq)
         for apart in diverged:
             await self._look(apart.path)
 
-    async def _land(self, item: IntendedPath, parents: tuple[WorkspacePath, ...]) -> Stands | None:
+    async def _land(self, item: PathChange, parents: tuple[WorkspacePath, ...]) -> Stands | None:
         """Do one path's part of a change again; None where it does not fit any more."""
         data = None
-        if item.after is not None and item.moved_from is None:
+        if item.after is not None and not item.renamed:
             data = await self._s.journal.blob(item.after)
             if data is None:
                 return None
-        change = DiskChange(
-            path=item.path,
-            before=item.before,
-            after=item.after,
-            data=data,
-            mode=item.mode if item.moved_from is None else None,
-            temp=item.temp,
-            moved_from=item.moved_from,
-            directory=item.directory,
-            parents=tuple(parent for parent in parents if item.path.startswith(f"{parent}/")),
+        change = disk_change(
+            item, data, parents=tuple(parent for parent in parents if item.path.startswith(f"{parent}/"))
         )
         landings = WriteBatch(self._s.workspace, (change,))
         try:
@@ -196,10 +186,10 @@ class Recovery:
         await to_thread.run_sync(landings.finish)
         return Stands(item.after, stats[item.path])
 
-    async def _settle(self, item: IntendedPath) -> None:
+    async def _settle(self, item: PathChange) -> None:
         """What a change did to the names of a path is on the platter."""
         await self._sync_above(item.path)
-        if item.moved_from is not None:
+        if item.renamed and item.moved_from is not None:
             await self._sync_above(item.moved_from)
 
     async def _sync_above(self, path: WorkspacePath) -> None:
@@ -211,7 +201,7 @@ class Recovery:
                 continue
             return
 
-    async def _judged(self, main: IntendedPath, stands: Stands, temp: TempFile | None) -> Verdict:
+    async def _judged(self, main: PathChange, stands: Stands, temp: TempFile | None) -> Verdict:
         if main.directory:
             there = stands.stat is not None and stands.stat.kind == "directory"
             return RollForward() if there else Undo("crash")
@@ -220,71 +210,19 @@ class Recovery:
         if temp is not None:
             busy = await to_thread.run_sync(partial(self._s.workspace.in_use, temp))
             held = (await self._stands(temp.path)).digest
-        source = (await self._stands(main.moved_from)).digest if main.moved_from else None
+        source = (await self._stands(main.moved_from)).digest if main.renamed and main.moved_from else None
         return judge(main, found=stands.digest, temp=held, source=source, busy=busy)
 
-    async def _applied(
+    def _applied(
         self,
         change: Seq,
         intent: ChangeIntended,
-        items: tuple[IntendedPath, ...],
+        items: tuple[PathChange, ...],
         stats: dict[WorkspacePath, FileStat | None],
     ) -> ChangeApplied:
-        paths = []
-        moved = {source for item in items for source in (item.moved_from, item.renamed_from)}
-        moved |= {item.path for item in items if item.moved_from is not None}
-        for item in items:
-            stat = stats.get(item.path) if item.after is not None or item.directory else None
-            entry = self._s.state.registry.get(item.path)
-            before = next((other.before for other in items if other.path == item.renamed_from), item.before)
-            gone = item.path in moved and (item.after is None or item.moved_from is not None)
-            hunks, binary = ((), False) if gone else await self._hunks(before, item)
-            paths.append(
-                PathChange(
-                    path=item.path,
-                    before=item.before,
-                    after=item.after,
-                    hunks=hunks,
-                    mode=stat.mode if stat else item.mode,
-                    signature=stat.signature if stat else None,
-                    moved_from=item.moved_from or item.renamed_from,
-                    directory=item.directory,
-                    previous=entry.version if entry and item.before is not None else None,
-                    binary=binary,
-                    encoding=item.encoding,
-                )
-            )
-        return ChangeApplied(
-            change=change,
-            paths=tuple(paths),
-            rung=intent.rung,
-            score=intent.score,
-            reverts=intent.reverts,
-            approval=intent.approval,
-            supersedes=intent.supersedes,
-            on_seen_whole=intent.on_seen_whole,
-            task=intent.task,
-            operation=intent.operation,
-            recovered=True,
-            settled=intent.settled,
-            unseen=intent.unseen,
-        )
-
-    async def _hunks(self, before: Digest | None, item: IntendedPath) -> tuple[tuple[LineHunk, ...], bool]:
-        """What changed, line by line, and whether it could not be told because a side is no text."""
-        if item.directory:
-            return (), False
-        old = await self._document(before, item.encoding)
-        new = await self._document(item.after, item.encoding)
-        if old is None or new is None:
-            return (), True
-        return line_hunks(old, new), False
-
-    async def _document(self, digest: Digest | None, encoding: str | None) -> Document | None:
-        if digest is None:
-            return EMPTY
-        data = await self._s.journal.blob(digest)
-        return decode(data, like=encoding) if data is not None else None
+        registry = self._s.state.registry
+        paths = tuple(landed(item, stats.get(item.path), registry.get(item.path)) for item in items)
+        return intent.outcome(change, paths, recovered=True)
 
     async def _diverged(self, found: Found) -> tuple[DivergedPath, tuple[tuple[Digest, bytes], ...]]:
         """Neither before nor after stands there: it is left alone, and all bytes are kept."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from orchestrator.core.decisions.decision import Facts, Part
+from orchestrator.core.change import PathChange
+from orchestrator.core.decisions.decision import Apply, Facts
 from orchestrator.core.errors import PathError
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import fold, join
@@ -25,21 +26,21 @@ class RepositoryGuard:
         self._workspace = workspace
         self._locks = PathLocks()  # of their own, taken behind those of the paths, so that no two holders wait
 
-    def alone(self, parts: Sequence[Part]) -> AbstractAsyncContextManager[None]:
+    def alone(self, paths: Sequence[PathChange]) -> AbstractAsyncContextManager[None]:
         """Hold every directory in which these bring a name that git reads, from the judgement until they are there."""
-        return self._locks.alone(WorkspacePath(fold(directory)) for directory in read_by_git(_coming(parts)))
+        return self._locks.alone(WorkspacePath(fold(directory)) for directory in read_by_git(_coming(paths)))
 
-    def asks(self, parts: Sequence[Part], facts: Mapping[WorkspacePath, Facts]) -> tuple[NeedApproval, ...]:
+    def asks(self, plan: Apply, facts: Mapping[WorkspacePath, Facts]) -> tuple[NeedApproval, ...]:
         """What a person must say yes to. Looks at the disk only where a name is one that git reads."""
         asks = [
             NeedApproval(RULE, f"with it git takes {directory} for a repository, and runs what its files name")
-            for directory, names in read_by_git(_coming(parts)).items()
+            for directory, names in read_by_git(_coming(plan.paths)).items()
             if is_repository(names | self._there(directory))
         ]
         asks += [
-            NeedApproval(RULE, f"{part.path} is a git configuration, which makes git run programs")
-            for part in parts
-            if part.after is not None and is_git_config(part.path, _content(part, facts))
+            NeedApproval(RULE, f"{change.path} is a git configuration, which makes git run programs")
+            for change in plan.paths
+            if change.after is not None and is_git_config(change.path, _content(plan, change, facts))
         ]
         return tuple(asks)
 
@@ -54,13 +55,13 @@ class RepositoryGuard:
             return False
 
 
-def _coming(parts: Sequence[Part]) -> list[WorkspacePath]:
-    return [part.path for part in parts if part.after is not None or part.directory]
+def _coming(paths: Sequence[PathChange]) -> list[WorkspacePath]:
+    return [change.path for change in paths if change.after is not None or change.directory]
 
 
-def _content(part: Part, facts: Mapping[WorkspacePath, Facts]) -> bytes:
-    """What will stand there; a move brings what stands at its source."""
-    if part.data is not None or part.moved_from is None:
-        return part.data or b""
-    source = facts.get(part.moved_from)
+def _content(plan: Apply, change: PathChange, facts: Mapping[WorkspacePath, Facts]) -> bytes:
+    """What will stand there; a rename brings what stands at its source."""
+    if (content := plan.content(change)) is not None:
+        return content.data
+    source = facts.get(change.moved_from) if change.moved_from is not None else None
     return source.held.data if source is not None and source.held is not None else b""

@@ -9,12 +9,13 @@ import anyio.lowlevel
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api import rollback as u
-from orchestrator.core.decisions.commands import HistoryMoved, PermissionCheck, Undo
-from orchestrator.core.decisions.decision import Apply, Part
+from orchestrator.core.change import PathChange, PermissionCheck
+from orchestrator.core.decisions.commands import HistoryMoved, Undo
+from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.decisions.undo_selection import UndoFilter, UndoSelection
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.events.sessions import TaskBegun
-from orchestrator.core.ids import Digest, SessionId, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import SessionId, parse_seq, show
 from orchestrator.core.timestamps import Timestamp, parse_timestamp
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers
@@ -99,7 +100,9 @@ class Undoer:
     ) -> ChangeResult:
         others = frozenset(path for path, agents in chosen.authors.items() if agents != {caller.agent})
         touched = tuple(sorted(chosen.authors))
-        self._changer.refuse_early(caller, *(PermissionCheck("revert", path, path in others) for path in touched))
+        self._changer.permissions.refuse_early(
+            caller, *(PermissionCheck("revert", path, path in others) for path in touched)
+        )
         wanted = ChangeRequest(caller=caller, call=call, preview=params.preview, reason=params.reason)
         for _ in range(TRIES):
             histories = await self._chooser.histories(chosen)
@@ -146,46 +149,39 @@ class Undoer:
 
     async def _files(self, caller: Caller, plan: Apply, conflicts: tuple[str, ...]) -> tuple[u.UndoneFile, ...]:
         files: list[u.UndoneFile] = []
-        left = {_source(part) for part in plan.parts}
-        held = {part.path: part.before for part in plan.parts}
+        left = {change.moved_from for change in plan.paths}
+        held = {change.path: change.before for change in plan.paths}
         room = SHOWN_DIFF_LINES
-        for number, part in enumerate(plan.parts, 1):
-            if part.path in left and part.after is None:
+        for number, change in enumerate(plan.paths, 1):
+            if change.path in left and change.after is None:
                 continue
             if number % SLICE == 0:
                 await anyio.lowlevel.checkpoint()
-            readable = all(self._s.readable(caller, name) for name in (part.path, *part.names))
-            shown = await self._diff(part, held.get(_source(part) or part.path), room) if readable else None
+            names = (change.path, *plan.names.get(change.path, ()))
+            readable = all(self._s.readable(caller, name) for name in names)
+            shown = None
+            if readable and room > 0 and not change.binary:
+                shown = await self._diffs.of_one(change, held.get(change.moved_from or change.path), plan.contents)
             room -= shown.count("\n") if shown else 0
             files.append(
                 u.UndoneFile(
-                    path=part.path,
-                    status=_status(part),
-                    added=sum(hunk.new_len for hunk in part.hunks) if readable else None,
-                    removed=sum(hunk.old_len for hunk in part.hunks) if readable else None,
+                    path=change.path,
+                    status=_status(change),
+                    added=sum(hunk.new_len for hunk in change.hunks) if readable else None,
+                    removed=sum(hunk.old_len for hunk in change.hunks) if readable else None,
                     diff=shown,
-                    moved_from=_source(part),
+                    moved_from=change.moved_from,
                 )
             )
-        for number, clash in enumerate(plan.clashes):
+        for number, clash in enumerate(plan.conflicts):
             conflict = conflicts[number] if number < len(conflicts) else None
             files.append(u.UndoneFile(path=clash.path, status="conflict", conflict=conflict))
         return tuple(sorted(files, key=lambda item: item.path))
 
-    async def _diff(self, part: Part, before: Digest | None, room: int) -> str | None:
-        if room <= 0 or part.binary:
-            return None
-        return (await self._diffs.of_part(part, before))[0]
 
-
-def _source(part: Part) -> WorkspacePath | None:
-    """Where the file of a part stands now, if that is elsewhere."""
-    return part.moved_from or part.renamed_from
-
-
-def _status(part: Part) -> Literal["changed", "created", "deleted", "moved"]:
-    if _source(part) is not None:
+def _status(change: PathChange) -> Literal["changed", "created", "deleted", "moved"]:
+    if change.moved_from is not None:
         return "moved"
-    if part.before is None:
+    if change.before is None:
         return "created"
-    return "deleted" if part.after is None else "changed"
+    return "deleted" if change.after is None else "changed"

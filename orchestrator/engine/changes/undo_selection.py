@@ -116,7 +116,7 @@ class UndoSelector:
                 return parents
             case ChangeApplied(change=change, paths=paths) if any(item.before is None for item in paths):
                 intent = await self._s.journal.event(change)
-                parents = intent.event.parents if intent and isinstance(intent.event, ChangeIntended) else ()
+                parents = intent.event.directories.made if intent and isinstance(intent.event, ChangeIntended) else ()
                 return (*parents, *(item.path for item in paths if item.directory))
             case _:
                 return ()

@@ -7,20 +7,17 @@ from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.decisions.commands import Command, Delete, Edit, Move, Patch, PermissionCheck, Write
-from orchestrator.core.decisions.decision import Apply, Part
-from orchestrator.core.decisions.multi_file import DeleteTree, FilePart, MoveTree, PatchSeveral
+from orchestrator.core.change import PermissionCheck
+from orchestrator.core.decisions.commands import Command, CreateDirectory, Delete, Edit, Move, Patch, Write
+from orchestrator.core.decisions.multi_file import FilePart, PatchSeveral
 from orchestrator.core.errors import FileExists, FileNotFound, ParameterInvalid, PathError
 from orchestrator.core.ids import WorkspacePath, show
-from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.text.forms.parsed import ParsedPatch
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.patch import FilePatch
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changes.answers import Answers, everything
 from orchestrator.engine.changes.change_request import ChangeRequest
 from orchestrator.engine.changes.edits import change_of
-from orchestrator.engine.changes.effects import Effects, Intent
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.renames import FollowedRename, RenameTracker
 from orchestrator.engine.changes.trees import Trees
@@ -31,24 +28,21 @@ from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 class Writer:
     """Reads paths and patches, then hands a command on."""
 
-    def __init__(
-        self, services: Services, changer: ChangePipeline, effects: Effects, answers: Answers, paths: Paths
-    ) -> None:
-        self._s, self._changer, self._effects = services, changer, effects
-        self._answers, self._paths = answers, paths
-        self._trees = Trees(services)
+    def __init__(self, services: Services, changer: ChangePipeline, paths: Paths) -> None:
+        self._s, self._changer, self._paths = services, changer, paths
+        self._permissions, self._trees = changer.permissions, Trees(services)
         self._departures = RenameTracker(services)
 
     async def edit_file(self, caller: Caller, call: Call, params: p.EditFile) -> r.ChangeAnswer:
         path = self._paths.file(params.path)
-        self._changer.refuse_early(caller, PermissionCheck("write", path))
+        self._permissions.refuse_early(caller, PermissionCheck("write", path))
         rules = self._s.policy.edits
         changes = tuple(change_of(change, at, rules) for at, change in enumerate(params.changes, 1))
         followed = await self._departures.follow(caller, path, params.base)
         base = params.base
         if followed is not None:
             path, base = followed.path, followed.base
-            self._changer.refuse_early(caller, PermissionCheck("write", path))
+            self._permissions.refuse_early(caller, PermissionCheck("write", path))
         answer = await self._change(caller, call, Edit(path=path, changes=changes), params, base, params.supersedes)
         return answer if followed is None else _followed(answer, params.path, followed, "changes are")
 
@@ -73,17 +67,17 @@ class Writer:
         path = self._paths.file(raw)
         if patch.headed and patch.old_path is None:
             path = self._paths.new(path)
-            self._changer.refuse_early(caller, PermissionCheck("create", path))
+            self._permissions.refuse_early(caller, PermissionCheck("create", path))
             return await self._change(
                 caller, call, Patch(path=path, patch=patch), params, params.base, params.supersedes
             )
         deleting = patch.headed and patch.new_path is None
-        self._changer.refuse_early(caller, PermissionCheck("delete" if deleting else "write", path))
+        self._permissions.refuse_early(caller, PermissionCheck("delete" if deleting else "write", path))
         followed = await self._departures.follow(caller, path, params.base)
         base = params.base
         if followed is not None:
             path, base = followed.path, followed.base
-            self._changer.refuse_early(caller, PermissionCheck("delete" if deleting else "write", path))
+            self._permissions.refuse_early(caller, PermissionCheck("delete" if deleting else "write", path))
         command = Patch(path=path, patch=patch, fuzzy=self._s.policy.edits.fuzzy)
         answer = await self._change(caller, call, command, params, base, params.supersedes)
         return answer if followed is None else _followed(answer, raw, followed, "patch is")
@@ -109,7 +103,7 @@ class Writer:
             self._named(params.path, patches[0])
         files = tuple(self._file_part(caller, patch) for patch in patches)
         command = PatchSeveral(files=files, fuzzy=self._s.policy.edits.fuzzy)
-        self._changer.refuse_early(caller, *command.required_permissions({}))
+        self._permissions.refuse_early(caller, *command.required_permissions({}))
         seen = [
             item.path for item in files if item.patch.whole is not None and self._departures.seen(caller, item.path)
         ]
@@ -146,10 +140,10 @@ class Writer:
         path = self._paths.file(raw, may_create=True)
         if not self._stands(caller, path):
             path = self._paths.new(raw)
-            self._changer.refuse_early(caller, PermissionCheck("create", path))
+            self._permissions.refuse_early(caller, PermissionCheck("create", path))
             await self._refuse_departed(caller, params, path, mode)
         else:
-            self._changer.refuse_early(caller, PermissionCheck("write", path))
+            self._permissions.refuse_early(caller, PermissionCheck("write", path))
         command = Write(path=path, content=content, mode=mode, fenced=fenced)
         return await self._change(caller, call, command, params, params.base, params.supersedes)
 
@@ -158,7 +152,7 @@ class Writer:
         try:
             return self._s.state.registry.get(path) is not None or self._s.workspace.stat(path) is not None
         except PathError:
-            self._changer.refuse_unseen(caller, PermissionCheck("create", path), PermissionCheck("write", path))
+            self._permissions.refuse_any(caller, PermissionCheck("create", path), PermissionCheck("write", path))
             raise
 
     async def _refuse_departed(
@@ -178,71 +172,41 @@ class Writer:
             return await self._move_tree(caller, call, params, source)
         source = self._paths.file(params.source)
         destination = self._paths.new(params.destination)
-        self._changer.refuse_early(caller, PermissionCheck("move", source), PermissionCheck("create", destination))
+        self._permissions.refuse_early(caller, PermissionCheck("move", source), PermissionCheck("create", destination))
         await self._departures.refuse(caller, source)
         if self._is_directory(destination):
             raise FileExists(destination, "it is a directory", hint="Name the file's new path in full.")
-        return await self._change(caller, call, Move(source=source, destination=destination), params, params.base, None)
+        return await self._change(caller, call, Move(files=((source, destination),)), params, params.base, None)
 
     async def _move_tree(self, caller: Caller, call: Call, params: p.MoveFile, source: WorkspacePath) -> r.ChangeAnswer:
         destination = self._paths.new_directory(params.destination)
-        self._changer.refuse_early(caller, PermissionCheck("move", source), PermissionCheck("create", destination))
+        self._permissions.refuse_early(caller, PermissionCheck("move", source), PermissionCheck("create", destination))
         if f"{destination}/".startswith(f"{source}/"):
             raise ParameterInvalid("destination", f"is inside {source}, which is to be moved")
         if self._s.workspace.stat(destination) is not None and not self._is_empty(destination):
             raise FileExists(destination, "something is there, and a move never overwrites")
         files = await self._trees.files(source)
         pairs = tuple((path, WorkspacePath(f"{destination}{path[len(source) :]}")) for path in files)
-        command = MoveTree(source=source, destination=destination, files=pairs)
+        command = Move(files=pairs, directory=source)
         return await self._change(caller, call, command, params, params.base, None)
 
     async def delete_file(self, caller: Caller, call: Call, params: p.DeleteFile) -> r.ChangeAnswer:
         path = self._paths.either(params.path)
         if self._is_directory(path):
-            self._changer.refuse_early(caller, PermissionCheck("delete", path))
-            command = DeleteTree(path=path, files=await self._trees.files(path))
+            self._permissions.refuse_early(caller, PermissionCheck("delete", path))
+            command = Delete(files=await self._trees.files(path), directory=path)
             return await self._change(caller, call, command, params, params.base, None)
         path = self._paths.file(params.path)
-        self._changer.refuse_early(caller, PermissionCheck("delete", path))
+        self._permissions.refuse_early(caller, PermissionCheck("delete", path))
         await self._departures.refuse(caller, path)
-        return await self._change(caller, call, Delete(path=path), params, params.base, None)
+        return await self._change(caller, call, Delete(files=(path,)), params, params.base, None)
 
     async def create_directory(self, caller: Caller, call: Call, params: p.CreateDirectory) -> r.ChangeAnswer:
         path = self._paths.new_directory(params.path)
         if path == ".":
             raise FileExists(path, "it is the workspace's root")
-        verdict = self._s.permit(caller, "create", path, directory=True, on_disk=True)
-        reservations = self._changer.reservations
-        await reservations.wait(caller, (path,), preview=params.preview)
-        crossing = await reservations.crossing(caller, (path,), preview=params.preview)
-        part = Part(path=path, before=None, after=None, directory=True)
-        repositories = self._changer.repositories
-        async with self._s.locks.alone((path,)), repositories.alone((part,)):
-            asks = (verdict,) if isinstance(verdict, NeedApproval) else ()
-            asks = (*asks, *repositories.asks((part,), {}))
-            if asks and not params.preview:
-                intent = self._directory_intent(caller, call, params)
-                return await self._changer.request(Apply(parts=(part,)), intent, asks, shows=everything)
-            if self._s.workspace.stat(path) is not None:
-                raise FileExists(path, "it exists already")
-            plan = Apply(parts=(part,), warnings=crossing.warnings)
-            if params.preview:
-                would_be = "waiting" if asks else "applied"
-                return await self._answers.of_plan(plan, would_be=would_be, shows=everything)
-            intent = msgspec.structs.replace(self._directory_intent(caller, call, params), leases=crossing.leases)
-            applied = await self._effects.carry_out(plan, intent)
-        return await self._answers.of_applied(
-            applied.recorded, applied.event, shows=everything, warnings=applied.warnings
-        )
-
-    def _directory_intent(self, caller: Caller, call: Call, params: p.CreateDirectory) -> Intent:
-        session = self._s.state.sessions.get(caller.session)
-        return Intent(
-            operation=call.operation.name,
-            origin=caller.origin(call),
-            task=session.task if session else None,
-            reason=params.reason,
-        )
+        self._permissions.refuse_early(caller, PermissionCheck("create", path, directory=True))
+        return await self._change(caller, call, CreateDirectory(path=path), params, None, None)
 
     async def _change(
         self,

@@ -52,8 +52,8 @@ class ReviewContext:
     async def proposer(self, conflict: Conflict) -> Party:
         """Whose change waits, and what for."""
         recorded = await self._s.journal.event(conflict.seq)
-        reason = recorded.event.reason if recorded and isinstance(recorded.event, ConflictFound) else ""
-        return Party(agent=conflict.agent or "", task=await self._title(conflict.found.task), reason=reason)
+        reason = recorded.event.provenance.reason if recorded and isinstance(recorded.event, ConflictFound) else ""
+        return Party(agent=conflict.agent or "", task=await self._title(conflict.found.provenance.task), reason=reason)
 
     async def holders(self, conflict: Conflict) -> tuple[Party, ...]:
         """Who made the lines that it clashes with, newest first."""
@@ -79,7 +79,7 @@ class ReviewContext:
         recorded = await self._s.journal.event(row.change) if row.change else None
         intended = await self._intent(recorded)
         if intended is not None:
-            reason = intended.reason
+            reason = intended.provenance.reason
         return Party(agent=agent, task=await self._title(row.task), reason=reason)
 
     async def _intent(self, recorded: Recorded | None) -> ChangeIntended | None:
@@ -94,10 +94,10 @@ class ReviewContext:
 
 def _why(found: ConflictFound) -> str:
     """Why it is put to somebody, where that is not plain from its regions."""
-    if found.ahead and found.same_symbol:
-        return f"it would apply, but both sides changed {', '.join(found.same_symbol)} since the base"
-    if found.ahead and found.unseen:
-        return f"it would apply, but {unseen_in_words(found.unseen)}"
+    if found.fit is not None and found.fit.same_symbol:
+        return f"it would apply, but both sides changed {', '.join(found.fit.same_symbol)} since the base"
+    if found.fit is not None and found.provenance.unseen:
+        return f"it would apply, but {unseen_in_words(found.provenance.unseen)}"
     return found.why
 
 

@@ -127,7 +127,7 @@ class Reviewing:
 
     async def _fit(self, conflict: Conflict) -> None:
         """Apply what conflicts with nothing any more, where policy wants that: once for each content."""
-        if self._s.policy.conflicts.when_it_fits != "apply" or conflict.found.reverts:
+        if self._s.policy.conflicts.when_it_fits != "apply" or conflict.found.provenance.reverts:
             return
         if self._tried.get(conflict.seq, ()) == conflict.found.sides.current or self._asked_a_person(conflict):
             return
@@ -138,7 +138,7 @@ class Reviewing:
             self._log.info("a change that fits again waits", conflict=show(conflict.seq), error=error.message)
 
     def _asked_a_person(self, conflict: Conflict) -> bool:
-        return any(item.request.settles == conflict.seq for item in self._s.state.pending.waiting())
+        return any(item.request.provenance.resolves == conflict.seq for item in self._s.state.pending.waiting())
 
     # --- asking -----------------------------------------------------------------------
 

@@ -8,13 +8,12 @@ from typing import TypeVar
 
 from orchestrator.core.conflicts.sides import Choices, Sides
 from orchestrator.core.decisions.costs import large
-from orchestrator.core.decisions.rebase import EMPTY
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.conflicts import ConflictSides
 from orchestrator.core.events.reviews import ReviewAnswered, ReviewFailed
 from orchestrator.core.ids import Digest
 from orchestrator.core.projections.reviews import Review
-from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.engine.contents import Contents
 from orchestrator.ports.journal import EventFilter, Journal
 from orchestrator.ports.workers import Effort

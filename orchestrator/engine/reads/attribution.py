@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.content import LineHunk, PathChange
+from orchestrator.core.change import PathChange
+from orchestrator.core.content import LineHunk
 from orchestrator.core.events.files import ChangeApplied, ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.projections.attribution import Attribution, RevertTexts, Step
@@ -209,7 +210,7 @@ def _step(lineage: Lineage, known: KnownVersion, hunks: tuple[LineHunk, ...]) ->
         after=row.digest,
         hunks=hunks,
         since=lineage.lost,
-        reverts=event.reverts if isinstance(event, ChangeApplied) else (),
+        reverts=event.provenance.reverts if isinstance(event, ChangeApplied) else (),
     )
 
 

@@ -10,8 +10,7 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.api import blame as t
-from orchestrator.core.content import PathChange
-from orchestrator.core.decisions.rebase import EMPTY
+from orchestrator.core.change import PathChange
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import CHANGE_TAGS
 from orchestrator.core.events.files import (
@@ -23,7 +22,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Digest, WorkspacePath, parse_seq, show
-from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.core.text.room import size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.positions import not_beyond
@@ -99,6 +98,7 @@ class ChangeSummaries:
     async def _told(self, caller: Caller, recorded: Recorded, act: PathEvent) -> t.PathChanged:
         event, changed = recorded.event, act.changed
         ours = event if isinstance(event, ChangeApplied) else None
+        why = ours.provenance if ours else None
         counts = await self._counts(changed) if self._s.readable(caller, changed.path) else None
         source = changed.moved_from
         if source is not None and not self._s.listable(caller, source):
@@ -109,13 +109,13 @@ class ChangeSummaries:
             path=changed.path,
             kind=act.kind,
             by="change" if ours else "outside",
-            operation=ours.operation or None if ours else None,
+            operation=why.operation if why else None,
             agent=recorded.agent or _by(recorded) or (None if ours else "outside"),
             session=recorded.session,
-            task=show(ours.task) if ours and ours.task else None,
+            task=show(why.task) if why and why.task else None,
             change=show(ours.change) if ours else None,
             moved_from=source,
-            reverts=tuple(map(show, ours.reverts)) if ours else (),
+            reverts=tuple(map(show, why.reverts)) if why else (),
             added=counts[0] if counts else None,
             removed=counts[1] if counts else None,
         )

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.content import IntendedPath, LineRange
+from orchestrator.core.change import PathChange, PermissionCheck, Provenance
+from orchestrator.core.content import LineRange
 from orchestrator.core.errors import (
     ApprovalRequired,
     BinaryFile,
@@ -181,9 +182,10 @@ class Reader:
         waiting = pending.read_request(caller.agent, path, version, "waiting")
         if waiting is None:
             request = ApprovalRequested(
-                operation=call.operation.name,
-                paths=(IntendedPath(path, shown.digest, shown.digest),),
+                provenance=Provenance(operation=call.operation.name),
+                paths=(PathChange(path, shown.digest, shown.digest),),
                 rule=f"{verdict.rule}: {verdict.reason}",
+                permissions=(PermissionCheck("read", path),),
                 expires_at=self._s.clock.now_ms() + self._s.policy.limits.approval_ttl_s * 1000,
                 read_version=version,
             )

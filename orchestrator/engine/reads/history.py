@@ -9,7 +9,6 @@ import msgspec
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.decisions.costs import large
-from orchestrator.core.decisions.rebase import EMPTY
 from orchestrator.core.errors import (
     FileNotFound,
     ParameterInvalid,
@@ -19,7 +18,7 @@ from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffSh
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.document_diff import shown_diff
-from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.core.text.room import size
 from orchestrator.core.text.shown_diff import ShownDiff
 from orchestrator.engine.approver import approver_of
@@ -87,11 +86,11 @@ class Historian:
         if row.undoes:
             outcome = await self._s.journal.event(row.seq)
             if outcome is not None and isinstance(outcome.event, ChangeApplied):
-                reverts = await self._named(outcome.event.reverts)
+                reverts = await self._named(outcome.event.provenance.reverts)
         if row.change is not None:
             intent = await self._s.journal.event(row.change)
             if intent is not None and isinstance(intent.event, ChangeIntended):
-                reason = intent.event.reason
+                reason = intent.event.provenance.reason
         # contents are kept by their hash, under whatever name they came: that must not show
         kept = row.digest is None or not readable or await self._s.journal.has_blob(row.digest)
         return r.FileVersion(
@@ -181,7 +180,7 @@ class Historian:
         recorded = await self._s.journal.event(version) if version else None
         if recorded is None or not isinstance(recorded.event, ChangeApplied):
             return ()
-        return told([region for region in recorded.event.settled if region.path == path])
+        return told([region for region in recorded.event.fit.merge if region.path == path])
 
     def _gone(self, path: WorkspacePath, present: CurrentFile) -> Seq | None:
         """The version of a file that does not stand there; None if the journal knows none."""

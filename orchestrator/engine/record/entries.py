@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.api import results as r
-from orchestrator.core.content import PathChange
+from orchestrator.core.change import PathChange
 from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.catalog import outcome_of, tag_of
 from orchestrator.core.events.conflicts import ApprovalRequested
@@ -32,7 +32,8 @@ class Entries:
         event, call = item.event, item.origin.call
         if path is not None and isinstance(event, FilesFound):
             event = FilesFound(entries=tuple(found for found in event.entries if found.path == path))
-        approval = item.seq if isinstance(event, ApprovalRequested) else getattr(event, "approval", None)
+        about = getattr(event, "provenance", event)
+        approval = item.seq if isinstance(event, ApprovalRequested) else getattr(about, "approval", None)
         return r.JournalEntry(
             seq=show(item.seq),
             at=item.at,
@@ -43,7 +44,7 @@ class Entries:
             event=visible(event, item.stream, self.readable),
             owner=item.origin.owner,
             outcome=outcome_of(event),
-            operation=(call.operation if call is not None else getattr(event, "operation", None)) or None,
+            operation=(call.operation if call is not None else getattr(about, "operation", None)) or None,
             arguments=(call.arguments or None) if call is not None else None,
             took_us=call.took_us if call is not None else None,
             tokens=getattr(event, "tokens", None),

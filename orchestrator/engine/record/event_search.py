@@ -80,7 +80,8 @@ def streams_of(path: WorkspacePath) -> tuple[str, ...]:
 def within(recorded: Recorded, task: Task) -> bool:
     """Whether an event belongs to a task."""
     own = recorded.session == task.session and task.task <= recorded.seq <= task.last
-    return own or getattr(recorded.event, "task", None) == task.task
+    named = getattr(recorded.event, "provenance", recorded.event)
+    return own or getattr(named, "task", None) == task.task
 
 
 class EventSearch:

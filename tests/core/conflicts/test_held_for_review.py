@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.core.change import Fit, PathChange
 from orchestrator.core.conflicts.route import held_for_review
 from orchestrator.core.content import LineRange, digest_of
-from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Part
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, NewContent
 from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
@@ -34,8 +35,9 @@ UNSEEN = UnseenChange(PATH, Seq(3), LineRange(1, 1), LineRange(1, 1), ("eve",), 
 )
 def test_held_for_review(settings: str, flagged: bool, waits: bool) -> None:
     policy = parse_policy('name = "p"\ndefault = "allow"\n' + settings, source="test")
-    part = Part(path=PATH, before=digest_of(OLD), after=digest_of(NEW), data=NEW)
-    plan = Apply(parts=(part,), rung="merged", same_symbol=("f",) if flagged else ())
+    change, contents = PathChange(PATH, digest_of(OLD), digest_of(NEW)), {digest_of(NEW): NewContent(NEW)}
+    fit = Fit(rung="merged", same_symbol=("f",) if flagged else ())
+    plan = Apply(paths=(change,), contents=contents, fit=fit)
     facts = {PATH: Facts(PATH, Held(OLD, digest_of(OLD), 0o644), Seq(7))}
     unseen = (UNSEEN,) if "stale_reads" in settings else ()
     outcome = held_for_review(plan, facts, policy, unseen, agent=AgentName("bob"), agent_class="cloud")
@@ -44,7 +46,4 @@ def test_held_for_review(settings: str, flagged: bool, waits: bool) -> None:
         return
     assert isinstance(outcome, ConflictOutcome)
     assert (outcome.base, outcome.base_version, outcome.proposed) == (digest_of(OLD), 7, NEW)
-    assert (outcome.same_symbol, [(r.current.start, r.current.length) for r in outcome.regions]) == (
-        plan.same_symbol,
-        [(1, 1)],
-    )
+    assert (outcome.fit, [(r.current.start, r.current.length) for r in outcome.regions]) == (fit, [(1, 1)])

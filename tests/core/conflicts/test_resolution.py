@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.core.change import Provenance
 from orchestrator.core.conflicts.resolution import (
     ConflictMoved,
     VersionRequired,
@@ -39,10 +40,13 @@ def sides_of(
     return ConflictSides(base=A, current=current, proposed=C, base_version=Seq(1), current_version=seq, regions=regions)
 
 
+EDIT = Provenance(operation="edit_file")
+
+
 def conflict_of(
     sides: ConflictSides | None = None, *, fits: bool = False, reviews: tuple[Review, ...] = ()
 ) -> Conflict:
-    found = ConflictFound(path=PATH, sides=sides or sides_of(), names=(OTHER,))
+    found = ConflictFound(provenance=EDIT, path=PATH, sides=sides or sides_of(), names=(OTHER,))
     return Conflict(Seq(9), 0, AgentName("bob"), SessionId("s"), found, fits=fits, reviews=reviews)
 
 
@@ -185,7 +189,7 @@ any_sides = st.builds(
 def test_a_conflict_has_the_sides_of_its_last_move(found: ConflictSides, later: list[ConflictSides]) -> None:
     pending = Pending()
     rebases = [ConflictRebased(conflict=Seq(10), sides=sides) for sides in later]
-    for seq, event in enumerate([ConflictFound(path=PATH, sides=found), *rebases], 10):
+    for seq, event in enumerate([ConflictFound(provenance=EDIT, path=PATH, sides=found), *rebases], 10):
         pending.apply(record(seq, event, None, None))
     conflict = pending.conflict(10)
     assert conflict is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions.decision import Base, Facts, Held
+from orchestrator.core.decisions.decision import Apply, Base, Facts, Held, Outcome
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 
 PATH = WorkspacePath("a.txt")
@@ -33,3 +33,11 @@ def facts(
         if kept:
             contents[made_against.digest] = base.encode()
     return Facts(path, held(now), Seq(version) if now is not None else None, made_against, contents)
+
+
+def new_data(outcome: Outcome) -> bytes:
+    """What a change of one file makes of it."""
+    assert isinstance(outcome, Apply)
+    content = outcome.content(outcome.paths[0])
+    assert content is not None
+    return content.data

@@ -86,27 +86,27 @@ class Story:
     def after(self, plan: Apply) -> dict[str, str]:
         """The tree when the plan is carried out; every part must fit."""
         tree = dict(self.tree)
-        for part in plan.parts:
+        for part in plan.paths:
             present = tree.get(part.path)
             assert part.before == (digest_of(present.encode()) if present is not None else None)
-        for part in plan.parts:
+        for part in plan.paths:
             if part.after is None:
                 del tree[part.path]
-        for part in plan.parts:
-            if part.moved_from is not None:
+        for part in plan.paths:
+            if part.renamed and part.moved_from is not None:
                 tree[part.path] = self.tree[part.moved_from]
             elif part.after is not None:
-                assert part.data is not None
-                tree[part.path] = part.data.decode()
+                content = plan.content(part)
+                assert content is not None
+                tree[part.path] = content.data.decode()
         return tree
 
     def carry_out(self, agent: str, plan: Apply) -> Seq:
         """Make the change that a plan says, and tell it; its number."""
         tree = self.after(plan)
         self.seq += 1
-        for part in plan.parts:
-            source = part.moved_from or part.renamed_from
-            self._row(part.path, tree.get(part.path), agent, moved_from=source)
+        for part in plan.paths:
+            self._row(part.path, tree.get(part.path), agent, moved_from=part.moved_from)
         return Seq(self.seq)
 
     def _held(self, path: str) -> Held | None:

@@ -11,7 +11,7 @@ from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, 
 from orchestrator.core.errors import NothingToChange
 from orchestrator.core.text.locate import Replacement
 from orchestrator.core.text.symbols import Outline, Symbol
-from tests.core.decisions.fixtures import facts
+from tests.core.decisions.fixtures import facts, new_data
 
 BASE = "def one():\n    go()\n    return 1\n\n\ndef two():\n    go()\n    stop()\n    return 2\n"
 
@@ -70,9 +70,9 @@ STOP = Replacement("    go()\n    stop()\n", "    go()\n    stop(now)\n")
 def test_it_is_found_again(now: str, after: str) -> None:
     outcome = decided(STOP, facts(now, base=BASE))
     assert isinstance(outcome, Apply), outcome
-    assert (outcome.parts[0].data or b"").decode() == after
-    assert (outcome.rung, outcome.score) == ("anchored", 1.0)
-    assert outcome.parts[0].after == digest_of(after.encode())
+    assert new_data(outcome).decode() == after
+    assert (outcome.fit.rung, outcome.fit.score) == ("anchored", 1.0)
+    assert outcome.paths[0].after == digest_of(after.encode())
 
 
 def test_it_is_found_where_its_symbol_was_moved_to() -> None:
@@ -80,8 +80,8 @@ def test_it_is_found_where_its_symbol_was_moved_to() -> None:
     two = "def two():\n    go()\n    stop()\n    return 2\n\n\n"
     outcome = decided(STOP, facts(two + long, base=long + two))
     assert isinstance(outcome, Apply)
-    assert outcome.rung == "anchored"
-    assert (outcome.parts[0].data or b"").decode() == two.replace("stop()", "stop(now)") + long
+    assert outcome.fit.rung == "anchored"
+    assert new_data(outcome).decode() == two.replace("stop()", "stop(now)") + long
     assert isinstance(decided(STOP, facts(two + long, base=long + two), outlines=False), ConflictOutcome), (
         "nothing says so"
     )
@@ -93,8 +93,8 @@ def test_one_of_several_equal_places_by_its_symbol() -> None:
     now += "        go()\n        stop()\n    return 2\n"
     outcome = decided(STOP, facts(now, base=base))
     assert isinstance(outcome, Apply)
-    assert outcome.rung == "anchored"
-    assert (outcome.parts[0].data or b"").decode() == now.replace("        stop()", "        stop(now)")
+    assert outcome.fit.rung == "anchored"
+    assert new_data(outcome).decode() == now.replace("        stop()", "        stop(now)")
 
 
 @pytest.mark.parametrize("outlines", [True, False], ids=["outlined", "no outline"])
@@ -117,8 +117,8 @@ def test_a_misquoted_passage_of_the_base_is_carried_on() -> None:
     change = Replacement("    go();\n    stop()\n", "    go();\n    stop(1)\n", fuzzy=True)
     outcome = decided(change, facts(now, base=BASE))
     assert isinstance(outcome, Apply)
-    assert (outcome.rung, outcome.score < 1) == ("fuzzy", True)
-    assert (outcome.parts[0].data or b"").decode() == now.replace("stop()", "stop(1)")
+    assert (outcome.fit.rung, outcome.fit.score < 1) == ("fuzzy", True)
+    assert new_data(outcome).decode() == now.replace("stop()", "stop(1)")
 
 
 def rows(*lines: str) -> str:
@@ -175,4 +175,4 @@ def test_what_stands_there_already_or_is_not_sure_is_not_done_again(
         assert isinstance(outcome, ConflictOutcome), outcome
     else:
         assert isinstance(outcome, Apply), outcome
-        assert (outcome.parts[0].data or b"").decode() == after
+        assert new_data(outcome).decode() == after

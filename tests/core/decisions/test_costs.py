@@ -55,7 +55,7 @@ def patch() -> Patch:
         pytest.param(Write(path=PATH, content="x", mode="append"), facts(LARGE), False, id="large, appended to"),
         pytest.param(Edit(path=PATH, changes=MANY), facts(LARGE), True, id="large, searched for many passages"),
         pytest.param(Write(path=PATH, content="x" * 600_000, mode="create"), facts(b""), True, id="much, created"),
-        pytest.param(Delete(path=PATH), facts(LARGE), False, id="large, deleted"),
+        pytest.param(Delete(files=(PATH,)), facts(LARGE), False, id="large, deleted"),
         pytest.param(patch(), facts(LARGE), True, id="large, patched"),
         pytest.param(patch(), facts(SMALL), False, id="small, patched"),
         pytest.param(patch(), facts(b"x\n" * 5_000), True, id="few bytes in many lines, patched"),
@@ -93,4 +93,5 @@ def _told(decide: Callable[[Command, AllFacts], Outcome], command: Command, give
         return type(again), again.message, again.hint, again.details, again.shown, again.shown_lines
     if not isinstance(outcome, Apply):
         return outcome
-    return [(part.path, part.before, part.after, part.data, part.hunks, part.encoding) for part in outcome.parts]
+    contents = {digest: content.data for digest, content in outcome.contents.items()}
+    return outcome.paths, contents

@@ -17,7 +17,7 @@ from orchestrator.core.text.outline.plain import plain_outline
 from orchestrator.core.text.unified import parse_unified
 from orchestrator.workspace.grammars import Grammars
 from orchestrator.workspace.outliner import Job, outlined
-from tests.core.decisions.fixtures import facts
+from tests.core.decisions.fixtures import facts, new_data
 
 GRAMMARS = Grammars()
 
@@ -93,7 +93,7 @@ def test_it_goes_to_the_lines_that_it_names_or_waits(
     parts = [text.replace(old, new) if at == part else text for at, text in enumerate(base)]
     outcome = decided("".join(parts) if whole else Replacement(old, new), here)
     if isinstance(outcome, Apply):
-        assert (outcome.parts[0].data or b"").decode() == "".join(parts[at] for at in order)
+        assert new_data(outcome).decode() == "".join(parts[at] for at in order)
     else:
         assert isinstance(outcome, ConflictOutcome)
         assert outcome.regions

@@ -28,7 +28,7 @@ from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.locate import Replacement
 from orchestrator.core.text.unified import parse_unified
-from tests.core.decisions.fixtures import PATH, facts
+from tests.core.decisions.fixtures import PATH, facts, new_data
 
 TEN = "".join(f"line {n}\n" for n in range(10))
 
@@ -36,9 +36,9 @@ TEN = "".join(f"line {n}\n" for n in range(10))
 def after(outcome: object) -> str:
     """The content that an applied outcome gives the file."""
     assert isinstance(outcome, Apply), outcome
-    data = outcome.parts[0].data
+    data = new_data(outcome)
     assert data is not None
-    assert outcome.parts[0].after == digest_of(data)
+    assert outcome.paths[0].after == digest_of(data)
     return data.decode()
 
 
@@ -57,7 +57,7 @@ def test_edit_on_the_ladder(now: str, rung: str, expected: str) -> None:
     outcome = rebase.edit([Replacement("line 5", "LINE 5")], facts(now, base=TEN))
     assert after(outcome) == expected
     assert isinstance(outcome, Apply)
-    assert outcome.rung == rung
+    assert outcome.fit.rung == rung
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_an_implied_base_without_the_text_gives_way_to_the_present() -> None:
     outcome = rebase.edit([Replacement("brand new", "newer")], facts("brand new\n" + TEN, base=TEN))
     assert after(outcome) == "newer\n" + TEN
     assert isinstance(outcome, Apply)
-    assert outcome.warnings
+    assert outcome.fit.warnings
     with pytest.raises(SearchNotFound):
         rebase.edit([Replacement("brand new", "newer")], facts("brand new\n" + TEN, base=TEN, implied=False))
 
@@ -143,7 +143,7 @@ def test_truncate(now: str | None, base: str | None, whole: bool, expected: str)
     outcome = rebase.truncate("new\n", facts(now, base=base, whole=whole))
     assert after(outcome) == expected
     assert isinstance(outcome, Apply)
-    assert outcome.on_seen_whole
+    assert outcome.fit.on_seen_whole
 
 
 def test_truncate_needs_a_base_and_does_not_name_the_present_version() -> None:
@@ -157,7 +157,7 @@ def test_a_stale_truncate_is_merged_where_it_can_be() -> None:
     merged = rebase.truncate(TEN.replace("line 9", "nine"), facts(now, base=TEN))
     assert after(merged) == now.replace("line 9", "nine")
     assert isinstance(merged, Apply)
-    assert (merged.rung, merged.on_seen_whole) == ("merged", False)
+    assert (merged.fit.rung, merged.fit.on_seen_whole) == ("merged", False)
     assert isinstance(rebase.truncate("all new\n", facts(now, base=TEN)), ConflictOutcome)
 
 
@@ -185,7 +185,7 @@ def test_append_warns_where_it_continues_the_last_line(now: str, more: str, warn
     outcome = rebase.append(more, facts(now))
     assert after(outcome) == now + more
     assert isinstance(outcome, Apply)
-    assert outcome.warnings == ((rebase.CONTINUED,) if warned else ())
+    assert outcome.fit.warnings == ((rebase.CONTINUED,) if warned else ())
 
 
 PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -5,3 +5,3 @@\n line 4\n-line 5\n+LINE 5\n line 6\n"
@@ -206,7 +206,7 @@ def test_patch_that_creates_and_patch_that_deletes() -> None:
     delete = parse_unified("--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n")
     outcome = rebase.patch(delete, facts("one\ntwo\n", base="one\ntwo\n"))
     assert isinstance(outcome, Apply)
-    assert outcome.parts[0].after is None
+    assert outcome.paths[0].after is None
     with pytest.raises(PatchInvalid):
         rebase.patch(delete, facts("one\ntwo\nthree\n", base="one\ntwo\nthree\n"))
 
@@ -272,7 +272,7 @@ def test_a_blind_caller_learns_no_encoding(data: bytes) -> None:
     for decide in (rebase.truncate, rebase.append):
         applied = decide("\u00e9\U0001f511\n", here)
         assert isinstance(applied, Apply)
-        written = applied.parts[0].data or b""
+        written = new_data(applied)
         assert any("\u00e9\U0001f511\n" in written.decode(as_, "replace") for as_ in ("utf-8", "utf-16"))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.core.content import IntendedPath, digest_of
+from orchestrator.core.change import PathChange
+from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.recovery import Keep, RollForward, SwapBack, Undo, Verdict, judge
 from orchestrator.core.ids import Digest, WorkspacePath
 
@@ -36,7 +37,7 @@ PATH = WorkspacePath("a")
 def test_judge(
     before: Digest | None, after: Digest | None, found: Digest | None, temp: Digest | None, verdict: Verdict
 ) -> None:
-    intent = IntendedPath(path=PATH, before=before, after=after, temp="t")
+    intent = PathChange(path=PATH, before=before, after=after, temp="t")
     assert judge(intent, found=found, temp=temp, source=None) == verdict
 
 
@@ -51,5 +52,5 @@ def test_judge(
     ],
 )
 def test_judge_a_move(found: Digest | None, source: Digest | None, verdict: Verdict) -> None:
-    intent = IntendedPath(path=PATH, before=None, after=A, moved_from=WorkspacePath("b"))
+    intent = PathChange(path=PATH, before=None, after=A, moved_from=WorkspacePath("b"))
     assert judge(intent, found=found, temp=None, source=source) == verdict

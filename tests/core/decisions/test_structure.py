@@ -14,7 +14,7 @@ from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.locate import Replacement
 from orchestrator.core.text.locate_symbol import SymbolChange
 from orchestrator.core.text.symbols import Outline, Symbol
-from tests.core.decisions.fixtures import facts
+from tests.core.decisions.fixtures import facts, new_data
 
 PATH = WorkspacePath("a.py")
 BASE = "def f():\n    a = 1\n    b = 2\n    c = 3\n    d = 4\n    return a\n\n\ndef g():\n    return 2\n"
@@ -82,23 +82,23 @@ def test_a_symbol_that_others_changed_too_is_flagged(change: tuple[str, str], na
     here = facts(BASE.replace("a = 1", "a = 9"), base=BASE, path=PATH)
     outcome = decide([Replacement(*change)], here)
     assert isinstance(outcome, Apply)
-    assert outcome.rung == "shifted"
-    assert outcome.same_symbol == names
-    assert len(outcome.warnings) == len(names)
+    assert outcome.fit.rung == "shifted"
+    assert outcome.fit.same_symbol == names
+    assert len(outcome.fit.warnings) == len(names)
 
 
 def test_ones_own_changes_are_not_flagged() -> None:
     here = msgspec.structs.replace(facts(BASE.replace("a = 1", "a = 9"), base=BASE, path=PATH), only_own_changes=True)
     outcome = decide([Replacement("d = 4", "d = 5")], here)
     assert isinstance(outcome, Apply)
-    assert outcome.same_symbol == ()
+    assert outcome.fit.same_symbol == ()
 
 
 def test_symbols_and_passages_go_together() -> None:
     changes: list[structure.Change] = [SymbolChange("g", "def g():\n    return 7\n"), Replacement("a = 1", "a = 8")]
     outcome = decide(changes, facts(BASE, path=PATH))
     assert isinstance(outcome, Apply)
-    assert outcome.parts[0].data == BASE.replace("return 2", "return 7").replace("a = 1", "a = 8").encode()
+    assert new_data(outcome) == BASE.replace("return 2", "return 7").replace("a = 1", "a = 8").encode()
     with pytest.raises(ChangesOverlap):
         decide([SymbolChange("f", "def f(): ...\n"), Replacement("a = 1", "a = 8")], facts(BASE, path=PATH))
 
@@ -107,8 +107,8 @@ def test_a_symbol_is_found_in_the_base_and_carried_onto_the_present() -> None:
     now = "import os\n\n" + BASE
     outcome = decide([SymbolChange("g", "def g():\n    return 7\n")], facts(now, base=BASE, path=PATH))
     assert isinstance(outcome, Apply)
-    assert outcome.rung == "shifted"
-    assert outcome.parts[0].data == now.replace("return 2", "return 7").encode()
+    assert outcome.fit.rung == "shifted"
+    assert new_data(outcome) == now.replace("return 2", "return 7").encode()
 
 
 def test_a_symbol_that_only_the_present_has_is_found_there_unless_the_base_is_named() -> None:
@@ -116,6 +116,6 @@ def test_a_symbol_that_only_the_present_has_is_found_there_unless_the_base_is_na
     change = SymbolChange("h", "def h():\n    return 1\n")
     outcome = decide([change], facts(now, base=BASE, path=PATH))
     assert isinstance(outcome, Apply)
-    assert outcome.parts[0].data == now.replace("pass", "return 1").encode()
+    assert new_data(outcome) == now.replace("pass", "return 1").encode()
     with pytest.raises(SymbolNotFound):
         decide([change], facts(now, base=BASE, path=PATH, implied=False))

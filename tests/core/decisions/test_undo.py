@@ -40,7 +40,7 @@ def test_later_work_is_kept(later: str | None, expected: str) -> None:
     plan = story.undo(story.at(change))
     assert story.after(plan) == {A: expected}
     assert plan.reverts == (change,)
-    assert plan.rung == ("current" if later is None else "merged")
+    assert plan.fit.rung == ("current" if later is None else "merged")
 
 
 def test_a_line_that_was_changed_again_is_a_clash() -> None:
@@ -49,7 +49,7 @@ def test_a_line_that_was_changed_again_is_a_clash() -> None:
     theirs = story.write("bob", A, CHANGED.replace("LINE 3", "three"))
     plan = story.undo(story.at(*mine))
     assert story.after(plan) == {A: CHANGED.replace("LINE 3", "three"), "b.txt": TEN}
-    (clash,) = plan.clashes
+    (clash,) = plan.conflicts
     assert (clash.path, clash.proposed, clash.reverts) == (A, TEN.encode(), (mine[0],))
     assert [(r.current.start, r.current.length) for r in clash.regions] == [(3, 1)]
     assert plan.reverts == (mine[1],)
@@ -90,7 +90,7 @@ def test_a_creation_and_a_removal() -> None:
     gone = story.write("alice", A, None)
     plan = story.undo(story.at(made, gone))
     assert story.after(plan) == {A: TEN}
-    assert {part.path: part.mode for part in plan.parts if part.after} == {A: 0o755}
+    assert {part.path: part.mode for part in plan.paths if part.after} == {A: 0o755}
 
 
 def test_a_creation_that_others_built_on_is_a_clash() -> None:
@@ -98,7 +98,7 @@ def test_a_creation_that_others_built_on_is_a_clash() -> None:
     made = story.write("alice", A, TEN)
     story.write("bob", A, CHANGED)
     plan = story.undo(story.at(made))
-    assert (plan.parts, [(clash.path, clash.proposed) for clash in plan.clashes]) == ((), [(A, None)])
+    assert (plan.paths, [(clash.path, clash.proposed) for clash in plan.conflicts]) == ((), [(A, None)])
 
 
 def test_a_removal_whose_place_is_taken_is_a_clash() -> None:
@@ -106,7 +106,7 @@ def test_a_removal_whose_place_is_taken_is_a_clash() -> None:
     gone = story.write("alice", A, None)
     story.write("bob", A, "bob's\n")
     plan = story.undo(story.at(gone))
-    assert (plan.parts, [(clash.path, clash.proposed) for clash in plan.clashes]) == ((), [(A, TEN.encode())])
+    assert (plan.paths, [(clash.path, clash.proposed) for clash in plan.conflicts]) == ((), [(A, TEN.encode())])
 
 
 def test_a_removal_and_a_new_file_in_its_place_go_back_together() -> None:
@@ -122,7 +122,7 @@ def test_a_move_takes_later_edits_along() -> None:
     story.write("bob", "b.txt", CHANGED)
     plan = story.undo(story.at(moved))
     assert story.after(plan) == {A: CHANGED}
-    assert {part.path: part.moved_from for part in plan.parts} == {A: "b.txt", "b.txt": None}
+    assert {part.path: part.moved_from for part in plan.paths} == {A: "b.txt", "b.txt": None}
 
 
 def test_an_edit_is_undone_where_the_file_was_moved_to() -> None:
@@ -139,7 +139,7 @@ def test_an_edit_and_a_move_go_back_as_one_file() -> None:
     story.move("alice", A, "b.txt")
     plan = story.undo(story.of("alice"))
     assert story.after(plan) == {A: TEN}
-    assert {part.path: part.renamed_from for part in plan.parts} == {A: "b.txt", "b.txt": None}
+    assert {part.path: part.moved_from for part in plan.paths} == {A: "b.txt", "b.txt": None}
 
 
 def test_a_move_whose_file_went_on_stays() -> None:
@@ -155,7 +155,7 @@ def test_a_move_back_to_a_name_that_is_taken_is_a_clash() -> None:
     moved = story.move("alice", A, "b.txt")
     story.write("bob", A, "bob's\n")
     plan = story.undo(story.at(moved))
-    assert (plan.parts, [clash.path for clash in plan.clashes]) == ((), [A])
+    assert (plan.paths, [clash.path for clash in plan.conflicts]) == ((), [A])
 
 
 def test_a_move_by_other_hands_is_one_step() -> None:
@@ -186,7 +186,7 @@ def test_a_mode_goes_back_unless_it_was_changed_again() -> None:
     story = Story(**{A: TEN})
     change = story.write("alice", A, TEN, mode=0o755)
     plan = story.undo(story.at(change))
-    assert [(part.before == part.after, part.mode) for part in plan.parts] == [(True, 0o644)]
+    assert [(part.before == part.after, part.mode) for part in plan.paths] == [(True, 0o644)]
 
 
 def test_a_content_that_was_never_hashed_can_not_be_brought_back() -> None:
@@ -249,7 +249,7 @@ def test_without_alice(acts: list[tuple[str, str, str, int]], deleted: list[str]
     except (NothingToChange, RevertImpossible):
         found = dict(story.tree)
     else:
-        assert plan.clashes == ()
+        assert plan.conflicts == ()
         found = story.after(plan)
     # A file that bob moved on after alice had moved it stays where bob put it.
     assert found == expected

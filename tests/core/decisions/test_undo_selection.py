@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.core.content import PathChange
+from orchestrator.core.change import PathChange, Provenance
 from orchestrator.core.decisions.undo_selection import Made, UndoFilter, in_effect, made_by, selection, undone
 from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event
@@ -23,7 +23,7 @@ APPLIED = ChangeApplied(
         PathChange(path=B, before=None, after=TWO),
         PathChange(path=D, before=None, after=None, directory=True),
     ),
-    task=Seq(3),
+    provenance=Provenance(operation="edit_file", task=Seq(3)),
 )
 
 

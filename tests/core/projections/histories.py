@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from orchestrator.core.content import FoundFile, IntendedPath, LineHunk, LineRange, PathChange, Signature, digest_of
+from orchestrator.core.change import Fit, PathChange, Provenance
+from orchestrator.core.content import FoundFile, LineHunk, LineRange, Signature, digest_of
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.conflicts import (
     ApprovalDenied,
@@ -83,7 +84,15 @@ signatures = st.builds(Signature, st.integers(0, 99), st.integers(0, 9), st.inte
 maybe = st.none() | digests
 times = st.integers(0, 50_000)
 encodings = st.sampled_from([None, None, "cp1252", "shift_jis"])
-intended = st.builds(IntendedPath, path=paths, before=maybe, after=maybe, encoding=encodings)
+provenances = st.builds(
+    Provenance,
+    operation=st.just("edit_file"),
+    reason=st.text(max_size=3),
+    approval=st.none() | seqs,
+    resolves=st.none() | seqs,
+    reverts=st.lists(seqs, max_size=1).map(tuple),
+)
+intended = st.builds(PathChange, path=paths, before=maybe, after=maybe, encoding=encodings)
 changed = st.builds(
     PathChange,
     path=paths,
@@ -129,18 +138,17 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(ExternalFileChanged, before=maybe, **outside),
     st.builds(ExternalFileCreated, **outside),
     st.builds(ExternalFileRemoved, path=paths, before=maybe),
-    st.builds(ChangeIntended, operation=st.just("edit_file"), paths=st.tuples(intended), approval=st.none() | seqs,
-              settles=st.none() | seqs),
+    st.builds(ChangeIntended, provenance=provenances, paths=st.tuples(intended)),
     st.builds(ChangeApplied, change=seqs, paths=st.lists(changed, min_size=1, max_size=2).map(tuple),
-              reverts=st.lists(seqs, max_size=1).map(tuple), on_seen_whole=st.booleans()),
+              provenance=provenances, fit=st.builds(Fit, on_seen_whole=st.booleans())),
     st.builds(ChangeAborted, change=seqs, cause=st.just("crash")),
     st.builds(ChangeDiverged, change=seqs, paths=st.just((DivergedPath(PATHS[0], None),))),
-    st.builds(ApprovalRequested, operation=st.just("edit_file"), paths=st.tuples(intended), rule=st.just("r"),
-              expires_at=st.just(9), renews=st.none() | seqs, reason=st.text(max_size=3)),
+    st.builds(ApprovalRequested, provenance=provenances, paths=st.tuples(intended), rule=st.just("r"),
+              permissions=st.just(()), expires_at=st.just(9), renews=st.none() | seqs),
     st.builds(ApprovalGranted, approval=seqs, by=st.just("p")),
     st.builds(ApprovalDenied, approval=seqs, by=st.just("p")),
     st.builds(ApprovalExpired, approval=seqs, cause=st.just("expired")),
-    st.builds(ConflictFound, path=paths, sides=conflict_sides, approval=st.none() | seqs, reason=st.text(max_size=3)),
+    st.builds(ConflictFound, path=paths, sides=conflict_sides, provenance=provenances),
     st.builds(ConflictResolved, conflict=seqs, choice=st.just("current"), by=st.just("p"), change=st.none() | seqs),
     st.builds(ConflictSuperseded, conflict=seqs, change=seqs),
     st.builds(ConflictRebased, conflict=seqs, sides=conflict_sides, fits=st.booleans(), path=st.none() | paths,

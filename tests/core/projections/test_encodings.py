@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.core.content import PathChange, Signature
+from orchestrator.core.change import PathChange, Provenance
+from orchestrator.core.content import Signature
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.conflicts import ConflictFound, ConflictSides
 from orchestrator.core.events.files import ChangeApplied, ExternalFileChanged
@@ -12,11 +13,12 @@ from tests.core.projections.histories import record
 
 PATH = WorkspacePath("a.txt")
 A, B, C, D = (Digest(f"sha256:{letter * 64}") for letter in "abcd")
+EDIT = Provenance(operation="edit_file")
 SIGNATURE = Signature(1, 2, 3, 4)
 
 
 def changed(before: Digest, after: Digest, encoding: str | None) -> ChangeApplied:
-    return ChangeApplied(change=Seq(1), paths=(PathChange(PATH, before, after, encoding=encoding),), rung="current")
+    return ChangeApplied(change=Seq(1), provenance=EDIT, paths=(PathChange(PATH, before, after, encoding=encoding),))
 
 
 def outside(before: Digest | None, after: Digest | None) -> ExternalFileChanged:
@@ -43,9 +45,9 @@ def test_what_is_certain_is_not_made_less_so() -> None:
 
 def test_what_a_conflict_proposes_is_read_like_what_stands_there() -> None:
     conflict = ConflictFound(
+        provenance=EDIT,
         path=PATH,
         sides=ConflictSides(base=A, current=B, proposed=C, base_version=Seq(1), current_version=Seq(2)),
-        operation="edit_file",
     )
     assert folded(changed(A, B, "gb18030"), conflict).of(C) == Known(like="gb18030")
 

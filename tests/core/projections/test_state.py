@@ -8,7 +8,8 @@ from hypothesis import given, settings
 
 from orchestrator.core import redaction
 from orchestrator.core.annotations import Mark, fields_with
-from orchestrator.core.content import FoundFile, LineRange, PathChange, Signature, digest_of
+from orchestrator.core.change import Fit, PathChange, Provenance
+from orchestrator.core.content import FoundFile, LineRange, Signature, digest_of
 from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import decode, encode
@@ -52,6 +53,9 @@ def test_every_prefix_is_what_it_was_then(history: list[Recorded]) -> None:
         live.apply(recorded)
         then = msgspec.json.encode(live.plain())
         assert then == msgspec.json.encode(folded(history[:count]).plain())
+
+
+EDIT = Provenance(operation="edit_file")
 
 
 def blanked(event: Event) -> Event:
@@ -100,7 +104,7 @@ def test_a_digest_learned_later_keeps_the_version() -> None:
 def test_a_late_digest_of_an_old_version_does_not_come_over_a_newer_one() -> None:
     history = [
         record(1, FilesFound(entries=(FoundFile(PATH, SIGNATURE, 0o644),)), None, None),
-        record(2, ChangeApplied(change=Seq(1), paths=(PathChange(PATH, ONE, TWO),)), S1, ALICE),
+        record(2, ChangeApplied(change=Seq(1), provenance=EDIT, paths=(PathChange(PATH, ONE, TWO),)), S1, ALICE),
     ]
     entry = folded(history).registry.get(PATH)
     assert entry is not None
@@ -146,7 +150,9 @@ def test_a_shortened_line_is_not_seen_whole() -> None:
 
 @pytest.mark.parametrize("on_seen_whole", [True, False])
 def test_an_own_change_is_seen_whole_only_on_a_version_seen_whole(on_seen_whole: bool) -> None:
-    event = ChangeApplied(change=Seq(2), paths=(PathChange(PATH, ONE, TWO),), on_seen_whole=on_seen_whole)
+    event = ChangeApplied(
+        change=Seq(2), provenance=EDIT, paths=(PathChange(PATH, ONE, TWO),), fit=Fit(on_seen_whole=on_seen_whole)
+    )
     session = folded([opened(), record(2, event, S1, ALICE)]).sessions.get(S1)
     assert session is not None
     assert session.seen[PATH].newest == 2

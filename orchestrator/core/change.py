@@ -1,0 +1,84 @@
+"""What a change is made of: what it does to each path, who wants it and why, and how it fits.
+
+The same structs go from the decision through intent, approval or conflict to the outcome and the answer.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from orchestrator.core.annotations import Brought, Redactable, Revealing
+from orchestrator.core.content import LineHunk, Rung, Signature
+from orchestrator.core.events.notices import UnseenChange
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.merge_rules import ResolvedRegion
+from orchestrator.core.policy.rules import Action
+
+
+class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """What a change does to one path. `before`/`after` None: the path is absent then."""
+
+    path: WorkspacePath
+    before: Digest | None
+    after: Brought[Digest | None]
+    hunks: Revealing[tuple[LineHunk, ...]] = ()
+    mode: int | None = None  # permission bits of `after`; None: those of the file before, or of a new one
+    signature: Revealing[Signature | None] = None  # of `after`, once it is on disk
+    moved_from: WorkspacePath | None = None  # where this file stood before
+    rewritten: bool = False  # with `moved_from`: not by one rename, but written anew here and removed there
+    directory: bool = False
+    previous: Seq | None = None  # the version_id that `before` had; in outcomes
+    binary: Revealing[bool] = False  # no hunks, because it is not text
+    encoding: Revealing[str | None] = None  # of `after`, where nothing in its bytes says it
+    temp: str | None = None  # name of the temporary file, in the same directory; in intents
+
+    @property
+    def renamed(self) -> bool:
+        """Whether one rename brings the file here, unchanged."""
+        return self.moved_from is not None and not self.rewritten
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """By which operation a change is made, what for, and what it answers."""
+
+    operation: str
+    task: Seq | None = None
+    reason: Redactable[str] = ""
+    reverts: tuple[Seq, ...] = ()  # the changes that it undoes
+    supersedes: Seq | None = None  # a conflict that it answers
+    resolves: Seq | None = None  # a conflict that a person or reviewer settles with it
+    approval: Seq | None = None  # the granted request that it carries out
+    unseen: Revealing[tuple[UnseenChange, ...]] = ()  # what its author had read and not seen since, at most MOST_UNSEEN
+
+    def without_reason(self) -> Provenance:
+        """For where the reason must not stand a second time, as a person may redact it."""
+        return msgspec.structs.replace(self, reason="")
+
+
+class Fit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """How a change came to fit what it is made to."""
+
+    rung: Revealing[Rung] = "current"
+    score: Revealing[float] = 1.0
+    base: Seq | None = None  # the version that it was made against
+    on_seen_whole: Revealing[bool] = False  # rung current, and the session had seen all of that version
+    same_symbol: Revealing[tuple[str, ...]] = ()  # functions and the like that others changed too since the base
+    merge: Revealing[tuple[ResolvedRegion, ...]] = ()  # each place that a merge changed, and why that is safe
+    warnings: Revealing[tuple[str, ...]] = ()
+
+
+class Directories(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """The directories that come and go with a change of files."""
+
+    made: tuple[WorkspacePath, ...] = ()  # created first, outermost first
+    emptied: tuple[WorkspacePath, ...] = ()  # removed after it with those below, where nothing is left in them
+    unmade: tuple[WorkspacePath, ...] = ()  # removed after it by themselves, where nothing is left; innermost first
+
+
+class PermissionCheck(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """An act on a path that policy must allow."""
+
+    action: Action
+    path: WorkspacePath
+    others_work: bool = False
+    directory: bool = False
