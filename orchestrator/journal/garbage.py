@@ -15,8 +15,9 @@ from typing import Any
 
 import msgspec
 
-from orchestrator.core.annotations import Mark, fields_with
+from orchestrator.core.annotations import Mark, contents_of, fields_with
 from orchestrator.core.events.catalog import BY_TAG, PROPOSAL_TAGS
+from orchestrator.core.events.codec import decode
 from orchestrator.core.ids import Digest
 from orchestrator.journal.schema import sql
 from orchestrator.journal.segments import archived_end
@@ -33,17 +34,18 @@ class UnreferencedBlob(msgspec.Struct, frozen=True):
     last_named: int  # ms since the epoch
 
 
-def digests_in(payload: bytes) -> set[Digest]:
-    """Every content that a stored payload names."""
+def _named(seq: int, tag: str, payload: bytes) -> set[Digest]:
+    """Every content that a stored event names, save as gone; whatever looks like one, where none can be gone."""
+    if tag in _REMOVALS:
+        return set(contents_of(decode(payload, tag=tag, seq=seq)))
     return {Digest(found.decode()) for found in _DIGEST.findall(payload)}
 
 
 def named_since(connection: sqlite3.Connection, seq: int) -> set[Digest]:
     """Every content that events after `seq` name, save as gone. Blocking."""
     named: set[Digest] = set()
-    for _, _, tag, payload in connection.execute(sql("payloads"), (seq,)):
-        if tag not in _REMOVALS:
-            named |= digests_in(payload)
+    for number, _, tag, payload in connection.execute(sql("payloads"), (seq,)):
+        named |= _named(number, tag, payload)
     return named
 
 
@@ -61,9 +63,7 @@ def unreferenced_blobs(
     oldest: int | None = None
     for seq, at, tag, payload in connection.execute(sql("payloads"), (0,)):
         oldest = at if oldest is None else oldest
-        if tag in _REMOVALS:
-            continue
-        for digest in digests_in(payload):
+        for digest in _named(seq, tag, payload):
             named[digest] = max(at, named.get(digest, 0))
             if tag not in PROPOSAL_TAGS or seq > as_of:
                 reached.add(digest)

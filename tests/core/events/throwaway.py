@@ -1,0 +1,40 @@
+"""As a plugin of pytest: one more event, there before anybody asks which events there are."""
+
+from typing import ClassVar
+
+import msgspec
+
+from orchestrator.core.annotations import Brought, Gone, Redactable, Revealing, Secret
+from orchestrator.core.content import IntendedPath
+from orchestrator.core.events import leases
+from orchestrator.core.events.base import Event, Outcome
+from orchestrator.core.ids import Digest, EscapedPath, WorkspacePath
+
+
+class ThrownPart(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A struct of its own, that names no path."""
+
+    hint: Revealing[str] = ""
+    before: Digest | None = None
+    remark: Redactable[str] = ""
+
+
+class ThrownAway(Event, frozen=True, kw_only=True, tag="thrown_away"):
+    """One of each."""
+
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("aborted",)
+    proposes: ClassVar[bool] = True
+
+    path: WorkspacePath
+    asked: tuple[EscapedPath, ...] = ()
+    parts: tuple[IntendedPath, ...] = ()
+    remarks: tuple[ThrownPart, ...] = ()
+    part: ThrownPart | None = None
+    proposed: Brought[Digest | None] = None
+    removed: Gone[tuple[Digest, ...]] = ()
+    reason: Redactable[str] = ""
+    key: Secret[str] = ""
+
+
+ThrownAway.__module__ = leases.__name__
+vars(leases)["ThrownAway"] = ThrownAway
