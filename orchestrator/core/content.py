@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import msgspec
 
@@ -14,7 +14,7 @@ Rung = Literal["current", "shifted", "anchored", "fuzzy", "merged"]
 """How a patch came to fit: on its own base, moved with its lines, found again in the same
 symbol or between the same lines, found but for typography, or by three-way merge."""
 
-RUNGS: Final[tuple[Rung, ...]] = ("current", "shifted", "anchored", "fuzzy", "merged")
+RUNGS: Final[tuple[Rung, ...]] = get_args(Rung)
 """From the surest down."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from orchestrator.core.events.reviews import ReviewUsage
-from orchestrator.core.policy.reviewers import ReviewerSettings
+from orchestrator.core.policy.reviewers import AskedSettings
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import OverBudget, ReviewLimits
 
@@ -31,7 +31,7 @@ class Reservation:
 class Budget:
     """The last hour of one reviewer. It begins anew with the daemon."""
 
-    def __init__(self, settings: ReviewerSettings, clock: Clock) -> None:
+    def __init__(self, settings: AskedSettings, clock: Clock) -> None:
         self._settings, self._clock = settings, clock
         self._hour: deque[Reservation] = deque()
 

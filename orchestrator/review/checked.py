@@ -10,7 +10,7 @@ import msgspec
 
 from orchestrator.core.errors import escaped
 from orchestrator.core.events.reviews import ReviewUsage
-from orchestrator.core.policy.reviewers import ReviewerSettings
+from orchestrator.core.policy.reviewers import AskedSettings
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import (
     Repair,
@@ -41,7 +41,7 @@ class CheckedReviewer:
 
     def __init__(
         self,
-        settings: ReviewerSettings,
+        settings: AskedSettings,
         ask: Ask,
         *,
         clock: Clock,

@@ -8,7 +8,7 @@ import anyio
 import msgspec
 
 from orchestrator.core.errors import escaped
-from orchestrator.core.policy.reviewers import ReviewerSettings
+from orchestrator.core.policy.reviewers import PluginSettings
 from orchestrator.extensions.detached_thread import DetachedFailure, DetachedThread
 from orchestrator.extensions.manager import Extensions
 from orchestrator.ports.machine import Clock
@@ -25,13 +25,13 @@ from orchestrator.review.answers import MOST_ANSWER_BYTES
 from orchestrator.review.checked import CheckedReviewer
 
 
-def plugin_reviewer(settings: ReviewerSettings, extensions: Extensions, *, clock: Clock) -> CheckedReviewer:
+def plugin_reviewer(settings: PluginSettings, extensions: Extensions, *, clock: Clock) -> CheckedReviewer:
     """The reviewer that a plugin makes; `status` tells of its failures."""
     note = partial(extensions.note, settings.plugin)
     return CheckedReviewer(settings, partial(_ask, settings, extensions), clock=clock, note=note)
 
 
-async def _ask(settings: ReviewerSettings, extensions: Extensions, request: ReviewRequest, timeout_s: float) -> bytes:
+async def _ask(settings: PluginSettings, extensions: Extensions, request: ReviewRequest, timeout_s: float) -> bytes:
     """The answer of a plugin's reviewer, as programs print it. Raises ReviewFailure, whatever comes out of it."""
     name, plugin = settings.name, settings.plugin
     inner = await extensions.reviewer(plugin)

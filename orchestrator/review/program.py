@@ -12,7 +12,7 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from orchestrator import supervised_process
 from orchestrator.core.errors import escaped
-from orchestrator.core.policy.reviewers import ReviewerSettings
+from orchestrator.core.policy.reviewers import ProgramSettings
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import (
     ReviewerRefused,
@@ -32,7 +32,7 @@ ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDI
 
 
 def program_reviewer(
-    settings: ReviewerSettings,
+    settings: ProgramSettings,
     *,
     clock: Clock,
     environment: Mapping[str, str],
@@ -51,7 +51,7 @@ def question_of(request: ReviewRequest) -> bytes:
 
 
 async def _ask(
-    settings: ReviewerSettings,
+    settings: ProgramSettings,
     environment: Mapping[str, str],
     variables_fd: int | None,
     request: ReviewRequest,

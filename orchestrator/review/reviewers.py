@@ -7,7 +7,7 @@ from functools import partial
 
 import anyio
 
-from orchestrator.core.policy.reviewers import ReviewerSettings
+from orchestrator.core.policy.reviewers import HumanSettings, PluginSettings, ProgramSettings, ReviewerSettings
 from orchestrator.core.policy.rules import Policy
 from orchestrator.extensions.manager import Extensions
 from orchestrator.ports.machine import Clock
@@ -52,12 +52,12 @@ class Reviewers(Mapping[str, Reviewer]):
         return len(self._policy().reviewers)
 
     def _make(self, settings: ReviewerSettings) -> Reviewer:
-        match settings.kind:
-            case "program":
+        match settings:
+            case ProgramSettings():
                 return self._program(settings)
-            case "human":
+            case HumanSettings():
                 return HumanReviewer()
-            case "plugin":
+            case PluginSettings():
                 return self._plugin(settings)
 
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from orchestrator.core.policy.reviewers import Plugins, ReviewerSettings
+from orchestrator.core.policy.reviewers import Plugins, PluginSettings, ProgramSettings
 from orchestrator.extensions.manager import Extensions
 from orchestrator.machine import SystemClock
 from orchestrator.ports.reviewers import RegionText, Reviewer, ReviewFailure
@@ -52,7 +52,7 @@ def answering(kind: str, answer: dict[str, Any], site: Path, patch: pytest.Monke
     clock = SystemClock()
     if kind == "program":
         argv = (sys.executable, "-I", "-c", f"import sys; sys.stdin.read(); print({said!r})")
-        settings = ReviewerSettings(name="p", kind="program", argv=argv)
+        settings = ProgramSettings(name="p", argv=argv)
         yield program_reviewer(settings, clock=clock, environment=os.environ, variables_fd=None, workspace="/nowhere")
     elif kind == "plugin":
         (site / "always.py").write_text(PLUGIN.replace("{answer!r}", repr(said)), encoding="utf-8")
@@ -60,8 +60,8 @@ def answering(kind: str, answer: dict[str, Any], site: Path, patch: pytest.Monke
         patch.delitem(sys.modules, "always", raising=False)
         found = [EntryPoint("always", "always:Plugin", "orchestrator")]
         extensions = Extensions(Plugins(enabled=("always",), timeout_s=20.0), found=lambda: found)
-        settings = ReviewerSettings(name="g", kind="plugin", plugin="always")
-        yield _Loading(extensions, plugin_reviewer(settings, extensions, clock=clock))
+        made = plugin_reviewer(PluginSettings(name="g", plugin="always"), extensions, clock=clock)
+        yield _Loading(extensions, made)
     else:
         form = cast(Form, kind)
         with serving(message(form, answer)) as service:

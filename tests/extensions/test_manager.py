@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from orchestrator.core.ids import Seq
-from orchestrator.core.policy.reviewers import Plugins, ReviewerSettings
+from orchestrator.core.policy.reviewers import Plugins, PluginSettings
 from orchestrator.extensions.hookspecs import AppliedChange
 from orchestrator.extensions.manager import MOST_WAITING, Extensions
 from orchestrator.machine import SystemClock
@@ -151,7 +151,7 @@ REVIEWER = (
 
 async def fenced(site: Path, body: str, timeout_s: float = 20.0) -> CheckedReviewer:
     put(site, "plugged", REVIEWER.format(body))
-    settings = ReviewerSettings(name="r", kind="plugin", plugin="plugged", timeout_s=timeout_s)
+    settings = PluginSettings(name="r", plugin="plugged", timeout_s=timeout_s)
     return plugin_reviewer(settings, await loaded(site, "plugged"), clock=SystemClock())
 
 
@@ -204,7 +204,7 @@ async def test_our_own_cancellation_goes_through(site: Path) -> None:
 
 
 async def test_one_that_is_not_loaded(site: Path) -> None:
-    settings = ReviewerSettings(name="r", kind="plugin", plugin="absent")
+    settings = PluginSettings(name="r", plugin="absent")
     with pytest.raises(ReviewerUnusable, match="absent"):
         await plugin_reviewer(settings, await loaded(site), clock=SystemClock()).review(conflict())
 
@@ -212,6 +212,6 @@ async def test_one_that_is_not_loaded(site: Path) -> None:
 async def test_a_plugin_without_a_reviewer(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHANGE_LOG_FILE", str(tmp_path / "log"))
     put_shipped(site, "change_log")
-    settings = ReviewerSettings(name="r", kind="plugin", plugin="change_log")
+    settings = PluginSettings(name="r", plugin="change_log")
     with pytest.raises(ReviewerUnusable, match="has none"):
         await plugin_reviewer(settings, await loaded(site, "change_log"), clock=SystemClock()).review(conflict())

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from model_reviewer.__main__ import arguments, parse
 
 from orchestrator.core.policy.parse import parse_policy
+from orchestrator.core.policy.reviewers import ProgramSettings
 from orchestrator.ports.reviewers import ReviewRegion
 from tests.extensions.packages import PLUGINS
 
@@ -64,6 +65,7 @@ def test_the_model_reviewers_policy_is_one() -> None:
     text = "\n".join(line[4:] for line in readme.splitlines() if line.startswith("    "))
     shown = text[text.index("[[reviewer]]") : text.index("ANTHROPIC_API_KEY=…")]
     (settings,) = parse_policy(f'name = "p"\ndefault = "allow"\n{shown}', source="policy.toml").reviewers
+    assert isinstance(settings, ProgramSettings)
     parsed = parse(settings.argv[1:])
     assert (settings.argv[0], parsed.api_key_env) == ("orchestrator-model-reviewer", *settings.env)
     assert {option for option in re.findall(r"--[a-z-]+", arguments().format_help()) if option not in readme} == {

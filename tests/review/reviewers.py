@@ -9,7 +9,7 @@ from typing import Any
 from anyio import to_thread
 from model_reviewer.__main__ import parse, review
 
-from orchestrator.core.policy.reviewers import ReviewerSettings
+from orchestrator.core.policy.reviewers import ProgramSettings
 from orchestrator.ports.reviewers import ReviewRequest
 from orchestrator.review.checked import CheckedReviewer
 from orchestrator.review.program import question_of
@@ -40,4 +40,4 @@ def reviewer(
         question = json.loads(question_of(request))
         return json.dumps(await to_thread.run_sync(review, question, parsed, variables)).encode()
 
-    return CheckedReviewer(ReviewerSettings(name="m", kind="program", argv=("-",), **settings), ask, clock=FixedClock())
+    return CheckedReviewer(ProgramSettings(name="m", argv=("-",), **settings), ask, clock=FixedClock())

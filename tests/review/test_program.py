@@ -14,7 +14,7 @@ import anyio
 import msgspec
 import pytest
 
-from orchestrator.core.policy.reviewers import ReviewerSettings
+from orchestrator.core.policy.reviewers import ProgramSettings
 from orchestrator.ports.reviewers import (
     FAILURES,
     OverBudget,
@@ -45,7 +45,7 @@ def program(script: str, *, variables_fd: int | None = None, **settings: Any) ->
     argv = (sys.executable, "-I", "-c", f"import json, os, sys\n{script}")
     given = {"argv": argv, "timeout_s": 30.0, **settings}
     return program_reviewer(
-        ReviewerSettings(name="p", kind="program", **given),
+        ProgramSettings(name="p", **given),
         clock=FixedClock(),
         environment=ENVIRONMENT,
         variables_fd=variables_fd,
@@ -190,7 +190,7 @@ async def test_reviews_at_the_same_time_share_the_hour() -> None:
         await answered.wait()
         return json.dumps({**GOOD, "usage": {"input_tokens": 1, "output_tokens": 1}}).encode()
 
-    settings = ReviewerSettings(name="p", kind="program", max_tokens=100, max_tokens_per_hour=199)
+    settings = ProgramSettings(name="p", argv=("-",), max_tokens=100, max_tokens_per_hour=199)
     asked = CheckedReviewer(settings, ask, clock=FixedClock())
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(asked.review, conflict())

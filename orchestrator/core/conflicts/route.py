@@ -9,10 +9,11 @@ import msgspec
 from orchestrator.core.conflicts.rebase import changed_regions
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
 from orchestrator.core.events.notices import UnseenChange
+from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, WorkspacePath
 from orchestrator.core.policy.routes import PERSON, Route
-from orchestrator.core.policy.rules import AgentClass, Policy
+from orchestrator.core.policy.rules import Policy
 from orchestrator.core.projections.identities import Identities
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.projections.reviews import Review

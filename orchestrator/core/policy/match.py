@@ -16,18 +16,16 @@ Ask and deny match if either spelling does, allow only if both do: the stricter 
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from orchestrator.core.glob_index import GlobIndex
 from orchestrator.core.glob_pattern import Glob
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.paths import ROOT, fold, folded_component
+from orchestrator.core.paths import ROOT, folded_component
+from orchestrator.core.policy.globs import fold_pattern
 from orchestrator.core.policy.rules import Rule
 
-_GLOB = re.compile(r"[*?\[\\]")
 _REMEMBERED = 50_000  # directories
 
 
@@ -154,20 +152,6 @@ class Matcher:
 def _below(above: _Found, name: str) -> str:
     """The path of a name in a directory."""
     return f"{above.path}/{name}" if above.path else name
-
-
-def fold_pattern(text: str) -> str:
-    """A glob in the form in which folded paths are compared with it."""
-    mark = "!" if text.startswith("!") else ""
-    segments = text[len(mark) :].split("/")
-    return mark + "/".join(
-        fold(s) if s and not _GLOB.search(s) else unicodedata.normalize("NFKC", s).casefold() for s in segments
-    )
-
-
-def literal(path: WorkspacePath) -> str:
-    """The glob that names exactly this path (and what lies in it)."""
-    return "/" + re.sub(r"([\\\[\]!*#? ])", r"\\\1", path)
 
 
 def _bits(rules: Sequence[PathRule]) -> Iterator[tuple[int, PathRule]]:

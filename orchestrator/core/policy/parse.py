@@ -5,26 +5,28 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
-from orchestrator.core.content import RUNGS
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.ids import Checksum
 from orchestrator.core.merge_rules import AUTOMATIC_RULES
-from orchestrator.core.policy.fields import NAME, Problem, agent_problem, known_one
-from orchestrator.core.policy.glob_problems import glob_problem
-from orchestrator.core.policy.parse_reviews import ReviewTables
+from orchestrator.core.policy.reviewers import (
+    HumanSettings,
+    Plugins,
+    PluginSettings,
+    ProgramSettings,
+    ReviewerSettings,
+)
+from orchestrator.core.policy.routes import PERSON, Checks, Conflicts, Globs, Route
 from orchestrator.core.policy.rules import (
     ACTIONS,
-    ANSWERS,
     BUILT_IN,
     DEFAULT_RULE,
-    ON_LEASE_OVERLAP,
-    ON_STALE,
-    WORKS,
+    Answer,
     EditRules,
     LeaseRules,
     Limits,
@@ -32,28 +34,41 @@ from orchestrator.core.policy.rules import (
     Policy,
     Rule,
 )
+from orchestrator.core.policy.tables import Problem, TableReader, known_one, name_problem
 
-KEEP_MAX_BYTES = range(50 * 1024 * 1024 + 1)
-APPROVAL_TTL_S = range(1, 30 * 86_400 + 1)
-LEASE_TTL_S = range(1, 30 * 86_400 + 1)
-LEASE_WAIT_S = range(51)  # MCP clients give up on a call after a minute
 _TOML_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
-_RULE_KEYS = ("name", "agents", "actions", "paths", "lists", "verdict", "reason", "work")
-_KEYS = (
-    "name",
-    "default",
-    "limits",
-    "leases",
-    "outside",
-    "edits",
-    "rule",
-    "route",
-    "conflicts",
-    "checks",
-    "reviewer",
-    "plugins",
-    "lists",
-)
+_SINGLE: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "limits": Limits,
+    "leases": LeaseRules,
+    "outside": Outside,
+    "edits": EditRules,
+    "conflicts": Conflicts,
+    "checks": Checks,
+    "plugins": Plugins,
+}
+_REVIEWERS: Final[Mapping[str, type[ProgramSettings | HumanSettings | PluginSettings]]] = {
+    "program": ProgramSettings,
+    "human": HumanSettings,
+    "plugin": PluginSettings,
+}
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True):
+    """The keys of a file as a whole; its tables are read one by one."""
+
+    name: str
+    default: Answer
+
+
+class _RuleTable(Rule, frozen=True, kw_only=True):
+    """A rule as it is written: `lists` names globs that stand before its own."""
+
+    paths: Globs = ()
+    lists: Annotated[tuple[str, ...], Meta(min_length=1)] = ()
+
+
+class _GlobList(msgspec.Struct, frozen=True):
+    globs: Globs
 
 
 def parse_policy(text: str, *, source: str) -> Policy:
@@ -73,161 +88,112 @@ def check_policy(text: str, source: str) -> list[Problem]:
     return _Reader(text, source).read()[1]
 
 
-class _Reader(ReviewTables):
+class _Reader:
     """Walks the parsed file once and collects problems as it goes."""
 
     def __init__(self, text: str, source: str) -> None:
-        super().__init__(text)
-        self._text, self._source = text, source
-        self._lists: dict[str, tuple[str, ...]] = {}
+        self._text, self._source, self._tables = text, source, TableReader(text)
 
     def read(self) -> tuple[Policy | None, list[Problem]]:
         try:
             table = tomllib.loads(self._text)
         except tomllib.TOMLDecodeError as error:
-            return None, [self._syntax(error)]
+            where = _TOML_LINE.search(str(error))
+            line = int(where[1]) if where and where[1] else max(1, len(self._text.splitlines()))
+            return None, [Problem(line, "", f"not TOML: {_TOML_LINE.sub('', str(error))}")]
         policy = self._policy(table)
-        self._problems.sort(key=lambda p: p.line)
-        return (None if self._problems else policy), self._problems
+        problems = sorted(self._tables.problems, key=lambda problem: problem.line)
+        return (None if problems else policy), problems
 
-    def _syntax(self, error: tomllib.TOMLDecodeError) -> Problem:
-        where = _TOML_LINE.search(str(error))
-        line = int(where[1]) if where and where[1] else max(1, len(self._text.splitlines()))
-        return Problem(line, "", f"not TOML: {_TOML_LINE.sub('', str(error))}")
+    def _policy(self, table: Mapping[str, Any]) -> Policy | None:
+        several = ("lists", "rule", "route", "reviewer")
+        whole = {key: value for key, value in table.items() if key not in (*_SINGLE, *several)}
+        file = self._tables.table(_File, whole, known=(*_SINGLE, *several))
+        single = {key: self._tables.table(kind, table.get(key, {}), key) for key, kind in _SINGLE.items()}
+        lists = self._lists(table.get("lists", {}))
+        rules = [self._rule(rule, lists, at) for at, rule in self._tables.tables(_RuleTable, table, "rule")]
+        self._names(rules, "rule")
+        routes = [self._route(route, at) for at, route in self._tables.tables(Route, table, "route")]
+        reviewers = self._reviewers(table)
+        if isinstance(plugins := single["plugins"], Plugins) and len(set(plugins.enabled)) < len(plugins.enabled):
+            self._tables.wrong("names a plugin twice", "plugins", "enabled")
+        if isinstance(edits := single["edits"], EditRules):
+            ordered = tuple(rule for rule in AUTOMATIC_RULES if rule in edits.settle_rules)
+            single["edits"] = msgspec.structs.replace(edits, settle_rules=ordered)
+        if file is None or self._tables.problems:
+            return None
+        digest = Checksum("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest())
+        policy = Policy(name=file.name, default=file.default, rules=tuple(rules), digest=digest, source=self._source)
+        return msgspec.structs.replace(policy, routes=tuple(routes), reviewers=reviewers, **single)
 
-    def _policy(self, table: Mapping[str, Any]) -> Policy:
-        self._only(table, _KEYS)
-        self._lists = self._named_lists(table.get("lists", {}))
-        rules = table.get("rule", [])
-        if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
-            self._wrong("rules are written as [[rule]] tables", "rule")
-            rules = []
-        read = tuple(self._rule(rule, at) for at, rule in enumerate(rules, 1))
-        self._same_names(read)
-        return Policy(
-            name=self._text_of(table, "name", required=True),
-            default=self._one_of(table, "default", ANSWERS, required=True) or "deny",
-            rules=read,
-            limits=self._limits(table.get("limits", {})),
-            leases=self._leases(table.get("leases", {})),
-            outside=self._outside(table.get("outside", {})),
-            edits=self._edits(table.get("edits", {})),
-            routes=self._routes(table.get("route", [])),
-            conflicts=self._conflicts(table.get("conflicts", {})),
-            checks=self._checks(table.get("checks", {})),
-            reviewers=self._reviewers(table.get("reviewer", [])),
-            plugins=self._plugins(table.get("plugins", {})),
-            digest=Checksum("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()),
-            source=self._source,
-        )
+    # --- rules --------------------------------------------------------------------------
 
-    def _rule(self, table: Mapping[str, Any], at: int) -> Rule:
-        place = ("rule", at)
-        self._only(table, _RULE_KEYS, *place)
-        name = self._text_of(table, "name", *place, required=True)
-        if name and not NAME.match(name):
-            self._wrong("letters, digits, spaces, '_', '-' and '.', at most 64", *place, "name")
-        if name == DEFAULT_RULE or name.startswith(BUILT_IN):
-            self._wrong(f"{name!r} is kept for the daemon's own verdicts", *place, "name")
-        actions = self._list(table, "actions", *place, check=lambda text: known_one(text, ACTIONS))
-        work = self._one_of(table, "work", WORKS, *place) or "any"
-        if work != "any" and set(actions) != {"revert"}:
-            self._wrong('goes with actions = ["revert"] alone', *place, "work")
-        paths = self._paths(table, *place)
-        return Rule(
-            name=name,
-            agents=self._list(table, "agents", *place, check=agent_problem),
-            actions=tuple(action for action in ACTIONS if action in actions),
-            paths=paths,
-            verdict=self._one_of(table, "verdict", ANSWERS, *place, required=True) or "deny",
-            reason=self._text_of(table, "reason", *place),
-            work=work,
-        )
-
-    def _paths(self, table: Mapping[str, Any], *place: str | int) -> tuple[str, ...]:
-        """A rule's own globs, behind those of the lists that it names."""
-        named: tuple[str, ...] = ()
-        if "lists" in table:
-            known = tuple(self._lists)
-            lists = self._list(table, "lists", *place, check=lambda text: known_one(text, known))
-            named = tuple(glob for name in lists for glob in self._lists[name])
-        own = self._globs(table, "paths", *place, behind=named) if "paths" in table or "lists" not in table else ()
-        return (*named, *own)
-
-    def _globs(
-        self, table: Mapping[str, Any], key: str, *place: str | int, behind: tuple[str, ...] = ()
-    ) -> tuple[str, ...]:
-        globs = self._list(table, key, *place, check=glob_problem)
-        if globs and globs[0].startswith("!") and not behind:
-            self._wrong("an exception comes after the glob that it is an exception from", *place, key, 1)
-        return globs
-
-    def _named_lists(self, table: object) -> dict[str, tuple[str, ...]]:
+    def _lists(self, table: object) -> dict[str, tuple[str, ...]]:
         """Globs that several rules share."""
         if not isinstance(table, dict):
-            self._wrong("is a table: [lists]", "lists")
+            self._tables.wrong("is a table: [lists]", "lists")
             return {}
-        for name in table:
-            if not NAME.match(name):
-                self._wrong("letters, digits, spaces, '_', '-' and '.', at most 64", "lists", name)
-        return {name: self._globs(table, name, "lists") for name in table}
+        good = {}
+        for name, globs in table.items():
+            if problem := name_problem(name):
+                self._tables.wrong(problem, "lists", name)
+            self._tables.field(_GlobList, "globs", globs, "lists", name)
+            good[name] = tuple(globs) if isinstance(globs, list) else ()
+            self._exception_first(good[name], "lists", name)
+        return good
 
-    def _limits(self, table: object) -> Limits:
-        if not isinstance(table, dict):
-            self._wrong("is a table: [limits]", "limits")
-            return Limits()
-        self._only(table, ("approval_ttl_s",), "limits")
-        return Limits(approval_ttl_s=self._seconds(table, "approval_ttl_s", APPROVAL_TTL_S, Limits(), "limits"))
-
-    def _leases(self, table: object) -> LeaseRules:
-        usual = LeaseRules()
-        if not isinstance(table, dict):
-            self._wrong("is a table: [leases]", "leases")
-            return usual
-        self._only(table, usual.__struct_fields__, "leases")
-        return LeaseRules(
-            on_clash=self._one_of(table, "on_clash", ON_LEASE_OVERLAP, "leases") or usual.on_clash,
-            max_ttl_s=self._seconds(table, "max_ttl_s", LEASE_TTL_S, usual, "leases"),
-            max_wait_s=self._seconds(table, "max_wait_s", LEASE_WAIT_S, usual, "leases"),
+    def _rule(self, table: _RuleTable, lists: Mapping[str, tuple[str, ...]], at: int) -> Rule:
+        place = ("rule", at)
+        for number, name in enumerate(table.lists, 1):
+            if problem := known_one(name, tuple(lists)):
+                self._tables.wrong(problem, *place, "lists", number)
+        if not table.lists:
+            self._exception_first(table.paths, *place, "paths")
+            if not table.paths:
+                self._tables.wrong("is missing", *place, "paths")
+        if table.name == DEFAULT_RULE or table.name.startswith(BUILT_IN):
+            self._tables.wrong(f"{table.name!r} is kept for the daemon's own verdicts", *place, "name")
+        if table.work != "any" and set(table.actions) != {"revert"}:
+            self._tables.wrong('goes with actions = ["revert"] alone', *place, "work")
+        return Rule(
+            name=table.name,
+            agents=table.agents,
+            actions=tuple(action for action in ACTIONS if action in table.actions),
+            paths=(*(glob for name in table.lists for glob in lists.get(name, ())), *table.paths),
+            verdict=table.verdict,
+            reason=table.reason,
+            work=table.work,
         )
 
-    def _outside(self, table: object) -> Outside:
-        if not isinstance(table, dict):
-            self._wrong("is a table: [outside]", "outside")
-            return Outside()
-        self._only(table, ("keep_max_bytes",), "outside")
-        most = table.get("keep_max_bytes", Outside().keep_max_bytes)
-        if type(most) is not int or most not in KEEP_MAX_BYTES:
-            self._wrong(f"a whole number of bytes, 0 to {KEEP_MAX_BYTES[-1]}", "outside", "keep_max_bytes")
-            return Outside()
-        return Outside(keep_max_bytes=most)
+    def _exception_first(self, globs: tuple[str, ...], *place: str | int) -> None:
+        if globs and isinstance(globs[0], str) and globs[0].startswith("!"):
+            self._tables.wrong("an exception comes after the glob that it is an exception from", *place, 1)
 
-    def _edits(self, table: object) -> EditRules:
-        usual = EditRules()
-        if not isinstance(table, dict):
-            self._wrong("is a table: [edits]", "edits")
-            return usual
-        self._only(table, usual.__struct_fields__, "edits")
-        settle = table.get("settle", usual.settle)
-        if type(settle) is not bool:
-            self._wrong("true or false", "edits", "settle")
-            settle = usual.settle
-        named: Collection[str] = AUTOMATIC_RULES
-        if "settle_rules" in table:
-            named = self._list(table, "settle_rules", "edits", check=lambda text: known_one(text, AUTOMATIC_RULES))
-        fuzzy = self._one_of(table, "fuzzy", (True, False), "edits")
-        return EditRules(
-            fuzzy=usual.fuzzy if fuzzy is None else fuzzy,
-            lowest_rung=self._one_of(table, "lowest_rung", RUNGS, "edits") or usual.lowest_rung,
-            settle=settle,
-            settle_rules=tuple(rule for rule in AUTOMATIC_RULES if rule in named),
-            stale_reads=self._one_of(table, "stale_reads", ON_STALE, "edits") or usual.stale_reads,
-        )
+    # --- conflicts and their reviewers --------------------------------------------------
 
-    def _same_names(self, rules: tuple[Rule, ...]) -> None:
+    def _route(self, route: Route, at: int) -> Route:
+        if len(set(route.reviewers)) < len(route.reviewers):
+            self._tables.wrong("names a reviewer twice", "route", at, "reviewers")
+        return msgspec.structs.replace(route, name=route.name or f"route {at}")
+
+    def _reviewers(self, table: Mapping[str, Any]) -> tuple[ReviewerSettings, ...]:
+        read = [(at, item) for at, item in self._tables.tables_by(_REVIEWERS, "kind", table, "reviewer")]
+        for at, item in read:
+            if item.name == PERSON:
+                self._tables.wrong(f"{PERSON!r} is kept for people", "reviewer", at, "name")
+            for most in ("max_tokens", "max_cost_usd"):
+                if getattr(item, f"{most}_per_hour", 0) and not getattr(item, most):
+                    message = f"needs {most}: what one review may take at most"
+                    self._tables.wrong(message, "reviewer", at, f"{most}_per_hour")
+        reviewers = [item for _, item in read]
+        self._names(reviewers, "reviewer")
+        return tuple(reviewers)
+
+    def _names(self, items: Iterable[Rule | ReviewerSettings], kind: str) -> None:
+        """No two of a kind have one name."""
         seen: dict[str, int] = {}
-        for at, rule in enumerate(rules, 1):
-            first = seen.setdefault(rule.name, at)
-            if rule.name and first != at:
-                line = self._positions.line("rule", first)
-                self._wrong(f"{rule.name!r} is the name of the rule at line {line} too", "rule", at, "name")
+        for at, item in enumerate(items, 1):
+            first = seen.setdefault(item.name, at)
+            if first != at:
+                line = self._tables.line(kind, first)
+                self._tables.wrong(f"{item.name!r} is the name of the {kind} at line {line} too", kind, at, "name")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.policy.match import literal
+from orchestrator.core.policy.globs import literal
 from orchestrator.core.policy.rules import ACTIONS, BUILT_IN, CHANGES, Rule
 
 TEMP_PREFIX: Final = ".orchestrator-"

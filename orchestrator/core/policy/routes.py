@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
-Accept = Literal["auto", "person"]
-WhenItFits = Literal["apply", "tell"]
-Scope = Literal["file", "tree"]
-
-ACCEPTS: Final[tuple[Accept, ...]] = ("auto", "person")
-WHEN_IT_FITS: Final[tuple[WhenItFits, ...]] = ("apply", "tell")
-SCOPES: Final[tuple[Scope, ...]] = ("file", "tree")
+from orchestrator.core.policy.globs import glob_problem
+from orchestrator.core.policy.tables import agent_problem, argument_problem, name_problem
 
 PERSON: Final = "person"
 """In a chain of reviewers: nobody is asked any more; a person settles it."""
+
+Globs = Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": glob_problem})]
+Agents = Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": agent_problem})]
+Arguments = Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": argument_problem})]
+Name = Annotated[str, Meta(extra={"check": name_problem})]
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -25,21 +26,21 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     a symbol that somebody else changed since their base: they wait as conflicts then.
     """
 
-    name: str
-    reviewers: tuple[str, ...]
-    paths: tuple[str, ...] = ("**",)
-    agents: tuple[str, ...] = ("*",)
-    max_lines: int | None = None  # of the longest side of all regions together
+    reviewers: Annotated[tuple[str, ...], Meta(min_length=1, extra={"each": name_problem})]
+    name: str = ""
+    paths: Globs = ("**",)
+    agents: Agents = ("*",)
+    max_lines: Annotated[int, Meta(ge=1, le=999_999)] | None = None  # of the longest side of all regions together
     same_symbol: bool | None = None
-    deadline_s: int = 300  # for each reviewer
-    accept: Accept = "person"  # who says yes to a proposal that passed the checks
+    deadline_s: Annotated[int, Meta(ge=1, le=86_400)] = 300  # for each reviewer
+    accept: Literal["auto", "person"] = "person"  # who says yes to a proposal that passed the checks
 
 
 class Conflicts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What becomes of a conflict that nobody settles."""
 
-    when_it_fits: WhenItFits = "tell"  # newer changes took away what it clashed with
-    expire_after_s: int = 0  # 0: never
+    when_it_fits: Literal["apply", "tell"] = "tell"  # newer changes took away what it clashed with
+    expire_after_s: Annotated[int, Meta(ge=0, le=365 * 86_400)] = 0  # 0: never
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,6 +49,8 @@ class Checks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     The command runs in a scratch folder that holds the file, or the tree, as it would be; exit code 0 passes.
     """
 
-    command: tuple[str, ...] = ()  # program and arguments; {path} stands for the file's path in the folder
-    timeout_s: int = 60
-    scope: Scope = "tree"
+    command: Annotated[
+        tuple[str, ...], Meta(extra={"each": argument_problem})
+    ] = ()  # program and arguments; {path} stands for the file's path in the folder
+    timeout_s: Annotated[int, Meta(ge=1, le=3600)] = 60
+    scope: Literal["file", "tree"] = "tree"

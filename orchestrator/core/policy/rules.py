@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 import msgspec
+from msgspec import Meta
 
 from orchestrator.core.content import Rung
+from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import Checksum, WorkspacePath
 from orchestrator.core.merge_rules import AUTOMATIC_RULES, AutomaticRule
 from orchestrator.core.policy.reviewers import Plugins, ReviewerSettings
-from orchestrator.core.policy.routes import Checks, Conflicts, Route
+from orchestrator.core.policy.routes import Agents, Checks, Conflicts, Globs, Name, Route
 
 Action = Literal["list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"]
-AgentClass = Literal["cloud", "local", "review", "person"]
 Answer = Literal["allow", "ask", "deny"]
 Work = Literal["own", "others", "any"]
 OnLeaseOverlap = Literal["warn", "deny", "queue", "merge"]
 OnStale = Literal["allow", "review", "ask"]
 
-ACTIONS: Final[tuple[Action, ...]] = (
-    "list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve",
-)  # fmt: skip
+ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 CHANGES: Final[tuple[Action, ...]] = ("write", "create", "delete", "move", "revert")
 """The actions that alter a file or a name."""
-
-AGENT_CLASSES: Final[tuple[AgentClass, ...]] = ("cloud", "local", "review", "person")
-ANSWERS: Final[tuple[Answer, ...]] = ("allow", "ask", "deny")
-WORKS: Final[tuple[Work, ...]] = ("own", "others", "any")
-ON_LEASE_OVERLAP: Final[tuple[OnLeaseOverlap, ...]] = ("warn", "deny", "queue", "merge")
-ON_STALE: Final[tuple[OnStale, ...]] = ("allow", "review", "ask")
 
 DEFAULT_RULE: Final = "default"
 """The rule that a verdict names when no rule matched."""
@@ -69,10 +62,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     `work` narrows a rule on reverts to changes of the agent itself or of others.
     """
 
-    name: str
-    agents: tuple[str, ...]
-    actions: tuple[Action, ...]
-    paths: tuple[str, ...]
+    name: Name
+    agents: Agents
+    actions: Annotated[tuple[Action, ...], Meta(min_length=1)]
+    paths: Globs
     verdict: Answer
     reason: str = ""
     work: Work = "any"
@@ -81,7 +74,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Numbers that a policy sets."""
 
-    approval_ttl_s: int = 86_400  # how long an approval waits before it lapses
+    approval_ttl_s: Annotated[int, Meta(ge=1, le=30 * 86_400)] = 86_400  # how long an approval waits before it lapses
 
 
 class LeaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,14 +85,15 @@ class LeaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """
 
     on_clash: OnLeaseOverlap = "warn"
-    max_ttl_s: int = 86_400  # a longer check is cut to this
-    max_wait_s: int = 25  # with queue
+    max_ttl_s: Annotated[int, Meta(ge=1, le=30 * 86_400)] = 86_400  # a longer check is cut to this
+    max_wait_s: Annotated[int, Meta(ge=0, le=50)] = 25  # with queue; MCP clients give up on a call after a minute
 
 
 class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is kept of what other hands did."""
 
-    keep_max_bytes: int = 1024 * 1024  # contents up to this size become blobs; a read or a change keeps any
+    # Contents up to this size become blobs; a read or a change keeps any.
+    keep_max_bytes: Annotated[int, Meta(ge=0, le=50 * 1024 * 1024)] = 1024 * 1024
 
 
 class EditRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -108,7 +102,9 @@ class EditRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     fuzzy: bool = True  # whether a passage may be quoted with other typography, where the call does not say
     lowest_rung: Rung = "merged"  # what fits by a lower one waits for a person's yes
     settle: bool = True  # False: what git would call a conflict is one
-    settle_rules: tuple[AutomaticRule, ...] = AUTOMATIC_RULES  # that may settle a clash without a person
+    settle_rules: Annotated[tuple[AutomaticRule, ...], Meta(min_length=1)] = (
+        AUTOMATIC_RULES  # that may settle a clash without a person
+    )
     stale_reads: OnStale = "allow"  # a change whose author read lines that others changed since; ask: a person
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.evaluate import evaluate
 from orchestrator.core.policy.parse import parse_policy
-from orchestrator.core.policy.rules import Action, AgentClass, Allow, Answer, Deny, NeedApproval, Policy, Request
+from orchestrator.core.policy.rules import Action, Allow, Answer, Deny, NeedApproval, Policy, Request
 
 POLICIES = Path(__file__).parents[3] / "policies"
 

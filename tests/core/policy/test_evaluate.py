@@ -3,22 +3,23 @@ from __future__ import annotations
 import random
 import time
 from itertools import product
+from typing import get_args
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ancestors, folded
 from orchestrator.core.policy.evaluate import evaluate, explain
-from orchestrator.core.policy.match import Matcher, PathRule, fold_pattern
+from orchestrator.core.policy.globs import fold_pattern
+from orchestrator.core.policy.match import Matcher, PathRule
 from orchestrator.core.policy.rules import (
     ACTIONS,
-    AGENT_CLASSES,
     CHANGES,
     Action,
-    AgentClass,
     Allow,
     Answer,
     Deny,
@@ -43,7 +44,7 @@ TABLE: dict[Action, tuple[Answer, Answer]] = {
 
 
 @pytest.mark.parametrize("path", [".", "a.py", "src/deep/a.py"])
-@pytest.mark.parametrize(("action", "agent_class"), list(product(ACTIONS, AGENT_CLASSES)))
+@pytest.mark.parametrize(("action", "agent_class"), list(product(ACTIONS, get_args(AgentClass))))
 def test_shipped(action: Action, agent_class: AgentClass, path: str) -> None:
     default, read_only = TABLE[action]
     if action == "review" and agent_class in ("review", "person"):

@@ -169,7 +169,7 @@ def test_a_policy_survives_the_journal() -> None:
         pytest.param("max_ttl_s = 600", "max_ttl_s = 0", 20, "leases.max_ttl_s", "1 to", id="no time"),
         pytest.param("max_ttl_s = 600", "max_wait_s = 51", 20, "leases.max_wait_s", "0 to 50", id="a long wait"),
         pytest.param("[edits]", "[edit]", 22, "edit", "'edits'", id="unknown table of edits"),
-        pytest.param("fuzzy = false", 'fuzzy = "no"', 23, "edits.fuzzy", "True | False", id="no truth value"),
+        pytest.param("fuzzy = false", 'fuzzy = "no"', 23, "edits.fuzzy", "true or false", id="no truth value"),
         pytest.param('"fuzzy"', '"close"', 24, "edits.lowest_rung", "current | shifted", id="no rung"),
         pytest.param("= 60\n", "= = 60\n", 5, "", "not TOML", id="not TOML"),
     ],
@@ -217,6 +217,18 @@ def test_positions_pass_over_long_texts() -> None:
     positions = Positions(text)
     places = [("a",), ("b",), ("q.r",), ("t", "u", "v"), ("rule", "x"), ("x",)]
     assert [positions.line(*place) for place in places] == [1, 5, 8, 10, 1, 1]
+
+
+def test_positions_find_dotted_keys_and_inline_tables() -> None:
+    positions = Positions('a.b = 1\n"c \\u0064" = [  # one\n  1,\n  {e = 2,\n   f.g = [3]}]\n[[h . i]]\n# two\nj = 4\n')
+    places: list[tuple[str | int, ...]] = [
+        ("a", "b"),
+        ("c d", 1),
+        ("c d", 2, "e"),
+        ("c d", 2, "f", "g", 1),
+        ("h", "i", 1, "j"),
+    ]
+    assert [positions.line(*place) for place in places] == [1, 3, 4, 5, 8]
 
 
 @given(st.text(alphabet="ab=\"[]\n#,'{}. \\\r", max_size=60))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.policy.parse import check_policy, parse_policy
-from orchestrator.core.policy.reviewers import Plugins, ReviewerSettings
+from orchestrator.core.policy.reviewers import HumanSettings, Plugins, PluginSettings, ProgramSettings
 
 TEXT = """\
 name = "team"
@@ -47,9 +47,8 @@ timeout_s = 2
 def test_each_kind_is_read() -> None:
     policy = parse_policy(TEXT, source="policy.toml")
     assert policy.reviewers == (
-        ReviewerSettings(
+        ProgramSettings(
             name="cloud",
-            kind="program",
             argv=("orchestrator-model-reviewer", "--api", "anthropic", "--model", "big-1"),
             env=("REVIEW_KEY",),
             max_tokens=2000,
@@ -59,9 +58,9 @@ def test_each_kind_is_read() -> None:
             max_concurrent=3,
             timeout_s=30.0,
         ),
-        ReviewerSettings(name="script", kind="program", argv=("/usr/bin/review", "--quick"), env=("REVIEW_KEY",)),
-        ReviewerSettings(name="desk", kind="human"),
-        ReviewerSettings(name="union", kind="plugin", plugin="union_reviewer"),
+        ProgramSettings(name="script", argv=("/usr/bin/review", "--quick"), env=("REVIEW_KEY",)),
+        HumanSettings(name="desk"),
+        PluginSettings(name="union", plugin="union_reviewer"),
     )
     assert policy.plugins == Plugins(enabled=("union_reviewer",), timeout_s=2.0)
 
@@ -75,32 +74,34 @@ def test_without_them_nobody_is_asked_and_no_plugin_is_let_in() -> None:
     ("old", "new", "line", "key", "says"),
     [
         pytest.param('"program"', '"oracle"', 6, "reviewer[1].kind", "program | human", id="kind"),
-        pytest.param('"REVIEW_KEY"]\nmax', '"sk-abc"]\nmax', 8, "reviewer[1].env", "not its value", id="key"),
-        pytest.param('"REVIEW_KEY"]\nmax', '"ORCHESTRATOR_TOKEN"]\nmax', 8, "reviewer[1].env", "own", id="ours"),
+        pytest.param('"REVIEW_KEY"]\nmax', '"sk-abc"]\nmax', 8, "reviewer[1].env[1]", "not its value", id="key"),
+        pytest.param('"REVIEW_KEY"]\nmax', '"ORCHESTRATOR_TOKEN"]\nmax', 8, "reviewer[1].env[1]", "own", id="ours"),
         pytest.param("max_tokens = 2000", "max_tokens = -1", 9, "reviewer[1].max_tokens", "0 to", id="tokens"),
         pytest.param("= 0.25", "= -1", 11, "reviewer[1].max_cost_usd", "USD", id="cost"),
         pytest.param("= 3\n", "= 0\n", 13, "reviewer[1].max_concurrent", "1 to 64", id="at once"),
         pytest.param("= 30", "= nan", 14, "reviewer[1].timeout_s", "seconds", id="time"),
         pytest.param(
-            "max_concurrent =", "max_concurent =", 13, "reviewer[1].max_concurent", "that a program has", id="unknown"
+            "max_concurrent =", "max_concurent =", 13, "reviewer[1].max_concurent", "'max_concurrent'", id="unknown"
         ),
-        pytest.param("--quick", "\\u0000", 19, "reviewer[2].argv", "texts", id="an argument"),
-        pytest.param('kind = "human"', 'kind = "human"\nenv = []', 25, "reviewer[3].env", "human has", id="not its"),
+        pytest.param("--quick", "\\u0000", 19, "reviewer[2].argv[2]", "NUL", id="an argument"),
+        pytest.param(
+            'kind = "human"', 'kind = "human"\nenv = []', 25, "reviewer[3].env", "known: name, kind", id="not its"
+        ),
         pytest.param('["/usr/bin/review", "--quick"]', "[]", 19, "reviewer[2].argv", "at least one", id="argv"),
         pytest.param(
             '"--quick"]\nenv = ["REVIEW_KEY"]',
             '"--quick"]\nenv = ["ORCHESTRATOR_APPROVER"]',
             20,
-            "reviewer[2].env",
+            "reviewer[2].env[1]",
             "nobody",
             id="our env",
         ),
-        pytest.param('"desk"', '"cloud"', 23, "reviewer[3].name", "earlier", id="twice"),
+        pytest.param('"desk"', '"cloud"', 23, "reviewer[3].name", "line 4", id="twice"),
         pytest.param('"desk"', '"person"', 23, "reviewer[3].name", "kept for people", id="person"),
         pytest.param('plugin = "union_reviewer"', "", 26, "reviewer[4].plugin", "missing", id="missing"),
         pytest.param('["union_reviewer"]', '"union_reviewer"', 32, "plugins.enabled", "list", id="enabled"),
         pytest.param(
-            "timeout_s = 2", 'env = ["A=b"]\ntimeout_s = 2', 33, "plugins.env", "not its value", id="plugins env"
+            "timeout_s = 2", 'env = ["A=b"]\ntimeout_s = 2', 33, "plugins.env[1]", "not its value", id="plugins env"
         ),
         pytest.param("timeout_s = 2", "time = 2", 33, "plugins.time", "unknown", id="plugins' key"),
     ],

@@ -1,4 +1,4 @@
-"""What is wrong with a glob of a policy."""
+"""The globs of a policy: what is wrong with one, and the forms in which they are compared."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import re
 import unicodedata
 
 from orchestrator.core.glob_pattern import MOST_CHARACTERS, Glob
-from orchestrator.core.policy.match import fold_pattern
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.paths import fold
 
+_SPECIAL = re.compile(r"[*?\[\\]")
 _CLASS = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*?(?:\[|--|&&|\|\||~~)")
 
 
@@ -42,3 +44,17 @@ def _open_bracket(segment: str) -> bool:
     """Whether a `[` in a glob has no `]`; gitignore then drops the whole glob."""
     rest = re.sub(r"\\.", "", segment)
     return "[" in re.sub(r"\[[!^]?\]?[^\]]*\]", "", rest)
+
+
+def fold_pattern(text: str) -> str:
+    """A glob in the form in which folded paths are compared with it."""
+    mark = "!" if text.startswith("!") else ""
+    segments = text[len(mark) :].split("/")
+    return mark + "/".join(
+        fold(s) if s and not _SPECIAL.search(s) else unicodedata.normalize("NFKC", s).casefold() for s in segments
+    )
+
+
+def literal(path: WorkspacePath) -> str:
+    """The glob that names exactly this path (and what lies in it)."""
+    return "/" + re.sub(r"([\\\[\]!*#? ])", r"\\\1", path)

@@ -1,0 +1,218 @@
+"""Reads a table of a policy file into the struct that it stands for; all that is wrong with it is collected.
+
+What a value must be is said by the type of the struct's field: a Literal, a range, a list. Beyond that a field
+may name a function in `extra`: `check` says what is wrong with a text, `each` what is wrong with a list's item.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
+
+import msgspec
+from msgspec import inspect
+
+from orchestrator.core.errors import escaped
+from orchestrator.core.events.sessions import AgentClass
+
+if TYPE_CHECKING:
+    from orchestrator.core.policy.positions import Positions
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.\-]{0,63}\Z")
+_UNITS = {"_s": "seconds", "_bytes": "bytes", "_lines": "lines"}
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One thing that is wrong with a policy file."""
+
+    line: int  # from 1
+    key: str  # "rule[2].paths[1]", counted from 1; "" for the file as a whole
+    message: str
+
+
+class TableReader:
+    """Reads tables of one text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._positions: Positions | None = None
+        self.problems: list[Problem] = []
+
+    def wrong(self, message: str, *place: str | int) -> None:
+        """Note a problem, where it stands."""
+        key = "".join(f"[{part}]" if isinstance(part, int) else f".{escaped(part)}" for part in place).lstrip(".")
+        self.problems.append(Problem(self.line(*place), key, message))
+
+    def line(self, *place: str | int) -> int:
+        """Where something stands."""
+        if self._positions is None:
+            from orchestrator.core.policy.positions import (
+                Positions,
+            )  # a start, which finds no problems, needs no parser
+
+            self._positions = Positions(self._text)
+        return self._positions.line(*place)
+
+    def table(self, kind: type[T], table: object, *place: str | int, known: tuple[str, ...] = ()) -> T | None:
+        """The struct; None where something is wrong with the table. `known`: keys that somebody else reads."""
+        if not isinstance(table, dict):
+            self.wrong(f"is a table: [{place[0]}]", *place)
+            return None
+        before = len(self.problems)
+        fields = _fields(kind)
+        for key in table:
+            if key not in fields and key not in known:
+                self.wrong(f"unknown key; {_suggestion(key, (*fields, *known))}", *place, key)
+        for name, field in fields.items():
+            if name in table:
+                self._value(field.type, table[name], *place, name)
+            elif field.required:
+                choices = _choices(field.type)
+                self.wrong("is missing" + (f": {choices}" if choices else ""), *place, name)
+        if len(self.problems) > before:
+            return None
+        return msgspec.convert({name: table[name] for name in fields if name in table}, kind)
+
+    def tables(self, kind: type[T], whole: Mapping[str, Any], name: str) -> list[tuple[int, T]]:
+        """The structs of `[[name]]` tables that nothing is wrong with, each with its number from 1."""
+        read = ((at, self.table(kind, table, name, at)) for at, table in self._several(whole, name))
+        return [(at, item) for at, item in read if item is not None]
+
+    def tables_by(
+        self, kinds: Mapping[str, type[T]], key: str, whole: Mapping[str, Any], name: str
+    ) -> Iterator[tuple[int, T]]:
+        """The same where a key says which struct a table stands for."""
+        for at, table in self._several(whole, name):
+            if (kind := kinds.get(str(table.get(key)))) is None:
+                self.wrong(f"is one of {' | '.join(kinds)}", name, at, key)
+            elif (item := self.table(kind, table, name, at, known=(key,))) is not None:
+                yield at, item
+
+    def field(self, kind: type[msgspec.Struct], name: str, value: object, *place: str | int) -> None:
+        """Note what is wrong with a value for one field of a struct."""
+        self._value(_fields(kind)[name].type, value, *place)
+
+    def _several(self, whole: Mapping[str, Any], name: str) -> list[tuple[int, dict[str, Any]]]:
+        tables = whole.get(name, [])
+        if isinstance(tables, list) and all(isinstance(table, dict) for table in tables):
+            return list(enumerate(tables, 1))
+        self.wrong(f"{name}s are written as [[{name}]] tables", name)
+        return []
+
+    def _value(self, kind: inspect.Type, value: object, *place: str | int) -> None:
+        """Note what is wrong with one value."""
+        extra: Mapping[str, Callable[[str], str | None]] = {}
+        while isinstance(kind, inspect.Metadata):
+            extra, kind = {**(kind.extra or {}), **extra}, kind.type
+        if isinstance(kind, inspect.UnionType):  # of something and None, which TOML does not have
+            kind = next(item for item in kind.types if not isinstance(item, inspect.NoneType))
+        if isinstance(kind, inspect.VarTupleType):
+            self._list(kind, value, extra.get("each"), place)
+        elif message := _problem(kind, value, str(place[-1])) or ("check" in extra and extra["check"](str(value))):
+            self.wrong(message, *place)
+
+    def _list(
+        self,
+        kind: inspect.VarTupleType,
+        values: object,
+        each: Callable[[str], str | None] | None,
+        place: tuple[str | int, ...],
+    ) -> None:
+        if not isinstance(values, list) or len(values) < (kind.min_length or 0):
+            self.wrong("is a list of texts" + (", at least one" if kind.min_length else ""), *place)
+            return
+        for at, value in enumerate(values, 1):
+            known = kind.item_type.values if isinstance(kind.item_type, inspect.LiteralType) else ()
+            if not isinstance(value, str):
+                problem: str | None = "is a text in quotes"
+            elif known:
+                problem = known_one(value, tuple(map(str, known)))
+            else:
+                problem = each(value) if each else None
+            if problem:
+                self.wrong(f"{_quoted(value)}: {problem}", *place, at)
+
+
+def _fields(kind: type[msgspec.Struct]) -> dict[str, inspect.Field]:
+    found = inspect.type_info(kind)
+    assert isinstance(found, inspect.StructType)
+    fields = {field.encode_name: field for field in found.fields}
+    for told in msgspec.structs.fields(kind):
+        if get_origin(told.type) is Literal:  # msgspec sorts the words, whose order has a meaning
+            words = inspect.LiteralType(get_args(told.type))
+            fields[told.encode_name] = msgspec.structs.replace(fields[told.encode_name], type=words)
+    return fields
+
+
+def _choices(kind: inspect.Type) -> str:
+    return " | ".join(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else ""
+
+
+def _problem(kind: inspect.Type, value: object, name: str) -> str | None:
+    """What is wrong with a value that is no list."""
+    match kind:
+        case inspect.LiteralType():
+            return None if value in kind.values else f"{_quoted(value)} is none of {_choices(kind)}"
+        case inspect.BoolType():
+            return None if type(value) is bool else "is true or false"
+        case inspect.StrType():
+            good = isinstance(value, str) and value.strip() and value.isprintable()
+            return None if good else "is one line of text in quotes"
+        case inspect.IntType() | inspect.FloatType():
+            return _number_problem(kind, value, name)
+        case _:
+            raise TypeError(f"no policy holds a {kind}")
+
+
+def _number_problem(kind: inspect.IntType | inspect.FloatType, value: object, name: str) -> str | None:
+    whole = isinstance(kind, inspect.IntType)
+    least = kind.ge if kind.ge is not None else kind.gt
+    if type(value) in ((int,) if whole else (int, float)):
+        assert isinstance(value, int | float)
+        if least is not None and kind.le is not None and least <= value <= kind.le and value != kind.gt:
+            return None
+    unit = "USD" if "usd" in name else next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
+    number = f"a {'whole ' if whole else ''}number" + (f" of {unit}" if unit else "")
+    return f"{number}, {'more than ' if kind.gt is not None else ''}{least} to {kind.le}"
+
+
+# --- what may stand in a text ----------------------------------------------------------
+
+
+def name_problem(name: str) -> str | None:
+    """What is wrong with the name of a rule or a reviewer."""
+    return None if _NAME.match(name) else "a name has letters, digits, spaces, '_', '-' and '.', at most 64"
+
+
+def agent_problem(agent: str) -> str | None:
+    """What is wrong with an entry of `agents`."""
+    if agent == "*":
+        return None
+    if agent.startswith("class:"):
+        return known_one(agent[6:], get_args(AgentClass))
+    if not agent or "*" in agent or not agent.isprintable() or " " in agent:
+        return "an agent's name (whole, no globs), class:NAME, or *"
+    return None
+
+
+def argument_problem(argument: str) -> str | None:
+    """What is wrong with an argument of a command."""
+    return "an argument holds no NUL, and is not empty" if not argument or "\0" in argument else None
+
+
+def known_one(value: str, known: tuple[str, ...]) -> str | None:
+    """What is wrong with a word that must be one of a few."""
+    return None if value in known else f"unknown; {_suggestion(value, known)}"
+
+
+def _suggestion(value: str, known: tuple[str, ...]) -> str:
+    close = get_close_matches(value, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+
+
+def _quoted(value: object) -> str:
+    return f"'{escaped(value)}'" if isinstance(value, str) else repr(value)
