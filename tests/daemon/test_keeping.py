@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from orchestrator.clients.python import FileAccess, RemoteError, Replacement
-from tests.daemon.archives import LARGE, head_of, records_hold, write
+from tests.daemon.archives import LARGE, daemon, head_of, records_hold, write
 from tests.daemon.cli import command
 from tests.daemon.daemon_process import RunningDaemon
+
+__all__ = ["daemon"]
 
 pytestmark = pytest.mark.anyio
 
