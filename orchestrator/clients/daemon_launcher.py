@@ -1,6 +1,6 @@
-"""Starting the daemon, detached, unless one answers. Standard library only: the stdio door does this too."""
+"""Starting the daemon, detached, unless one answers. Standard library only: the stdio transport does this too."""
 
-# Importing pathlib would take 6 ms of the stdio door's 45.
+# Importing pathlib would take 6 ms of the stdio transport's 45.
 # ruff: noqa: PTH103, PTH111, PTH123
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DETACHED = "--detached"
 POLICY_FILE = "policy.toml"  # in the state directory; as in `daemon`, which no client imports
 
 NEVER_KEPT = ("ORCHESTRATOR_", "PYTHON", "LD_")
-"""Variables that begin so no policy hands on: a session, an approver code; and what decides which code runs."""
+"""Prefixes of variables that no policy hands on: a session, an approver code, and what decides which code runs."""
 
 KEPT = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
 """The environment the daemon gets beside what its policy names for plugins: no more of whoever started it."""

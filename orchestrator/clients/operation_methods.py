@@ -24,10 +24,11 @@ def _method(operation: AnyOperation) -> Callable[..., Any]:
     async def method(self: Any, *given: Any, **named: Any) -> Any:
         return await self._call(operation, operation.params(*given, **named))
 
-    signature = inspect.signature(operation.params)
     caller = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=(caller, *signature.parameters.values()), return_annotation=operation.result
+    given = inspect.signature(operation.params).parameters.values()
+    plain = [each.replace(annotation=inspect.Parameter.empty) for each in given]  # the stub has the types
+    method.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [caller, *plain], return_annotation=operation.result
     )
     method.__name__, method.__qualname__ = operation.name, f"OperationMethods.{operation.name}"
     method.__doc__ = operation.summary

@@ -68,7 +68,7 @@ def conflicts_list(settings: Settings, params: p.ListConflicts) -> int:
 @shared
 @click.pass_obj
 def conflicts_show(settings: Settings, conflict: str) -> int:
-    """One of them: what clashes, the diff from the current content to the proposed, and what reviewers said."""
+    """One conflict: where it overlaps, the diff from the current content to the proposed, what reviewers said."""
     return settings.show(_find(settings, conflict))
 
 

@@ -145,7 +145,7 @@ class Target:
             os.close(root)
 
     def write(self, entry: t.TreeEntry, pieces: Iterable[bytes]) -> int:
-        """Write one file, give it its mode, and prove its content; how many bytes it has.
+        """Write one file, give it its mode, and verify its content; how many bytes it has.
 
         Raises NotWhole (nothing stands there then), OSError.
         """

@@ -1,4 +1,4 @@
-"""The person's terminal: its session, and what is asked and told there and nowhere else."""
+"""The controlling terminal: its session, and what is asked and shown there and nowhere else."""
 
 from __future__ import annotations
 
