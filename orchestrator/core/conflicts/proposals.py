@@ -16,7 +16,7 @@ _MARKER = re.compile(r"(<{7}|\|{7}|>{7})( |\Z)")
 
 
 class ProposalUnfit(OrchestratorError):
-    """What a reviewer gave is not to be applied; `code` says in which way."""
+    """A reviewer gave nothing that may be applied, or can not be asked; `code` says in which way."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""What a reviewer, or a person, is told of a conflict: its places, and whose sides they are."""
+"""What a reviewer, or a person, is told of a conflict: its regions, and whose sides they are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from bisect import bisect_left
 import msgspec
 
 from orchestrator.core.conflicts.sides import Sides
-from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.conflicts import ConflictFound
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended
 from orchestrator.core.events.sessions import TaskBegun
@@ -34,7 +33,7 @@ class ReviewContext:
     def __init__(self, services: Services) -> None:
         self._s, self._attributions = services, Attributions(services.journal, services.contents)
 
-    async def brief(self, conflict: Conflict) -> ReviewRequest | None:
+    async def request(self, conflict: Conflict) -> ReviewRequest | None:
         """What a reviewer is sent; None where no lines clash."""
         sides = await sides_of(self._s.contents, conflict.found.sides)
         if sides is None or not sides.regions:
@@ -75,17 +74,12 @@ class ReviewContext:
     async def _party(self, author: Author) -> Party:
         row = author.row
         agent = row.agent or author.by or ("outside" if row.kind == "outside" else "")
-        reason = ""
-        recorded = await self._s.journal.event(row.change) if row.change else None
-        intended = await self._intent(recorded)
-        if intended is not None:
-            reason = intended.provenance.reason
+        change = await self._s.journal.event(row.change) if row.change else None
+        if change is not None and isinstance(change.event, ChangeApplied):
+            change = await self._s.journal.event(change.event.change)
+        intended = change.event if change is not None and isinstance(change.event, ChangeIntended) else None
+        reason = intended.provenance.reason if intended is not None else ""
         return Party(agent=agent, task=await self._title(row.task), reason=reason)
-
-    async def _intent(self, recorded: Recorded | None) -> ChangeIntended | None:
-        if recorded is not None and isinstance(recorded.event, ChangeApplied):
-            recorded = await self._s.journal.event(recorded.event.change)
-        return recorded.event if recorded is not None and isinstance(recorded.event, ChangeIntended) else None
 
     async def _title(self, task: Seq | None) -> str:
         recorded = await self._s.journal.event(task) if task is not None else None

@@ -71,10 +71,10 @@ class Reviewing:
         services: Services,
         rebaser: Rebaser,
         proposals: Proposals,
-        briefer: ReviewContext,
+        context: ReviewContext,
         reviewers: Mapping[str, Reviewer],
     ) -> None:
-        self._s, self._rebaser, self._proposals, self._briefer = services, rebaser, proposals, briefer
+        self._s, self._rebaser, self._proposals, self._context = services, rebaser, proposals, context
         self._reviewers = reviewers
         self._tasks: anyio.abc.TaskGroup | None = None
         self._weighed: set[Seq] = set()  # answers that were checked since the start
@@ -164,15 +164,9 @@ class Reviewing:
 
     async def _ask(self, conflict: Conflict, route: Route, reviewer: str) -> None:
         deadline = self._s.clock.now_ms() + route.deadline_s * 1000
-        event = ReviewRequested(
-            conflict=conflict.seq,
-            reviewer=reviewer,
-            route=route.name,
-            deadline=deadline,
-        )
-        recorded = await self._s.append(Origin(cause=conflict.seq), (_stream(conflict), event))
-        number = recorded[0].seq
-        self._spawn(conflict, number, partial(self._call, conflict.seq, number, route.deadline_s))
+        event = ReviewRequested(conflict=conflict.seq, reviewer=reviewer, route=route.name, deadline=deadline)
+        (recorded,) = await self._s.append(Origin(cause=conflict.seq), (_stream(conflict), event))
+        self._spawn(conflict, recorded.seq, partial(self._call, conflict.seq, recorded.seq, route.deadline_s))
 
     def _spawn(self, conflict: Conflict, number: Seq, work: Work) -> None:
         if self._tasks is None:
@@ -180,54 +174,45 @@ class Reviewing:
         self._tasks.start_soon(self._fenced, conflict.seq, number, work)
 
     async def _fenced(self, seq: Seq, number: Seq | None, work: Work) -> int | None:
-        """One conflict's trouble is not the others', nor the daemon's."""
+        """One conflict's trouble is not the others', nor the daemon's; the review of this number fails of it."""
         try:
             return await work()
-        except OrchestratorError as error:
-            self._log.error("a review could not be noted", conflict=show(seq), error=error.message)
-            await self._give_up(seq, number, error, of=("requested",))
         except Exception as error:  # noqa: BLE001
             # The one place where anything is caught: what a service, a program or a plugin says is read in
             # these tasks, and a defect in that must cost this review and not the daemon. Logged, never hidden.
-            self._log.error("a review failed unforeseen", conflict=show(seq), trace=_trace_of(error))
-            await self._give_up(seq, number, error, of=("requested", "answered"))
+            gives_up = ["requested", "answered"]
+            if not isinstance(error, OrchestratorError):
+                self._log.error("a review failed unforeseen", conflict=show(seq), trace=_trace_of(error))
+            elif not isinstance(error, ProposalUnfit):
+                self._log.info("a review ended", conflict=show(seq), code=error.code)
+                gives_up.remove("answered")
+            found = self._find(seq, number)
+            if found is not None and found[1].state in gives_up:
+                await self._fail_logged(*found, error)
         return None
 
-    async def _give_up(self, seq: Seq, number: Seq | None, error: Exception, *, of: tuple[str, ...]) -> None:
+    async def _fail_logged(self, conflict: Conflict, review: Review, error: Exception) -> None:
         """A review that ended without a word fails, so that the next reviewer is asked."""
-        conflict, review = self._find(seq, number) if number is not None else (None, None)
-        if conflict is None or review is None or review.state not in of:
-            return
         try:
             await self._fail(conflict, review, *_failure_of(error))
         except OrchestratorError as again:
-            self._log.error("a failed review could not be noted", conflict=show(seq), error=again.message)
+            self._log.error("a failed review was not recorded", conflict=show(conflict.seq), error=again.message)
 
     async def _call(self, seq: Seq, number: Seq, deadline_s: int) -> None:
-        """Ask one reviewer, and take its answer."""
-        conflict, review = self._find(seq, number)
-        if conflict is None or review is None:
+        """Ask one reviewer, and take its answer. Raises ProposalUnfit, and as the reviewer does."""
+        if (found := self._find(seq, number)) is None:
             return
-        reviewer = self._reviewers.get(review.reviewer)
-        caller = reviewer_caller(review.reviewer)
+        conflict, review = found
+        reviewer, caller = self._reviewers.get(review.reviewer), reviewer_caller(review.reviewer)
         if reviewer is None:
-            await self._fail(conflict, review, "unknown_reviewer", f"no reviewer is called {review.reviewer}")
-            return
+            raise ProposalUnfit("unknown_reviewer", f"no reviewer is called {review.reviewer}")
         if not all(self._s.readable(caller, path) for path in (conflict.found.path, *conflict.found.names)):
-            await self._fail(conflict, review, "denied", "policy does not let a reviewer read the file")
-            return
-        brief = await self._briefer.brief(conflict)
-        if brief is None:
-            await self._fail(conflict, review, "not_text", "there are no lines that a reviewer could choose")
-            return
+            raise ProposalUnfit("denied", "policy does not let a reviewer read the file")
+        request = await self._context.request(conflict)
+        if request is None:
+            raise ProposalUnfit("not_text", "there are no lines that a reviewer could choose")
         with anyio.move_on_after(deadline_s * PATIENCE):
-            try:
-                reply = await reviewer.review(brief)
-            except OrchestratorError as error:
-                if self._find(seq, number)[1] == review:
-                    await self._fail(conflict, review, *_failure_of(error))
-                return
-            await self.answered(seq, number, reply)
+            await self.answered(seq, number, await reviewer.review(request))
 
     # --- answers ----------------------------------------------------------------------
 
@@ -245,7 +230,9 @@ class Reviewing:
                 data = await self._proposals.assembled(conflict, reply)
             except ProposalUnfit as error:
                 unfit = error
-            ignored = ignored_as(*self._find(seq, number))
+            conflict = self._s.state.pending.conflict(seq) or conflict
+            review = next((item for item in conflict.reviews if item.seq == number), None)
+            ignored = ignored_as(conflict, review)
         said = ReviewAnswered(
             review=number,
             conflict=seq,
@@ -267,32 +254,30 @@ class Reviewing:
         await self._s.journal.append(Unit(tuple(NewEvent(_stream(conflict), e) for e in events), origin, blobs))
 
     async def _weigh(self, seq: Seq, number: Seq) -> None:
-        """Check an answer; then it counts by policy, or waits for a person."""
-        conflict, review = self._find(seq, number)
-        if conflict is None or review is None or review.proposal is None:
+        """Check an answer; then it counts by policy, or waits for a person. Raises ProposalUnfit."""
+        found = self._find(seq, number)
+        if found is None or found[1].proposal is None:
             return
+        conflict, review = found
         try:
-            data = await self._s.contents.need(review.proposal, f"what {review.reviewer} proposes")
+            data = await self._s.contents.need(found[1].proposal, f"what {review.reviewer} proposes")
             await self._proposals.check(conflict, data)
-            conflict, review = self._find(seq, number)
-            if conflict is None or review is None or review.state != "answered":
+            found = self._find(seq, number)
+            if found is None or found[1].state != "answered":
                 return
+            conflict, review = found
             route = route_for(conflict, self._s.policy, self._s.state.identities)
             if route is not None and route.accept == "auto" and self._proposals.automatic(conflict):
                 await self._proposals.accept(conflict, review, by="policy", pre_approved=False)
-        except ProposalUnfit as error:
-            conflict, review = self._find(seq, number)
-            if conflict is not None and review is not None and review.state == "answered":
-                await self._fail(conflict, review, *_failure_of(error))
-        except CallerError as error:  # the file moved on, or is reserved: looked at again when it stands
+        except CallerError as error:  # the file moved on, or is reserved: checked again when it stands
             self._log.info("a proposal waits", conflict=show(seq), error=error.message)
             if error.code == "stale_base":
                 self._weighed.discard(number)
 
-    def _find(self, seq: Seq, number: Seq) -> tuple[Conflict | None, Review | None]:
-        """A conflict that is open, and the review of this number."""
+    def _find(self, seq: Seq, number: Seq | None) -> tuple[Conflict, Review] | None:
+        """A conflict that is open, with the review of this number."""
         conflict = self._s.state.pending.open_conflict(seq)
-        return conflict, next((item for item in conflict.reviews if item.seq == number), None) if conflict else None
+        return next(((conflict, item) for item in conflict.reviews if item.seq == number), None) if conflict else None
 
     async def _fail(self, conflict: Conflict, review: Review, code: str, message: str, hint: str = "") -> None:
         event = _failed(conflict, review, code, message, hint)
