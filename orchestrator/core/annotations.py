@@ -32,7 +32,7 @@ class Mark(Enum):
 T = TypeVar("T")
 
 Brought = Annotated[T, Mark.BROUGHT]
-"""A content that came with this struct. The journal keeps it, unless the struct has a `kept` that is false."""
+"""A content that came with this struct. The journal keeps it, unless a `kept` of the struct or its event is false."""
 
 Gone = Annotated[T, Mark.GONE]
 """A content that is named because the journal no longer keeps it."""
@@ -152,10 +152,10 @@ class BroughtContent(msgspec.Struct, frozen=True):
 
 def brought_by(value: msgspec.Struct) -> Iterator[BroughtContent]:
     """The contents that came with a struct, at any depth."""
-    about = getattr(value, "path", None)
+    about, kept = getattr(value, "path", None), getattr(value, "kept", True)
     for part in parts(value):
         for digest in marked(part, Mark.BROUGHT):
-            yield BroughtContent(digest, getattr(part, "path", about), getattr(part, "kept", True))
+            yield BroughtContent(digest, getattr(part, "path", about), getattr(part, "kept", kept))
 
 
 def fields_with(kind: type[msgspec.Struct], mark: Mark) -> tuple[str, ...]:

@@ -123,6 +123,7 @@ class ChangeApplied(Event, frozen=True, kw_only=True, tag="change_applied"):
 
     outcomes: ClassVar[tuple[Outcome, ...]] = ("applied",)
     changes_files: ClassVar[bool] = True
+    kept: ClassVar[bool] = False  # the intent brought the contents
 
     change: Seq  # the ChangeIntended that it closes
     provenance: Provenance  # as the intent had it, but for the reason

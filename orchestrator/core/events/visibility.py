@@ -22,7 +22,7 @@ def visible(event: Event, stream: str, readable: Allowed, *, of: Event | None = 
     """An event as plain data, without what only the daemon may know, nor what tells of contents that can't be read.
 
     A hash lets a content be guessed at leisure, and places and counts say if a guess fits. A struct within the
-    event is judged by the paths that it names; one that names none, with what it is in. `of`: the whole event,
+    event is judged by its own paths; one without a path of its own, with what it is in. `of`: the whole event,
     where `event` is what is left of it.
     """
     plain: dict[str, Any] = msgspec.to_builtins(event)
@@ -48,8 +48,8 @@ def _within(value: Any, plain: Any, readable: Allowed, contents: bool) -> Any:
         return [_within(item, found, readable, contents) for item, found in zip(value, plain, strict=True)]
     if not isinstance(value, msgspec.Struct):
         return plain
-    own = set(paths_of(value))
-    return _visible(value, plain, readable, all(map(readable, own)) if own else contents)
+    judged = shape(type(value)).marked[Mark.PATH]
+    return _visible(value, plain, readable, all(map(readable, paths_of(value))) if judged else contents)
 
 
 def without_paths(value: S, listable: Allowed) -> S | None:

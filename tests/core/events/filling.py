@@ -41,19 +41,20 @@ class Filler:
 
     def event(self, kind: type[Event]) -> Filled:
         self._found = Filled(Event())
-        self._found.event, _, open_tells = self._struct(kind)
+        self._found.event, _, open_tells = self._struct(kind, keeps=True)
         self._found.tells += [Tell(text, frozenset(self._found.paths)) for text in open_tells]
         return self._found
 
-    def _struct(self, kind: type[msgspec.Struct]) -> tuple[Any, set[str], list[str]]:
-        """The struct, the paths in it, and what in it tells of contents with no path beside it."""
-        values, paths, tells = dict[str, Any](), set[str](), list[str]()
+    def _struct(self, kind: type[msgspec.Struct], *, keeps: Any) -> tuple[Any, set[str], list[str]]:
+        """The struct, the paths in it, and what tells of contents in it, if it has no path of its own."""
+        values, paths, tells, own = dict[str, Any](), set[str](), list[str](), False
         for field in msgspec.structs.fields(kind):
-            made = self._value(field.type, frozenset(), keeps=getattr(kind, "kept", True))
+            made = self._value(field.type, frozenset(), keeps=getattr(kind, "kept", keeps))
             values[field.name], more, others = made
+            own |= isinstance(values[field.name], str) and values[field.name] in more
             paths |= more
             tells += others
-        if paths:
+        if own:
             self._found.tells += [Tell(text, frozenset(paths)) for text in tells]
             tells = []
         return kind(**values), paths, tells
@@ -70,7 +71,7 @@ class Filler:
         if get_origin(kind) is Literal:
             return get_args(kind)[-1], set(), []
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-            return self._struct(kind)
+            return self._struct(kind, keeps=keeps)
         value = self._plain(kind, marks)
         for mark in marks:
             self._found.marked[mark].append(value)

@@ -5,7 +5,7 @@ from typing import ClassVar
 import msgspec
 
 from orchestrator.core.annotations import Brought, Gone, Redactable, Revealing, Secret
-from orchestrator.core.content import IntendedPath
+from orchestrator.core.change import PathChange
 from orchestrator.core.events import leases
 from orchestrator.core.events.base import Event, Outcome
 from orchestrator.core.ids import Digest, EscapedPath, WorkspacePath
@@ -27,7 +27,7 @@ class ThrownAway(Event, frozen=True, kw_only=True, tag="thrown_away"):
 
     path: WorkspacePath
     asked: tuple[EscapedPath, ...] = ()
-    parts: tuple[IntendedPath, ...] = ()
+    parts: tuple[PathChange, ...] = ()
     remarks: tuple[ThrownPart, ...] = ()
     part: ThrownPart | None = None
     proposed: Brought[Digest | None] = None
