@@ -43,6 +43,11 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     undoes: bool = False  # its change undoes others; the event says which
     moved_from: WorkspacePath | None = None
 
+    @property
+    def author(self) -> str | None:
+        """Who changed it; of an external change whoever held the only lease, else nobody with a name."""
+        return self.agent or ("outside" if self.kind == "outside" else None)
+
 
 class DigestLearned(msgspec.Struct, frozen=True):
     """The content of an earlier version is known by its hash now; the version stays the same.

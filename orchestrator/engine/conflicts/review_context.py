@@ -11,12 +11,13 @@ from orchestrator.core.events.conflicts import ConflictFound
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, show
+from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.private_keys import Secret, key_lines
 from orchestrator.core.three_way import Span
 from orchestrator.engine.conflicts.sides import sides_of
-from orchestrator.engine.reads.attribution import Attributions, Author
+from orchestrator.engine.reads.attribution import Attributions
 from orchestrator.engine.reads.read_sets import unseen_in_words
 from orchestrator.engine.services import Services
 from orchestrator.ports.reviewers import KeyLines, Party, ReviewRegion, ReviewRequest
@@ -71,9 +72,8 @@ class ReviewContext:
         parties = [await self._party(lineage.authors[version]) for version in newest]
         return tuple(dict.fromkeys(parties))
 
-    async def _party(self, author: Author) -> Party:
-        row = author.row
-        agent = row.agent or author.by or ("outside" if row.kind == "outside" else "")
+    async def _party(self, row: VersionRow) -> Party:
+        agent = row.author or ""
         change = await self._s.journal.event(row.change) if row.change else None
         if change is not None and isinstance(change.event, ChangeApplied):
             change = await self._s.journal.event(change.event.change)

@@ -10,8 +10,8 @@ from anyio import to_thread
 
 from orchestrator.core.change import PathChange
 from orchestrator.core.content import LineHunk
-from orchestrator.core.events.files import ChangeApplied, ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved
-from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
+from orchestrator.core.events.files import ChangeApplied, ExternalFileRemoved
+from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.attribution import Attribution, RevertTexts, Step
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.encoding import Document
@@ -25,19 +25,12 @@ KEPT_NUMBERS = 4_000_000
 _NO_LINES = Document((), ())
 
 
-class Author(msgspec.Struct, frozen=True):
-    """The version that lines came with, and who is certain to have written what another program saved."""
-
-    row: VersionRow
-    by: AgentName | None = None
-
-
 class Lineage:
     """A fold so far: the attribution, the versions in it, and the content that it is of."""
 
     def __init__(self) -> None:
         self.attribution = Attribution()
-        self.authors: dict[Seq, Author] = {}
+        self.authors: dict[Seq, VersionRow] = {}
         self.digest: Digest | None = None  # the last content that is known
         self.present = False
         self.lost: Seq | None = None  # the first version since then whose content is not known
@@ -46,7 +39,7 @@ class Lineage:
     def went_on(self, known: KnownVersion) -> None:
         """A version is taken in."""
         row = known.row
-        self.authors[row.seq] = _author(known)
+        self.authors[row.seq] = row
         self.digest, self.present, self.lost, self.last = row.digest, row.present, None, row.seq
 
     def copy(self) -> Lineage:
@@ -153,7 +146,7 @@ class Attributions:
             new = await self._document(row.digest)
             if new is None:
                 lineage.lost, lineage.last = lineage.lost or row.seq, row.seq
-                lineage.authors[row.seq] = _author(known)
+                lineage.authors[row.seq] = row
                 return
             old = await self._before(lineage)
             if old is None or old.line_count != lineage.attribution.lines:
@@ -238,12 +231,6 @@ def _given(lineage: Lineage, known: KnownVersion) -> tuple[LineHunk, ...] | None
 def _all_gone(lineage: Lineage) -> tuple[LineHunk, ...]:
     lines = lineage.attribution.lines
     return (LineHunk(0, lines, 0, 0),) if lines else ()
-
-
-def _author(known: KnownVersion) -> Author:
-    event = known.recorded.event
-    outside = ExternalFileChanged | ExternalFileCreated | ExternalFileRemoved
-    return Author(known.row, event.by if isinstance(event, outside) else None)
 
 
 def _name(row: VersionRow) -> Seq:

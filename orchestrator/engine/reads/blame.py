@@ -15,7 +15,7 @@ from orchestrator.core.errors import (
     VersionNotKept,
     escaped,
 )
-from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.attribution import Owned
 from orchestrator.core.projections.history import VersionRow
@@ -25,7 +25,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer, required, warnings
 from orchestrator.engine.paths import Paths, quoted
 from orchestrator.engine.positions import position
-from orchestrator.engine.reads.attribution import Attributions, Author
+from orchestrator.engine.reads.attribution import Attributions
 from orchestrator.engine.reads.past_versions import PastVersions
 from orchestrator.engine.services import Services
 
@@ -73,7 +73,12 @@ class Blamer:
             raise ParameterInvalid("start", f"{path} has {total} lines at {show(row.seq)}; asked for {params.start}")
         last = end
         owned = await to_thread.run_sync(lambda: list(lineage.attribution.owned(params.start, last)))
-        ranges = await self._ranges(path, owned, lineage.authors)
+        rows = [lineage.authors[part.version] for part in owned]
+        approvers = {approval: await approver_of(self._s, approval) for approval in {row.approval for row in rows}}
+        ranges = tuple(
+            _lines(path, part, row, approvers[row.approval] or self._accepter(row))
+            for part, row in zip(owned, rows, strict=True)
+        )
         room = call.room.less(2 * size(escaped(path)) + FRAME_BYTES + sum(map(size, told)), FRAME_LINES)
         kept = room.first((room.cost(_cost(part), part), 1) for part in ranges)
         follow = None
@@ -111,30 +116,13 @@ class Blamer:
                 row.path, f"its content at {show(row.seq)} is not text", hint="file_history names authors."
             )
 
-    async def _ranges(
-        self, path: WorkspacePath, owned: list[Owned], authors: dict[Seq, Author]
-    ) -> tuple[t.BlamedLines, ...]:
-        approvals = {authors[part.version].row.approval for part in owned} - {None}
-        approvers = {approval: await approver_of(self._s, approval) for approval in approvals}
-        return tuple(
-            _lines(
-                path,
-                part,
-                authors[part.version],
-                approvers.get(authors[part.version].row.approval) or self._accepter(authors[part.version]),
-            )
-            for part in owned
-        )
-
-    def _accepter(self, author: Author) -> str | None:
+    def _accepter(self, row: VersionRow) -> str | None:
         """The person who accepted a reviewer's proposal; a content of their own is theirs already."""
-        change = author.row.change
-        conflict = self._s.state.pending.settled_by(change) if change is not None else None
-        return conflict.by if conflict is not None and conflict.by not in (author.row.agent, "policy") else None
+        conflict = self._s.state.pending.settled_by(row.change) if row.change is not None else None
+        return conflict.by if conflict is not None and conflict.by not in (row.agent, "policy") else None
 
 
-def _lines(path: WorkspacePath, part: Owned, author: Author, approver: str | None) -> t.BlamedLines:
-    row = author.row
+def _lines(path: WorkspacePath, part: Owned, row: VersionRow, approver: str | None) -> t.BlamedLines:
     kind: Literal["change", "outside", "found", "unknown"] = row.kind if part.certain else "unknown"
     known = kind in ("change", "outside")
     return t.BlamedLines(
@@ -142,7 +130,7 @@ def _lines(path: WorkspacePath, part: Owned, author: Author, approver: str | Non
         end=part.end,
         kind=kind,
         version=show(part.version),
-        agent=(row.agent or author.by or ("outside" if kind == "outside" else None)) if known else None,
+        agent=row.author if known else None,
         session=row.session if known else None,
         task=show(row.task) if known and row.task else None,
         approver=approver if known else None,

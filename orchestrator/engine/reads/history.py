@@ -98,7 +98,7 @@ class Historian:
             at=row.at,
             kind=row.kind,
             operation=row.operation or None,
-            agent=row.agent or ("outside" if row.kind == "outside" else None),
+            agent=row.author,
             session=row.session,
             task=show(row.task) if row.task else None,
             size=row.size if readable else None,

@@ -12,12 +12,11 @@ from typing import NamedTuple
 from orchestrator.core.content import LineHunk
 from orchestrator.core.decisions.stale_regions import At, Lines
 from orchestrator.core.decisions.tracked_regions import Authors, Found, Step, Tracker
-from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated
 from orchestrator.core.ids import Digest, SessionId, WorkspacePath
 from orchestrator.core.projections.read_sets import OUTSIDE, ReadRecord, View
 from orchestrator.core.projections.recent_versions import RecentVersions, Version
 from orchestrator.engine.contents import Contents
-from orchestrator.ports.journal import Journal, KnownVersion
+from orchestrator.ports.journal import Journal
 
 MOST_TRACKED = 50_000
 """Views, and places in them that are otherwise than they were seen; who was not asked about longest goes first."""
@@ -166,7 +165,11 @@ class TrackedReads:
         known = await self._journal.changes_of(here.path, after=here.version, until=until.version)
         if not known or known[-1].row.seq != until.version:
             return None
-        return [Version(one.row.seq, one.row.digest, ((_who(one), one.row.seq),)) for one in known if one.row.digest]
+        return [
+            Version(one.row.seq, one.row.digest, ((one.row.author or OUTSIDE, one.row.seq),))
+            for one in known
+            if one.row.digest
+        ]
 
     async def _was_present(self, record: ReadRecord) -> bool:
         """Whether it was shown as the file's state of then."""
@@ -211,12 +214,6 @@ class TrackedReads:
 def _met(record: ReadRecord) -> At:
     """What stood there when the session looked, or changed it."""
     return At(record.path, record.before if record.before is not None else record.version)
-
-
-def _who(known: KnownVersion) -> str:
-    event = known.recorded.event
-    by = event.by if isinstance(event, ExternalFileChanged | ExternalFileCreated) else None
-    return known.recorded.agent or by or OUTSIDE
 
 
 def _same_records(tracked: _Tracked, view: View, present: At) -> int | None:
