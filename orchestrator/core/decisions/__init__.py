@@ -1,0 +1,13 @@
+"""Decisions about changes: pure functions from a command and facts to what is to be done.
+
+Begin with decision.py: the facts that go in, and `Apply`, `ConflictOutcome` and `Need` that come out. Then commands.py.
+
+- commands, multi_file: what callers want, for one path and for patches of several files
+- rebase: the ladder by which a change fits what a file holds now; passages, structure, anchored, merges: its rungs
+- whole_files, permissions: patches that replace a whole file, or say whether it is executable
+- undo, undo_selection, lineage, assembly: which changes an undo takes back, file by file through moves, as one change
+- bases: which version a change is made against; costs: how much work a decision is
+- recovery: what a crash left of an intent, by hashes alone
+- stale_regions, tracked_regions: which lines that a session read have changed since
+- leases: who may reserve which paths
+"""

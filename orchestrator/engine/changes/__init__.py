@@ -1,1 +1,10 @@
-"""What changes files: commands decided, carried out, waited for, undone, recovered."""
+"""What changes files: commands are decided, carried out, wait, are undone and recovered.
+
+Begin with pipeline.py: facts, permission, decision, then approval or conflict or effects, and the answer.
+
+- write_operations, undo: the operations; edits, trees, renames, undo_selection: what they read before a command is made
+- facts: what stands at each path, and the base; change_permissions: the one place that asks policy about a change
+- effects, write_batch: intent, disk, outcome; recovery: the same for what a crash left open
+- approvals: a person's yes or no; conflict_recorder: what fits nowhere; repositories: what git would run
+- answers, diffs: what callers are told, from a decision or from the journal
+"""
