@@ -1,4 +1,4 @@
-"""Programs on a leash: nothing of them outlives their end, or ours."""
+"""Programs below the subreaper: nothing of them outlives their end, or ours."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def test_a_command_that_is_ended_takes_all_of_it_along(base: Path) -> None
 
 
 def test_it_ends_when_its_parent_is_killed() -> None:
-    """The parent starts the leash and waits for it."""
+    """The parent starts the subreaper and waits for it."""
     below = (sys.executable, "-I", "-S", subreaper.__file__)
     program = (
         f"import os, subprocess; subprocess.run([*{below!r}, str(os.getpid()), '', 'sh', '-c', {AWAY + 'wait'!r}])"

@@ -13,9 +13,10 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.daemon.backed import LINES, backed, kept, model, program
 from tests.daemon.reviewer_servers import BOTH, PATIENCE_S, SETTLED, Reviewed, clash, final, follow, one, route
-from tests.daemon.test_review_backends import KEY, LINES, backed, kept, model, program
 from tests.extensions.packages import put
+from tests.review.reviewers import KEY
 from tests.review.service import FORMS, Act, Form, edited, message, serving
 
 pytestmark = pytest.mark.anyio

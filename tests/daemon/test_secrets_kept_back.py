@@ -10,8 +10,8 @@ import pytest
 
 from orchestrator.clients.python import FileAccess, Replacement
 from tests.core.text.secret_samples import LONG, SHAPES
+from tests.daemon.backed import backed, model
 from tests.daemon.reviewer_servers import final, route
-from tests.daemon.test_review_backends import backed, model
 from tests.review.conflicts import SECRET
 from tests.review.service import edited, message, serving
 
