@@ -28,10 +28,10 @@ def history(stage: Stage, teller: Teller, path: str) -> None:
     """Who made which version of a file."""
     teller.chapter(f"What the journal says of {path}, oldest first")
     for version in reversed(stage.person("log", path).answer["versions"]):
-        parts = [version["agent"] or "-", version["operation"] or version["kind"]]
-        if version["reverts"]:
+        parts = [version.get("agent", "-"), version.get("operation") or version["kind"]]
+        if "reverts" in version:
             parts.append("reverts " + " ".join(version["reverts"]))
-        if version["reason"]:
+        if "reason" in version:
             parts.append(f"“{version['reason']}”")
         teller.line(f"{version['version_id']:>5}  {', '.join(parts)}")
 
@@ -41,18 +41,20 @@ def agree(stage: Stage, teller: Teller, before: Snapshot, touched: frozenset[str
     teller.chapter("Do the records agree?")
     verified = stage.person("journal", "verify", may=(0, 1)).answer
     found = f"{verified['events']} events up to {verified['head']}, {verified['blobs']} contents"
-    teller.check("journal verify", ok=verified["ok"], found=_or(found, verified["problems"]))
+    teller.check("journal verify", ok=verified.get("ok", False), found=_or(found, verified.get("problems")))
     rebuilt = stage.person("journal", "rebuild", "--check", may=(0, 1)).answer
     found = f"{', '.join(rebuilt['projections'])}: equal after {rebuilt['events']} events"
-    teller.check("journal rebuild --check", ok=rebuilt["ok"], found=_or(found, rebuilt["first_difference"]))
+    teller.check(
+        "journal rebuild --check", ok=rebuilt.get("ok", False), found=_or(found, rebuilt.get("first_difference"))
+    )
     compared = stage.person("journal", "compare", may=(0, 1)).answer
     found = f"{compared['files']} tracked files are on disk as the journal says"
-    teller.check("journal compare", ok=compared["ok"], found=_or(found, compared["differences"]))
+    teller.check("journal compare", ok=compared.get("ok", False), found=_or(found, compared.get("differences")))
     after = snapshot(stage.workspace)
     others = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)} - touched
     untouched = f"{len(before.keys() - touched)} files are byte for byte what they were"
     teller.check("nothing else changed", ok=not others, found=_or(untouched, sorted(others)))
-    return bool(verified["ok"] and rebuilt["ok"] and compared["ok"] and not others)
+    return all(report.get("ok") for report in (verified, rebuilt, compared)) and not others
 
 
 def _or(fine: str, trouble: object) -> str:

@@ -28,7 +28,7 @@ def outsider(play: Play) -> None:
     ranges = play.stage.person("blame", path).answer["ranges"]
     lines: dict[str, int] = {}
     for item in ranges:
-        who = item["agent"] or "there from the start"
+        who = item.get("agent", "there from the start")
         lines[who] = lines.get(who, 0) + item["end"] - item["start"] + 1
     teller.line(f"       orchestrator blame {path}: {', '.join(f'{who}: {count}' for who, count in lines.items())}")
     if not {"alice", "bob", "outside"} <= lines.keys():
@@ -64,7 +64,7 @@ def _seen(play: Play) -> dict[str, Any]:
     until = time.monotonic() + SEEN_S
     question = ("journal", "query", "--kind", "external_file_changed", play.shared.path)
     while time.monotonic() < until:
-        for entry in play.stage.person(*question).answer["entries"]:
+        for entry in play.stage.person(*question).answer.get("entries", ()):
             found: dict[str, Any] = entry
             return found
     raise DemoFailed(f"the journal has no word of the editor's change after {SEEN_S:.0f} s")

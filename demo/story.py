@@ -130,7 +130,7 @@ def crash(play: Play) -> None:
     facts = play.stage.up()
     if facts["pid"] == pid or facts["started"]:
         raise DemoFailed("the door did not start the daemon again")
-    recovered = play.stage.person("status").answer["health"]["recovered"]
+    recovered = play.stage.person("status").answer["health"].get("recovered", 0)
     teller.line(f"       `orchestrator up` finds it running, process {facts['pid']}; changes it recovered: {recovered}")
     if any(name.startswith(".orchestrator-") for name in os.listdir(play.stage.workspace)):
         raise DemoFailed("a temporary file was left behind")

@@ -193,15 +193,6 @@ def _explained(operation: AnyOperation, given: dict[str, Any], message: str) -> 
             return NotAvailable(f"{operation.name}: {name} is not built in this version", details={"parameter": name})
         return _unknown(operation, name, known, given)
     for planned in operation.planned:
-        if planned.startswith("changes[].") and any(
-            isinstance(change, dict) and planned.removeprefix("changes[].") in change
-            for change in given.get("changes", ())
-        ):
-            return NotAvailable(
-                f"{operation.name}: {planned} is not built in this version",
-                hint="Send changes as [{search, replace}].",
-                details={"parameter": planned},
-            )
         name, _, value = planned.partition("=")
         if value and given.get(name) == value:
             return NotAvailable(

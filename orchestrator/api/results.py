@@ -448,19 +448,6 @@ class JournalPage(Result, frozen=True, kw_only=True):
     partial: bool = False  # the search stopped early: go on with `cursor`, even if there are no entries
 
 
-class ApprovalInfo(Result, frozen=True, kw_only=True):
-    approval: str
-    operation: str
-    paths: tuple[str, ...] = ()
-    agent: str | None = None
-    session: str | None = None
-    since: int
-    expires_at: int
-    rule: str = ""
-    reason: str = ""
-    diff: str | None = None
-
-
 class ApprovalLine(Result, frozen=True, kw_only=True):
     """A change that waits, without its diff: `approvals_show` has the whole."""
 
@@ -474,6 +461,12 @@ class ApprovalLine(Result, frozen=True, kw_only=True):
     expires_at: int
     rule: str = ""
     reason: str = ""
+
+
+class ApprovalInfo(ApprovalLine, frozen=True, kw_only=True):
+    """The whole of it: every path, and the diff."""
+
+    diff: str | None = None
 
 
 class Approvals(Result, frozen=True, kw_only=True):

@@ -87,7 +87,7 @@ def tree_diff(result: r.Diff, token: str) -> str:
     if result.cut:
         rows.append(f"[{result.cut}]")
     if result.cursor:
-        rows.append(f"[more follows: the same call with cursor={result.cursor!r}]")
+        rows.append(_more(result.cursor))
     return fenced(head, result.diff or "(no difference in lines)\n", token, "\n".join(rows))
 
 
@@ -115,7 +115,7 @@ def search_result(result: r.SearchResult, token: str) -> str:
                 continue
             rows.append(f"{number:>6}{':' if number == hit.line else '-'}\t{line}")
             last_line = number
-    tail = f"[more follows: the same call with cursor={result.cursor!r}]" if result.cursor else ""
+    tail = _more(result.cursor) if result.cursor else ""
     if not result.hits:
         return head
     return fenced(head, "\n".join(rows) + "\n", token, tail)
@@ -140,15 +140,14 @@ def listing(result: r.Listing) -> str:
                     notes.append(entry.sensitivity)
                 rows.append(f"{escaped(entry.path)} ({', '.join(notes)})")
     if result.cursor:
-        rows.append(f"[more follows: the same call with cursor={result.cursor!r}]")
+        rows.append(_more(result.cursor))
     return "\n".join(rows)
 
 
 def history(result: r.History) -> str:
     rows = [f"{escaped(result.path)}: {plural(len(result.versions), 'version')}, newest first"]
     for version in result.versions:
-        when = datetime.fromtimestamp(version.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-        parts = [version.version_id, when, version.agent or "-", version.operation or version.kind]
+        parts = [version.version_id, _when(version.at), version.agent or "-", version.operation or version.kind]
         if version.removed:
             parts.append("(removed)")
         if version.change:
@@ -166,7 +165,7 @@ def history(result: r.History) -> str:
             parts.append(f"- {escaped(version.reason)}")
         rows.append(" ".join(parts))
     if result.cursor:
-        rows.append(f"[more follows: the same call with cursor={result.cursor!r}]")
+        rows.append(_more(result.cursor))
     return "\n".join(rows)
 
 
@@ -175,8 +174,7 @@ def blamed(result: t.BlameAnswer) -> str:
     lines = f"lines {result.start}-{result.end} of {result.total_lines}"
     rows = [f"{escaped(result.path)} {result.version_id}, {lines}: who brought them in"]
     for part in result.ranges[:MOST_RANGES]:
-        when = datetime.fromtimestamp(part.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-        parts = [f"{part.start}-{part.end}", part.version, when, escaped(part.agent or "-")]
+        parts = [f"{part.start}-{part.end}", part.version, _when(part.at), escaped(part.agent or "-")]
         parts.append(UNKNOWN if part.kind == "unknown" else part.operation or part.kind)
         for name, value in (("change", part.change), ("task", part.task), ("session", part.session)):
             if value:
@@ -193,6 +191,14 @@ def blamed(result: t.BlameAnswer) -> str:
     if follow:
         rows.append(f"[more follows: {follow}]")
     return "\n".join(rows)
+
+
+def _more(cursor: str) -> str:
+    return f"[more follows: the same call with cursor={cursor!r}]"
+
+
+def _when(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 UNKNOWN = "unknown: that content was not kept"

@@ -162,7 +162,7 @@ class HostileWorkspace:
         found = [
             entry
             for kind in REFUSALS
-            for entry in self.person.done("journal_query", kind=kind, limit=50)["entries"]
+            for entry in self.person.done("journal_query", kind=kind, limit=50).get("entries", ())
             if int(entry["seq"].removeprefix("@")) > mark
         ]
         return sorted(found, key=lambda entry: int(entry["seq"].removeprefix("@")))

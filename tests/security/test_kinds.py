@@ -130,7 +130,7 @@ def test_a_tree_is_walked_without_following_links(hostile: HostileWorkspace, lin
     assert "up" in names
     assert not [name for name in names if name.startswith(("up/", "evil/", "inside_dir/"))]
     found = hostile.agent.call("search_content", pattern="outside-secret")
-    assert (found.result["hits"], SECRET.encode() in found.raw) == ([], False)
+    assert (found.result.get("hits", []), SECRET.encode() in found.raw) == ([], False)
 
 
 def test_33_nobody_opens_a_fifo(hostile: HostileWorkspace) -> None:
@@ -199,7 +199,7 @@ def test_37_a_sparse_terabyte(hostile: HostileWorkspace) -> None:
     try:
         for operation, more in BOTH.items():
             hostile.refused(operation, "too_large", path="huge.log", **more)
-        assert hostile.agent.done("search_content", pattern="outside")["hits"] == []
+        assert hostile.agent.done("search_content", pattern="outside").get("hits", []) == []
         assert hostile.agent.done("file_info", path="huge.log")["size"] == 1 << 40
     finally:
         huge.unlink()

@@ -163,7 +163,7 @@ def test_29_one_exchange_while_a_person_decides(hostile: HostileWorkspace, arena
     room.rename(hostile.work / "kept")
     way_out.rename(room)
     answer = hostile.person.call("approve", approval=asked["approval"], approver=hostile.approver)
-    assert answer.code is not None or answer.result["success"] is False, answer.raw
+    assert answer.code is not None or not answer.result.get("success", False), answer.raw
     assert [item.name for item in (hostile.base / "trap").iterdir()] == ["f.txt"]
     room.rename(way_out)
     (hostile.work / "kept").rename(room)

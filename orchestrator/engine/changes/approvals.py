@@ -305,18 +305,9 @@ class ApprovalService:
         diff, _ = await self._answers.approval_diff(approval)
         if diff is None and approval.request.read_version is None:
             diff = await self._created(approval)
-        return r.ApprovalInfo(
-            approval=show(approval.seq),
-            operation=approval.request.provenance.operation,
-            paths=tuple(item.path for item in approval.request.paths),
-            agent=approval.agent,
-            session=approval.session,
-            since=approval.at,
-            expires_at=approval.request.expires_at,
-            rule=approval.request.rule,
-            reason=await self._reason(approval.seq),
-            diff=diff,
-        )
+        line = msgspec.structs.asdict(await self._line(approval))
+        line["paths"] = tuple(item.path for item in approval.request.paths)
+        return r.ApprovalInfo(**line, diff=diff)
 
     async def _created(self, approval: Approval) -> str | None:
         """A person sees the whole of a file that would be created."""
