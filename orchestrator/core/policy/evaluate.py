@@ -42,20 +42,12 @@ def evaluate(policy: Policy, request: Request) -> Verdict:
     the file changes nothing. Cost: a few µs; siblings share the work for their directory, and
     what was asked of a path before costs one look into a table, which its policy owns.
     """
-    return _judge(policy).verdict(request)
+    return _evaluation_of(policy).verdict(request)
 
 
 def hidden_from_all(policy: Policy, path: WorkspacePath) -> bool:
     """Whether nobody may read or search a path, not even with a person's yes."""
-    return _judge(policy).hidden_from_all(path)
-
-
-def explain(policy: Policy, request: Request) -> tuple[Rule, ...]:
-    """Every rule that matches, the one that decides first; empty where the default decides.
-
-    What the disk says of a path (`is_own_state`, `is_git`) is not in it: `evaluate` names that.
-    """
-    return _judge(policy).matching(request)
+    return _evaluation_of(policy).hidden_from_all(path)
 
 
 class _Evaluation:
@@ -86,10 +78,6 @@ class _Evaluation:
         if not found:
             return self._default
         return self._verdicts[(found & -found).bit_length() - 1]  # the lowest bit: rules stand strictest first
-
-    def matching(self, request: Request) -> tuple[Rule, ...]:
-        found = self._found(request)
-        return tuple(rule for at, rule in enumerate(self._rules) if found >> at & 1)
 
     def hidden_from_all(self, path: WorkspacePath) -> bool:
         matched = self._matched(path, False)
@@ -129,7 +117,7 @@ class _Evaluation:
 
 
 @lru_cache(maxsize=8)
-def _judge(policy: Policy) -> _Evaluation:
+def _evaluation_of(policy: Policy) -> _Evaluation:
     return _Evaluation(policy)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ancestors, folded
-from orchestrator.core.policy.evaluate import evaluate, explain
+from orchestrator.core.policy.evaluate import evaluate
 from orchestrator.core.policy.globs import fold_pattern
 from orchestrator.core.policy.match import Matcher, PathRule
 from orchestrator.core.policy.rules import (
@@ -277,11 +277,6 @@ def test_a_verdict_names_its_rule_and_reason() -> None:
     assert evaluate(DEFAULT, Request("a", "cloud", "run", WorkspacePath("."))) == NeedApproval(
         "run", "a command can do anything that its user can"
     )
-
-
-def test_explain_lists_the_strictest_first() -> None:
-    rules = explain(DEFAULT, Request("a", "cloud", "write", WorkspacePath(".git/.env")))
-    assert [rule.name for rule in rules] == ["builtin.git", "secrets-change", "change"]
 
 
 @pytest.mark.parametrize(
