@@ -228,6 +228,7 @@ def test_json_is_the_typed_result_or_the_refusal(run: Run) -> None:
     assert refusal["code"] == "denied"
     found = json.loads(run("conflicts", "show", "7", "--json")[1])
     assert found["conflict"] == "@7"
+    assert (found["state"], found["reviewer"], found["holders"]) == ("found", None, []), "every member is there"
 
 
 @pytest.mark.parametrize(

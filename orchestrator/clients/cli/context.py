@@ -217,8 +217,20 @@ def echo(line: str, *, err: bool = False) -> None:
 
 
 def echo_json(value: object) -> None:
-    """Print one JSON document on a line; characters that do not show are written as JSON escapes."""
-    click.echo(json_escaped(msgspec.json.encode(value).decode()))
+    """Print one JSON document on a line, with every member; characters that do not show are JSON escapes."""
+    click.echo(json_escaped(msgspec.json.encode(_complete(value)).decode()))
+
+
+def _complete(value: object) -> object:
+    """An answer leaves out what is at its default; a script finds every member at its place."""
+    match value:
+        case msgspec.Struct():
+            fields = msgspec.structs.fields(value)
+            return {field.encode_name: _complete(getattr(value, field.name)) for field in fields}
+        case tuple() | list():
+            return [_complete(part) for part in value]
+        case _:
+            return value
 
 
 def json_escaped(document: str) -> str:
