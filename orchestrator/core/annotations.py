@@ -52,30 +52,30 @@ _NAMED: Mapping[Any, Mark] = {WorkspacePath: Mark.PATH, EscapedPath: Mark.PATH, 
 class Shape(msgspec.Struct, frozen=True):
     """What the fields of one type of struct hold."""
 
-    marked: Mapping[Mark, tuple[str, ...]]  # fields by mark
-    nested: tuple[str, ...]  # fields with structs that have marks, at any depth
-    structs: tuple[type[msgspec.Struct], ...]  # those structs
-    with_paths: tuple[str, ...]  # fields that are paths, or have structs with marks
+    marked: Mapping[Mark, tuple[str, ...]]  # fields that have a mark themselves
+    leading: Mapping[Mark, tuple[str, ...]]  # and those with structs that lead to it
+    nested: Mapping[str, tuple[type[msgspec.Struct], ...]]  # structs with marks at any depth, by field
     required: frozenset[str]
 
 
 @cache
 def shape(kind: type[msgspec.Struct]) -> Shape:
     """Raises TypeError on a mapping with marks, which nothing here looks into."""
-    marked: dict[Mark, list[str]] = {mark: [] for mark in Mark}
-    nested, structs = list[str](), list[type[msgspec.Struct]]()
     fields = msgspec.structs.fields(kind)
-    for field in fields:
-        for found in dict.fromkeys(_within(field.type)):
-            if isinstance(found, Mark):
-                marked[found].append(field.name)
-            elif shape(found).nested or any(shape(found).marked.values()):
-                nested.append(field.name)
-                structs.append(found)
+    held = {field.name: tuple(dict.fromkeys(_within(field.type))) for field in fields}
+    nested = {
+        name: tuple(item for item in found if not isinstance(item, Mark) and any(shape(item).leading.values()))
+        for name, found in held.items()
+    }
+    marked = {mark: tuple(name for name, found in held.items() if mark in found) for mark in Mark}
+    leading = {
+        mark: tuple(
+            name for name in held if name in marked[mark] or any(shape(item).leading[mark] for item in nested[name])
+        )
+        for mark in Mark
+    }
     required = frozenset(field.name for field in fields if field.required)
-    by_mark = {mark: tuple(names) for mark, names in marked.items()}
-    with_paths = tuple(name for name in kind.__struct_fields__ if name in marked[Mark.PATH] or name in nested)
-    return Shape(by_mark, tuple(dict.fromkeys(nested)), tuple(structs), with_paths, required)
+    return Shape(marked, leading, {name: structs for name, structs in nested.items() if structs}, required)
 
 
 def _within(annotation: Any) -> Iterator[Mark | type[msgspec.Struct]]:
@@ -95,19 +95,15 @@ def _within(annotation: Any) -> Iterator[Mark | type[msgspec.Struct]]:
         raise TypeError(f"{annotation} holds what must be found, and nothing looks into it")
 
 
-def parts(value: msgspec.Struct) -> Iterator[msgspec.Struct]:
-    """A struct, and those within it that have marks, in the order of their fields."""
-    yield value
-    for name in shape(type(value)).nested:
+def found(value: msgspec.Struct, mark: Mark) -> Iterator[tuple[msgspec.Struct, str, Any]]:
+    """Each value with a mark, at any depth, in the order of the fields, with the struct and the field that hold it."""
+    known = shape(type(value))
+    for name in known.leading[mark]:
         for item in _items(getattr(value, name)):
             if isinstance(item, msgspec.Struct):
-                yield from parts(item)
-
-
-def marked(part: msgspec.Struct, mark: Mark) -> Iterator[Any]:
-    """The values of one struct that have a mark, without those within it."""
-    for name in shape(type(part)).marked[mark]:
-        yield from (item for item in _items(getattr(part, name)) if not isinstance(item, msgspec.Struct))
+                yield from found(item, mark)
+            elif name in known.marked[mark]:
+                yield value, name, item
 
 
 def _items(value: Any) -> Iterator[Any]:
@@ -120,26 +116,17 @@ def _items(value: Any) -> Iterator[Any]:
 
 def paths_of(value: msgspec.Struct) -> Iterator[WorkspacePath]:
     """Every path that a struct names, at any depth, in the order of the fields; escaped ones as they are."""
-    known = shape(type(value))
-    for name in known.with_paths:
-        for item in _items(getattr(value, name)):
-            if isinstance(item, msgspec.Struct):
-                yield from paths_of(item)
-            elif name in known.marked[Mark.PATH]:
-                yield item
+    return (item for _, _, item in found(value, Mark.PATH))
 
 
 def contents_of(value: msgspec.Struct) -> Iterator[Digest]:
     """Every content that a struct names, at any depth, save as gone."""
-    for part in parts(value):
-        gone = frozenset(marked(part, Mark.GONE))
-        yield from (digest for digest in marked(part, Mark.CONTENT) if digest not in gone)
+    return (item for part, name, item in found(value, Mark.CONTENT) if name not in shape(type(part)).marked[Mark.GONE])
 
 
 def gone_from(value: msgspec.Struct) -> Iterator[Digest]:
     """Every content that a struct names as gone."""
-    for part in parts(value):
-        yield from marked(part, Mark.GONE)
+    return (item for _, _, item in found(value, Mark.GONE))
 
 
 class BroughtContent(msgspec.Struct, frozen=True):
@@ -153,13 +140,12 @@ class BroughtContent(msgspec.Struct, frozen=True):
 def brought_by(value: msgspec.Struct) -> Iterator[BroughtContent]:
     """The contents that came with a struct, at any depth."""
     about, kept = getattr(value, "path", None), getattr(value, "kept", True)
-    for part in parts(value):
-        for digest in marked(part, Mark.BROUGHT):
-            yield BroughtContent(digest, getattr(part, "path", about), getattr(part, "kept", kept))
+    for part, _, digest in found(value, Mark.BROUGHT):
+        yield BroughtContent(digest, getattr(part, "path", about), getattr(part, "kept", kept))
 
 
 def fields_with(kind: type[msgspec.Struct], mark: Mark) -> tuple[str, ...]:
     """The names of the fields that have a mark, of a type and of the structs within it."""
     known = shape(kind)
-    within = (name for item in known.structs for name in fields_with(item, mark))
+    within = (name for structs in known.nested.values() for item in structs for name in fields_with(item, mark))
     return tuple(dict.fromkeys((*known.marked[mark], *within)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from orchestrator.core.annotations import Mark, fields_with, parts, shape
+from orchestrator.core.annotations import Mark, fields_with, found
 from orchestrator.core.errors import NotRedactable
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.catalog import tag_of
@@ -38,10 +38,9 @@ def _blanked(value: Any, fields: frozenset[str]) -> Any:
 
 def texts_of(event: Event) -> Iterator[tuple[str, str]]:
     """The fields that may be blanked and say something, with their texts."""
-    for part in parts(event):
-        for name in shape(type(part)).marked[Mark.REDACTABLE]:
-            if (text := getattr(part, name)) not in ("", None, REDACTED):
-                yield name, text
+    for _, name, text in found(event, Mark.REDACTABLE):
+        if text not in ("", REDACTED):
+            yield name, text
 
 
 def fields_to_blank(seq: Seq, event: Event, wanted: tuple[str, ...]) -> tuple[str, ...]:
@@ -62,13 +61,13 @@ def fields_to_blank(seq: Seq, event: Event, wanted: tuple[str, ...]) -> tuple[st
             hint=f"These can: {', '.join(allowed)}.",
         )
     said = {name for name, _ in texts_of(event)}
-    found = tuple(name for name in wanted or allowed if name in said)
-    if not found:
+    blank = tuple(name for name in wanted or allowed if name in said)
+    if not blank:
         raise NotRedactable(
             f"event {show(seq)} ({tag_of(event)}) says nothing in {', '.join(wanted or allowed)}",
             hint=f"{_texts(event)}It was empty, or is redacted already.",
         )
-    return found
+    return blank
 
 
 def _texts(event: Event) -> str:

@@ -56,7 +56,7 @@ def without_paths(value: S, listable: Allowed) -> S | None:
     """The struct without the paths that may not be listed; None where one is what it is about, a required field."""
     known = shape(type(value))
     changed: dict[str, Any] = {}
-    for name in known.with_paths:
+    for name in known.leading[Mark.PATH]:
         before = getattr(value, name)
         after = _without(before, listable)
         if after == before:
