@@ -36,7 +36,7 @@ class Baseline:
         self.skipped: dict[str, int] = {}
 
     async def scan(self) -> None:
-        """Before the daemon listens: new files are found; changed and missing ones become a group of outside events."""
+        """Before the daemon listens: new files are found; changed and missing ones become one external batch."""
         first = self._s.state.head == 0 or len(self._s.state.registry) == 0
         result = await to_thread.run_sync(self._s.workspace.scan)
         self.skipped = result.skipped

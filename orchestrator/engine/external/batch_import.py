@@ -1,4 +1,4 @@
-"""Takes many outside changes in: few commits, and other callers have their turns between."""
+"""Imports many external changes in few commits; other callers have their turns between."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class BatchImporter:
                 return await self._take(chunk, moves, group)
             except StreamMoved as moved:
                 trouble = str(moved)
-        self._log.warning("outside changes are left for a later look", paths=len(chunk), error=trouble)
+        self._log.warning("external changes are left for a later look", paths=len(chunk), error=trouble)
         return None
 
     async def _take(self, chunk: tuple[WorkspacePath, ...], moves: Moves, group: ExternalBatch) -> None:

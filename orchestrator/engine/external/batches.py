@@ -1,4 +1,4 @@
-"""Outside changes that came together: one act, which can be undone as one."""
+"""External changes that came together: one act, which can be undone as one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ExternalBatch:
         self.expected = 0
         """How many changes are likely to come; more than one opens the group with the first of them."""
         self.came: set[WorkspacePath] = set()
-        """The directories that other hands made, or moved to where they stand, in this burst."""
+        """The directories that other programs made, or moved to where they stand, in this burst."""
         self._seq: Seq | None = None
         self._changes = 0
         self._also: list[Seq] = []
@@ -81,14 +81,14 @@ class ExternalBatch:
 
 
 async def members(journal: Journal, seq: Seq) -> AsyncIterator[Recorded]:
-    """The outside changes of a group. Raises RevertImpossible if the event opened none.
+    """The external changes of a group. Raises RevertImpossible if the event opened none.
 
     Groups do not overlap: one that was never closed ends where the next begins.
     """
     opened = await journal.event(seq)
     if opened is None or not isinstance(opened.event, ExternalBatchOpened):
         raise RevertImpossible(
-            f"{show(seq)} opened no group of outside changes",
+            f"{show(seq)} opened no group of external changes",
             hint="journal_query kind external_batch_opened lists them.",
         )
     async for recorded in journal.events(EventFilter(tags=_TAGS, after=seq)):

@@ -91,7 +91,7 @@ class Observer:
     def __init__(self, services: Services) -> None:
         self._s = services
         self.group: ExternalBatch | None = None
-        """The outside changes that are being taken in; what a caller's look finds meanwhile belongs to them."""
+        """The external changes that are being taken in; what a caller's look finds meanwhile belongs to them."""
         self._lone: dict[WorkspacePath, Seq] = {}
         self.scanned = False
         """Whether the start scan is through: what it did not meet, and is not ignored, came later."""
@@ -275,7 +275,7 @@ class Observer:
         return recorded[0].seq
 
     def hinted(self, hints: Hints) -> list[Seq]:
-        """The outside changes that callers met and noted before these hints told of them; each is given once."""
+        """The external changes that callers met and noted before these hints told of them; each is given once."""
         told = [
             path
             for path in self._lone

@@ -1,4 +1,4 @@
-"""Outside changes as they happen: hints are gathered, and absorbed when they pause."""
+"""External changes as they happen: hints are gathered, and imported when they pause."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ class Watching:
                 try:
                     await self._burst(watcher)
                 except (OrchestratorError, OSError) as error:
-                    self._trouble = f"outside changes could not be noted: {error}; tried again"
-                    self._log.error("outside changes could not be noted", error=str(error))
+                    self._trouble = f"external changes could not be noted: {error}; tried again"
+                    self._log.error("external changes could not be noted", error=str(error))
                     await anyio.sleep(RETRY_S)
                     self._rescan = "scan"
                 else:

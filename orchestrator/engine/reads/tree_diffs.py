@@ -108,7 +108,7 @@ class TreeDiffs:
         return self._s.journal.head
 
     async def _survey(self) -> tuple[str, ...]:
-        """Look at every file that is not as the journal has it; what differs becomes an outside event.
+        """Look at every file that is not as the journal has it; what differs becomes an external event.
 
         Notices: while the journal can take nothing, its last versions are compared.
         """
