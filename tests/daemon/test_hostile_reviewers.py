@@ -49,10 +49,10 @@ BAD: dict[str, tuple[Callable[[Form], Act], str]] = {
 
 
 async def test_a_service_that_says_what_overflows_hands_on_to_the_next(base: Path) -> None:
-    forms: dict[str, Form] = dict(zip(BAD, itertools.cycle(FORMS), strict=False))
+    """By the quicker one of the two programs to start; tests/review has both forms."""
     with ExitStack() as stack:
-        urls = {name: stack.enter_context(serving(act(forms[name]))).url for name, (act, _) in BAD.items()}
-        policy = route(*BAD, "clerk") + "".join(model(name, url, forms[name]) for name, url in urls.items())
+        urls = {name: stack.enter_context(serving(act("openai"))).url for name, (act, _) in BAD.items()}
+        policy = route(*BAD, "clerk") + "".join(model(name, url, "openai") for name, url in urls.items())
         with backed(base, policy + program("clerk")) as daemon:
             async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
                 number = await clash(alice, bob)

@@ -445,6 +445,17 @@ async def test_a_service_that_names_no_usage_is_taken_at_its_most(form: Form, to
 
 
 @pytest.mark.parametrize(
+    "number", [10**400, 2**63 - 1, -5, "9", 1.5], ids=["huge", "large", "negative", "text", "part"]
+)
+async def test_a_usage_that_is_no_number_of_tokens_is_refused(form: Form, number: Any) -> None:
+    usage = dict.fromkeys(("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"), number)
+    body = {**json.loads(message(form, GOOD).body), "usage": usage}
+    with serving(Act(json.dumps(body).encode())) as service, pytest.raises(ReviewReplyInvalid, match="usage"):
+        await reviewer(service.url, form).review(conflict())
+    assert len(service.asked) == 1
+
+
+@pytest.mark.parametrize(
     "lines",
     [
         pytest.param([f"two = '{KEY}'"], id="plain"),
