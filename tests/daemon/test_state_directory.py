@@ -62,7 +62,7 @@ def test_verify_looks_at_the_journal_that_was_named(daemon: RunningDaemon) -> No
         journal.execute("UPDATE events SET stream = 'elsewhere' WHERE seq = 1")
         journal.commit()
     code, told = command(daemon, "journal", "verify", "--state-dir", str(tampered))
-    assert (code, told["ok"]) == (1, False)
+    assert (code, told.get("ok", False)) == (1, False)
     assert any("@1" in problem for problem in told["problems"])
     missing = daemon.base / "missing"
     code, told = command(daemon, "journal", "verify", "--state-dir", str(missing))
