@@ -198,7 +198,7 @@ def test_parse_refuses_several(text: str, why: str) -> None:
 
 
 def test_one_file_is_wanted() -> None:
-    with pytest.raises(PatchInvalid, match="of 2 files"):
+    with pytest.raises(PatchInvalid, match="changes 2 files"):
         parse_unified(f"--- a/x\n+++ b/x\n{HUNK}--- a/y\n+++ b/y\n{HUNK}")
 
 
