@@ -265,7 +265,8 @@ def test_without_the_right_code(
     values = {name: waiting if value == "{waiting}" else value for name, value in params.items()}
     if given is not None:
         values["approver"] = given.replace("{code}", hostile.approver).replace("{first}", hostile.approver[:5])
-    hostile.refused(operation, "approver_code_needed", caller=hostile.person, **values)
+    with hostile.line(person=True) as guesser:  # of its own: each wrong code delays the next of its connection
+        hostile.refused(operation, "approver_code_needed", caller=guesser, **values)
     assert hostile.person.done("approvals_list")["approvals"][0]["approval"] == waiting
     with hostile.line(token=token) as tess:
         assert tess.first.reply["agent"] == "tess"
