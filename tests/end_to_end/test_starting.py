@@ -29,7 +29,7 @@ def test_up_twice(place: Place) -> None:
 def test_without_a_terminal_the_code_is_shown_in_json_only(place: Place) -> None:
     ran = place.cli("up")
     assert ran.code == 0
-    assert "no code yet" in ran.out
+    assert "no approver code yet" in ran.out
     assert place.cli("status", "--json").json["approver"] == "missing"
     assert place.up()["approver_code"]
     assert place.cli("status", "--json").json["approver"] == "set"

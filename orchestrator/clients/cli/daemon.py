@@ -160,8 +160,6 @@ def _up_lines(up: UpFacts) -> Iterator[str]:
         ("workspace", up.workspace),
         ("socket", up.socket),
     )
-    if up.approver == "missing":
-        yield "note: no code yet, approvals wait; run `orchestrator up` in a terminal to make one"
     yield from (f"note: {escaped(note)}" for note in up.amiss)
     yield "connect an agent:"
     for agent, how in up.connect.items():
