@@ -1,4 +1,4 @@
-"""Who comes and goes: noted in the journal, or as soon as that takes events again."""
+"""Journals session starts and ends; while the disk is full they are queued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal's own house: archiving, bringing back, collecting, backing up; see `ports.JournalKeeper`."""
+"""Archives, unarchives, collects and backs up; implements `ports.JournalMaintenance`."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class Journal(Protocol):
 
     `append` returns after the commit is synced and after every `subscribe`d fold has seen
     the events. A cancelled append still completes. Raises StreamMoved (nothing appended),
-    RequestIdReused, EventUnfit (a value that could not be read back; nothing appended),
+    RequestIdReused, EventNotSerializable (a value that could not be read back; nothing appended),
     WritesStopped (after a failed sync or fold), DiskFull, WorkspaceHeld
     (another daemon opened it). `events`, `newest` and `event` show nothing after `head`.
     """

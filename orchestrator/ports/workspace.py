@@ -64,7 +64,7 @@ class Displaced(Exception):
     It is back in its place and nothing was changed. Or `diverged`: twice somebody came between,
     so it could not be put back where it belongs; nothing was overwritten. `foreign` holds the
     contents met, first what now stands at the path, then what is in the temporary file: keep
-    them, then call `Landing.finish`.
+    them, then call `AtomicWrite.finish`.
     """
 
     def __init__(self, path: WorkspacePath, *, diverged: bool = False, foreign: tuple[bytes, ...] = ()) -> None:
@@ -98,16 +98,16 @@ class AtomicWrite(Protocol):
         """
 
     def roll_back(self) -> None:
-        """Undo a `land` that is not finished, because another part of the same change could not land.
+        """Undo a `commit` that is not finished, because another part of the same change failed.
 
         Raises Displaced with `diverged` if somebody's content came to stand there since: it is left
-        alone. Raises WritesStopped as `land` does.
+        alone. Raises WritesStopped as `commit` does.
         """
 
     def abandon(self) -> None:
-        """Unlink the temporary file of a change that will not land, and the parents made for it.
+        """Unlink the temporary file of a change that will not be committed, and the parents made for it.
 
-        Safe at any point, twice too; a change that did land it leaves alone.
+        Safe at any point, twice too; a committed change it leaves alone.
         """
 
 

@@ -1,4 +1,4 @@
-"""Who is at the door: from a preamble and the peer's uid to a caller, or a refusal."""
+"""Authentication: from a preamble and the peer's uid to a caller, or a refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a JSON-RPC line to a reply line; every failure becomes a stable code."""
+"""Runs one call of any transport: its turn, its handler, its notices, its reply."""
 
 from __future__ import annotations
 

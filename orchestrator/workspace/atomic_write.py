@@ -33,7 +33,7 @@ _NO_SUCH_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 
 
 class LocalAtomicWrite:
-    """See `ports.Landing`."""
+    """See `ports.AtomicWrite`."""
 
     def __init__(self, confinement: Confinement, change: DiskChange, step: Step) -> None:
         self._at, self._disk, self._change, self._step = confinement, confinement.disk, change, step
@@ -99,7 +99,7 @@ class LocalAtomicWrite:
     def _dress(self, handle: int) -> None:
         change = self._change
         if change.before is not None:
-            # A file that is gone since it was read: `land` finds that out.
+            # A file that is gone since it was read: `commit` finds that out.
             with suppress(FileNotFound), self._at.regular(self._parent, self._name, change.path) as (old, found):
                 self.warnings += dress(self._disk, old, handle)
                 if found.st_nlink > 1:
@@ -109,7 +109,7 @@ class LocalAtomicWrite:
                 self.warnings += ("the setuid and setgid bits were dropped",)
             self._disk.set_mode(handle, change.mode & 0o1777)
 
-    # --- land -------------------------------------------------------------------------
+    # --- commit -------------------------------------------------------------------------
 
     def commit(self) -> FileStat | None:
         change = self._change

@@ -45,7 +45,7 @@ def verify_content(at: Confinement, directory: int, name: str, expected: Expecte
     """The handle of a regular file that is `expected`, under a read lease where those can be had.
 
     The lease is refused while anyone has the file open for writing; it ends when the caller
-    closes the handle. Raises Foreign, FileBusy, IoFailed.
+    closes the handle. Raises UnexpectedContent, FileBusy, IoFailed.
     """
     try:
         handle, _ = at.open_regular(directory, name, path)

@@ -39,7 +39,7 @@ class LocalParser:
         self._log = logger("parser")
 
     async def outline(self, path: WorkspacePath, digest: Digest, data: bytes) -> Outline | None:
-        """See `ports.parsing.Parser`."""
+        """See `ports.parser.Parser`."""
         language = language_of(path)
         if language is None or len(data) > MOST_PARSED_BYTES:
             return await _plain(data)

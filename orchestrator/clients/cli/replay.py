@@ -1,4 +1,4 @@
-"""The workspace as it was, written into a folder of its own; and whether the journal explains the disk."""
+"""`orchestrator replay`: rebuilds the tree at a sequence number into a folder, or checks it against the disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same answer as `noticing.stale`, kept up to date: what a session saw of a file, followed change by change.
+"""The same answer as `stale_regions`, kept up to date: what a session saw of a file, followed change by change.
 
 A change is compared with the text before it once, for all sessions; each of them then moves positions. What
 `stale` finds by comparing every version that a session saw with the present one, this has at hand.

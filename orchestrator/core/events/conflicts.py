@@ -1,4 +1,4 @@
-"""Changes that wait: for another try, for a person, for permission."""
+"""Conflicts, approvals, and the policy in force."""
 
 from __future__ import annotations
 

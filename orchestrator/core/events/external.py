@@ -1,4 +1,4 @@
-"""Changes by other hands that came together: a branch switch, a formatter's run."""
+"""Batches of external changes: a branch switch, a formatter's run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads, changes, and what the world did to files."""
+"""Reads, changes, and external changes of files."""
 
 from __future__ import annotations
 

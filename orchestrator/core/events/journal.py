@@ -1,4 +1,4 @@
-"""What was done to the journal itself: sealed, made silent in places, archived, collected, taken over."""
+"""Events of the journal's upkeep: signed, redacted, archived, collected, adopted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy says, and what it answers."""
+"""A policy as data: rules, limits, leases; a request for permission, and its verdict."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class LeaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """
 
     on_clash: OnLeaseOverlap = "warn"
-    max_ttl_s: Annotated[int, Meta(ge=1, le=30 * 86_400)] = 86_400  # a longer check is cut to this
+    max_ttl_s: Annotated[int, Meta(ge=1, le=30 * 86_400)] = 86_400  # a longer lease is cut to this
     max_wait_s: Annotated[int, Meta(ge=0, le=50)] = 25  # with queue; MCP clients give up on a call after a minute
 
 

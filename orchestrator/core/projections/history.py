@@ -1,4 +1,4 @@
-"""History: which content each path had, from when to when, and by whose hand; a function from event to rows."""
+"""History: which content each path had, from when to when, by which author; a function from event to rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Read sets: which lines of which version each session saw last, and whether others touched the file since.
 
 A view is a short history of read_records. Contents are not at hand here: what became of the lines is for
-`decisions.noticing` to say, and only of views that somebody else touched. Reads, own writes and notices
+`decisions.stale_regions` to say, and only of views that somebody else touched. Reads, own writes and notices
 move a view on; nothing else does.
 """
 

@@ -1,4 +1,4 @@
-"""The registry: what each tracked file holds now, by whose hand, and how often it was read."""
+"""The registry: the content of each tracked file, its author, and how often it was read."""
 
 from __future__ import annotations
 

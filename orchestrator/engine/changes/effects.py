@@ -58,7 +58,7 @@ class Effects:
         """Make a plan true.
 
         Raises Displaced (somebody else's content stood there; it stands there still, decide
-        again), Apart (the same, and what the change brought was met by it), FileBusy,
+        again), RollbackIncomplete (the same, and what the change brought was met by it), FileBusy,
         DiskFull, WritesStopped and the PathError family; nothing is changed then, and the
         intent is closed by `ChangeAborted` or `ChangeDiverged`.
         """
@@ -85,7 +85,7 @@ class Effects:
                 self.stop(error.message)
             if staged is not None or not isinstance(error, WritesStopped):
                 await self._aborted(plan, intent, number, landings, error)
-            raise  # after a sync that failed in `land`, what stands on disk is for recovery to find out
+            raise  # after a sync that failed in `commit`, recovery finds out what is on disk
         self._s.step("landed")
         emptying = bool(plan.directories.emptied or plan.directories.unmade)
         if emptying:  # before the outcome: what a crash leaves of it is recovery's as long as the intent is open

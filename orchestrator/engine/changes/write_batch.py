@@ -44,7 +44,7 @@ class WriteBatch:
         )
 
     def stage(self) -> None:
-        """Every temporary file, written and synced. Raises as `Landing.stage`; nothing is left behind then."""
+        """Every temporary file, written and synced. Raises as `AtomicWrite.stage`; nothing is left behind then."""
         try:
             for landing in self._landings:
                 landing.stage()
@@ -55,8 +55,8 @@ class WriteBatch:
     def land(self) -> dict[WorkspacePath, FileStat | None]:
         """Each path's stat afterwards.
 
-        Raises as `Landing.land`; then none of the paths is changed, save after WritesStopped
-        (recovery finds out) and Apart (these paths hold somebody else's content).
+        Raises as `AtomicWrite.commit`; then none of the paths is changed, save after WritesStopped
+        (recovery finds out) and RollbackIncomplete (these paths hold somebody else's content).
         """
         stats: dict[WorkspacePath, FileStat | None] = {}
         landed: list[AtomicWrite] = []

@@ -110,7 +110,7 @@ class Observer:
         return await self._look(path, content=content, changing=changing)
 
     async def refresh_for_display(self, path: WorkspacePath, *, content: bool) -> CurrentFile:
-        """As `look`, for answers that only show: they go on while the journal can take nothing.
+        """As `refresh`, for answers that only show: they go on while the journal can take nothing.
 
         What it can't take then comes with the reason, and without a version (0). Nothing may be built on it.
         """

@@ -1,4 +1,4 @@
-"""What a session saw of a file, against what stands there, and by whose hand it came."""
+"""What a session has read of a file, compared with its present content, and the authors of the difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people have done to the journal itself. What is not over yet stays in it, with its contents."""
+"""Journal maintenance: backup, archive, garbage collection. Events still in progress are never archived."""
 
 from __future__ import annotations
 
