@@ -53,7 +53,10 @@ class AppendValidator:
         return self._claims
 
     def validate(self, unit: Unit) -> tuple[tuple[Recorded, ...], list[Row]]:
-        """Give a unit its positions. Raises StreamMoved, RequestIdReused, EventNotSerializable; then nothing of it counts."""
+        """Give a unit its positions.
+
+        Raises StreamMoved, RequestIdReused, EventNotSerializable; then nothing of it counts.
+        """
         origin = unit.origin
         claim = self._claim(origin) if unit.events and origin.request_id is not None else None
         head, tip, at = self.head, self.tip, self._clock.now_ms()
