@@ -14,7 +14,7 @@ from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.errors import Aborted, TextTooCostly, VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.conflicts import ApprovalDenied, ConflictResolved
+from orchestrator.core.events.conflicts import ApprovalDenied, ApprovalExpired, ConflictResolved
 from orchestrator.core.events.files import (
     ChangeAborted,
     ChangeApplied,
@@ -112,7 +112,8 @@ class Answers:
             case "lapsed" if approval.cause == "expired":
                 status, message = "expired", f"{number} expired before anybody said yes; send the change again"
             case "lapsed":
-                status, message = "dropped", f"{number} lapsed: {approval.cause}; send the change again"
+                why = await self._expiry(approval) if shown else approval.cause
+                status, message = "dropped", f"{number} expired: {why}; send the change again"
         answer = r.ChangeAnswer(
             status=status,
             success=False,
@@ -138,6 +139,15 @@ class Answers:
             if isinstance(event, ApprovalDenied) and event.approval == approval.seq:
                 return f" by {event.by}" + (f": {event.reason}" if event.reason else "")
         return ""
+
+    async def _expiry(self, approval: Approval) -> str | None:
+        stream = f"approval:{approval.request.paths[0].path}"
+        wanted = EventFilter(tags=(tag_of(ApprovalExpired),), stream=stream, after=approval.seq)
+        async for recorded in self._s.journal.events(wanted):
+            event = recorded.event
+            if isinstance(event, ApprovalExpired) and event.approval == approval.seq and event.message:
+                return event.message
+        return approval.cause
 
     async def approval_diff(self, approval: Approval) -> tuple[str | None, bool]:
         """What a person is asked to say yes to."""

@@ -8,7 +8,7 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.change import Provenance
+from orchestrator.core.change import PathChange, Provenance
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, Need, NewContent
 from orchestrator.core.decisions.rebase import rebase
@@ -44,6 +44,9 @@ TRIES = 3
 
 LISTED_PATHS = 10
 """Of one approval in a list."""
+
+MOST_NAMED = 5
+"""Files that a message names."""
 
 
 class ApprovalService:
@@ -184,10 +187,9 @@ class ApprovalService:
         """Exactly the change that was granted; None if the disk holds something else by now."""
         request = approval.request
         contents: dict[Digest, NewContent] = {}
+        if any(_differs(item, facts[item.path]) for item in request.paths):
+            return None
         for item in request.paths:
-            held = facts[item.path].held
-            if (held.digest if held else None) != item.before:
-                return None
             if item.after is not None and not item.renamed:
                 data = await self._s.contents.need(item.after, f"what {show(approval.seq)} proposes for {item.path}")
                 contents[item.after] = NewContent(data)
@@ -201,12 +203,20 @@ class ApprovalService:
             # whether it still fits would tell its author what the file holds
             await self._expire_due(approval, "base_changed", "the file changed while the request waited")
             return
+        if len(approval.request.paths) > 1:  # all of it or nothing, as where it is asked for without an approval
+            changed = [item.path for item in approval.request.paths if _differs(item, facts[item.path])]
+            await self._expire_due(
+                approval,
+                "base_changed",
+                f"{', '.join(changed[:MOST_NAMED])} changed while the request waited; nothing was changed",
+            )
+            return
         outcome: Apply | ConflictOutcome | None = None
         proposed = await self._s.contents.get(item.after) if item.after is not None else None
         before = await self._s.contents.get(item.before) if item.before is not None else None
         old = await self._s.contents.text(item.before, before) if item.before and before is not None else None
         new = await self._s.contents.text(item.after, proposed) if item.after and proposed is not None else None
-        if old and new and item.before and here.held and len(approval.request.paths) == 1:
+        if old and new and item.before and here.held:
             base = Base(approval.request.fit.base or Seq(0), item.before)
             try:
                 outcome = await self._rebased(old, new, msgspec.structs.replace(here, base=base))
@@ -338,3 +348,8 @@ class ApprovalClosed(CallerError):
 
     code = "approval_closed"
     hint = "A request is answered once, and the answer is for one change; a new change asks anew."
+
+
+def _differs(item: PathChange, found: Facts) -> bool:
+    """Whether the disk holds something else than the request was made on."""
+    return (found.held.digest if found.held else None) != item.before
