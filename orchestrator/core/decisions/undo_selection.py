@@ -63,7 +63,7 @@ def made_by(recorded: Recorded) -> list[Made]:
         case ChangeApplied(paths=paths):
             return [(item.path, recorded.seq, recorded.agent) for item in paths if not item.directory]
         case ExternalFileChanged() | ExternalFileCreated() | ExternalFileRemoved() as event:
-            return [(event.path, recorded.seq, event.by)]
+            return [(event.path, recorded.seq, None)]  # nobody's own: a lease's holder is only a likely author
         case _:
             return []
 
