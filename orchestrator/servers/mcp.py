@@ -238,7 +238,7 @@ class _McpTransport:
         if odd is None:
             return _protocol_error(-32600, NO_MESSAGE, id)
         await self._dispatcher.refuse(self._caller, escaped(str(called.get("name")))[:200], odd)
-        result = self._refused(odd, Room(UNKNOWN_BYTES)).model_dump(mode="json", by_alias=True, exclude_unset=True)
+        result = self._refused(odd, Room(UNKNOWN_BYTES)).model_dump(mode="json", by_alias=True, exclude_none=True)
         return _line({"jsonrpc": "2.0", "id": id, "result": result})
 
     @staticmethod
