@@ -28,10 +28,10 @@ def history(stage: Stage, teller: Teller, path: str) -> None:
     """Who made which version of a file."""
     teller.chapter(f"What the journal says of {path}, oldest first")
     for version in reversed(stage.person("log", path).answer["versions"]):
-        parts = [version.get("agent", "-"), version.get("operation") or version["kind"]]
-        if "reverts" in version:
+        parts = [version.get("agent") or "-", version.get("operation") or version["kind"]]
+        if version.get("reverts"):
             parts.append("reverts " + " ".join(version["reverts"]))
-        if "reason" in version:
+        if version.get("reason"):
             parts.append(f"“{version['reason']}”")
         teller.line(f"{version['version_id']:>5}  {', '.join(parts)}")
 

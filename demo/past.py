@@ -28,7 +28,7 @@ def outsider(play: Play) -> None:
     ranges = play.stage.person("blame", path).answer["ranges"]
     lines: dict[str, int] = {}
     for item in ranges:
-        who = item.get("agent", "there from the start")
+        who = item.get("agent") or "there from the start"
         lines[who] = lines.get(who, 0) + item["end"] - item["start"] + 1
     teller.line(f"       orchestrator blame {path}: {', '.join(f'{who}: {count}' for who, count in lines.items())}")
     if not {"alice", "bob", "outside"} <= lines.keys():

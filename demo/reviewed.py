@@ -56,7 +56,8 @@ def settled_by_a_model(play: Play) -> None:
     if HERS not in sent or HIS not in sent:
         raise DemoFailed("the model was not shown both sides")
     (review,) = play.stage.person("journal", "query", "--kind", "review_answered").answer["entries"]
-    teller.line(f"{review['seq']:>5}  {review['kind']} by {review['event'].get('model', '?')}: a line of the journal")
+    model = review["event"].get("usage", {}).get("model", "?")
+    teller.line(f"{review['seq']:>5}  {review['kind']} by {model}: a line of the journal")
 
 
 def _route(play: Play, url: str) -> None:

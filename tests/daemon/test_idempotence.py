@@ -153,5 +153,5 @@ def _told(answer: Result) -> dict[str, Any]:
     """All of it; of a rollback what every change answers: its files' own diffs are in no event."""
     told: dict[str, Any] = msgspec.to_builtins(answer)
     if isinstance(answer, RollbackAnswer):
-        return {name: told[name] for name in ChangeAnswer.__struct_fields__}
+        return {name: told[name] for name in ChangeAnswer.__struct_fields__ if name in told}
     return told

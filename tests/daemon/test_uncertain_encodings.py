@@ -55,7 +55,7 @@ async def test_ascii_goes_and_the_rest_is_refused_for_as_long_as_it_is_not_certa
     assert error.code == "not_encodable"
     assert "not certain" in str(error)
     assert "UTF-8" in error.hint
-    assert error.details["certain"] is False
+    assert error.details["uncertain"] is True
     assert file.read_bytes() == b"key = 1\n" + tail
     async with daemon.client("alice") as alice:
         await alice.read_file("a.txt")

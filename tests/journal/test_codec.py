@@ -38,8 +38,8 @@ def anything(of: msgspec.inspect.Type) -> st.SearchStrategy[Any]:
             return st.none()
         case msgspec.inspect.BoolType():
             return st.booleans()
-        case msgspec.inspect.IntType():
-            return st.integers(-(2**63), 2**63 - 1)
+        case msgspec.inspect.IntType(ge=least, le=most):
+            return st.integers(-(2**63) if least is None else least, 2**63 - 1 if most is None else most)
         case msgspec.inspect.FloatType():
             return st.floats(allow_nan=False, allow_infinity=False)
         case msgspec.inspect.StrType():

@@ -142,7 +142,7 @@ def test_what_a_person_granted_is_not_shown_to_the_agent(hostile: HostileWorkspa
     hostile.person.done("approve", approval=waiting["approval"], approver=hostile.approver)
     assert (hostile.work / secret).read_text() == CONTENT + "mine=2\n"
     done = kept(hostile.agent.call("await_change", id=waiting["approval"], timeout_s=5))
-    assert (done.result["status"], done.result["diff"]) == ("applied", None)
+    assert (done.result["status"], "diff" in done.result) == ("applied", False)
     again = hostile.agent.call("write_file", path=secret, content="mine=2\n", mode="append", request_id=f"r-{secret}")
     assert kept(again).result["status"] == "applied"
     kept(hostile.agent.call("revert", change=done.result["change"], preview=True))

@@ -371,7 +371,7 @@ def not_encodable(error: NotEncodable, path: WorkspacePath) -> CharacterNotEncod
             f"file's encoding is {error.encoding}",
             hint="Write it in ASCII, for example as an escape, or save the file as UTF-8 first.",
         )
-        refused.details["certain"] = False
+        refused.details["uncertain"] = True
     else:
         refused = CharacterNotEncodable(
             path,
