@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,24 @@ def on_disk(disk: ForgettingDisk, operation: Operation) -> dict[str, str | None]
     return {path: tree[path].decode() if path in tree else None for path in operation.before}
 
 
+async def interrupted(base: Path, operation: Operation, disk: ForgettingDisk, step: Callable[[str], None]) -> Path:
+    """The state directory that a daemon leaves whose change is cut short, by `step` or by what the disk meets."""
+    state, later = base / "state", base / "later"
+    state.mkdir()
+    try:
+        async with living(state, base / "work", disk, step=step, leave=lambda: shutil.copytree(state, later)) as life:
+            files = await life.client(AGENT)
+            if operation.prepare is not None:
+                await operation.prepare(files)
+                await life.idle()
+            with pytest.raises(OrchestratorError):
+                await operation.call(files, REQUEST)
+            raise PowerGone
+    except* (PowerGone, OrchestratorError):
+        pass
+    return later
+
+
 @pytest.mark.parametrize("luck", range(LUCKS))
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda op: op.name)
 async def test_the_outcome_is_lost(base: Path, operation: Operation, luck: int) -> None:
@@ -39,19 +58,7 @@ async def test_the_outcome_is_lost(base: Path, operation: Operation, luck: int) 
             disk.cut()
             raise PowerGone
 
-    state, later = base / "state", base / "later"
-    state.mkdir()
-    try:
-        async with living(state, base / "work", disk, step=step, leave=lambda: shutil.copytree(state, later)) as life:
-            files = await life.client(AGENT)
-            if operation.prepare is not None:
-                await operation.prepare(files)
-                await life.idle()
-            with pytest.raises(OrchestratorError):
-                await operation.call(files, REQUEST)
-            raise PowerGone
-    except* (PowerGone, OrchestratorError):
-        pass
+    later = await interrupted(base, operation, disk, step)
     disk = disk.after_the_cut(random.Random(luck))
     async with living(later, base / "work", disk) as life:
         assert on_disk(disk, operation) == operation.after
@@ -95,19 +102,7 @@ async def test_what_recovery_completes_is_synced(base: Path, operation: Operatio
             raise PowerGone
 
     disk.meet = meet
-    state, later, last = base / "state", base / "later", base / "last"
-    state.mkdir()
-    try:
-        async with living(state, base / "work", disk, step=step, leave=lambda: shutil.copytree(state, later)) as life:
-            files = await life.client(AGENT)
-            if operation.prepare is not None:
-                await operation.prepare(files)
-                await life.idle()
-            with pytest.raises(OrchestratorError):
-                await operation.call(files, REQUEST)
-            raise PowerGone
-    except* (PowerGone, OrchestratorError):
-        pass
+    later, last = await interrupted(base, operation, disk, step), base / "last"
     assert dead
 
     def cut(name: str) -> None:
