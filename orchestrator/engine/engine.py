@@ -31,7 +31,7 @@ from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.changes.undo import Undoer
 from orchestrator.engine.changes.write_operations import Writer
-from orchestrator.engine.conflicts.listing import ConflictListing
+from orchestrator.engine.conflicts.conflict_list import ConflictList
 from orchestrator.engine.conflicts.proposals import Proposals
 from orchestrator.engine.conflicts.rebase import Rebaser
 from orchestrator.engine.conflicts.resolution import ConflictResolver
@@ -114,7 +114,7 @@ class Engine:
         reader, historian = Reader(services, observer, paths), Historian(services, observer, paths)
         lister, travel = Lister(services, reader, paths), TimeTravel(services, paths, self._baseline)
         writer, undoer = Writer(services, pipeline, paths), Undoer(services, pipeline, answers)
-        conflicts = ConflictListing(services, answers, review_context, rebaser)
+        conflicts = ConflictList(services, answers, review_context, rebaser)
         resolver = ConflictResolver(services, answers, gate, proposals, rebaser)
         auditor, redactor = Auditor(services, paths), Redactor(services, gate, paths)
         upkeep = Maintenance(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self._snapshots.keep)

@@ -9,7 +9,7 @@ from orchestrator.core.events.base import Origin
 from orchestrator.core.events.catalog import EVENTS, tag_of
 from orchestrator.core.ids import Seq
 from orchestrator.journal.maintenance import SqliteMaintenance
-from tests.core.events.filling import Filled, Filler
+from tests.core.events.filled_events import Filled, Filler
 from tests.journal.conftest import Open
 from tests.journal.fixtures import SteppingClock, unit
 

@@ -3,7 +3,7 @@
 Begin with resolution.py, for a choice of a person, or with reviews.py, for the queue of reviewers. What is
 decided there is in core/conflicts; engine/changes records a conflict that is found.
 
-- listing: the queue as callers see it
+- conflict_list: the queue as callers see it
 - resolution: resolve_conflict, for exactly what was looked at
 - proposals: what was chosen as a whole file, its checks, and the change that carries it out
 - rebase: open conflicts whose file changes or moves

@@ -17,7 +17,7 @@ from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.projections.history import history
 from orchestrator.core.redaction import REDACTED, blanked, texts_of
 from orchestrator.engine.record.event_search import about
-from tests.core.events.filling import Filled, Filler
+from tests.core.events.filled_events import Filled, Filler
 from tests.golden.samples import SAMPLES
 
 ALL = [pytest.param(Filler().event(kind), id=tag_of(kind)) for kind in EVENTS]

@@ -33,7 +33,7 @@ REGION_TOKENS = 25
 """Of one region's six line numbers."""
 
 
-class ConflictListing:
+class ConflictList:
     """Shows what waits, a page at a time."""
 
     def __init__(self, services: Services, answers: Answers, context: ReviewContext, rebaser: Rebaser) -> None:
