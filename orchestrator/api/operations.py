@@ -252,7 +252,7 @@ RESOLVE_CONFLICT = Operation(
     "resolve_conflict",
     p.ResolveConflict,
     r.ChangeAnswer,
-    "Settle a conflict: the current content, the proposed one, or another. For reviewers and approvers.",
+    "Resolve a conflict: the current content, the proposed one, or another. For reviewers and approvers.",
     writes=True,
     destructive=True,
     raises=(*CHANGES, e.VersionUnknown, e.NotPermitted, e.ApproverCodeNeeded),

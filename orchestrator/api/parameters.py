@@ -307,7 +307,7 @@ class ResolveConflict(Params, frozen=True):
         Version | None,
         Meta(
             description="The version you looked at: `current_version` of list_conflicts, '@0' where it is null. "
-            "Required with 'content' and 'regions', and with 'proposed' if other lines clash now or the whole file "
+            "Required with 'content' and 'regions', and with 'proposed' if other lines conflict now or the whole file "
             "would be replaced."
         ),
     ] = None

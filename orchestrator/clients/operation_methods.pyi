@@ -391,14 +391,15 @@ class OperationMethods:
         request_id: str | None = None,
         approver: str | None = None,
     ) -> orchestrator.api.results.ChangeAnswer:
-        """Settle a conflict: the current content, the proposed one, or another. For reviewers and approvers.
+        """Resolve a conflict: the current content, the proposed one, or another. For reviewers and approvers.
 
         conflict: '@N' of the conflict.
         choice: One side; or `content`; or a side for each region; or the reviewer's proposal.
         content: With choice 'content': the whole file, made from version `on`.
         regions: With choice 'regions': a side for each region, in order.
         on: The version you looked at: `current_version` of list_conflicts, '@0' where it is null. Required with
-            'content' and 'regions', and with 'proposed' if other lines clash now or the whole file would be replaced.
+            'content' and 'regions', and with 'proposed' if other lines conflict now or the whole file would be
+            replaced.
         review: With choice 'review': '@N' of the review.
         reason: Why, in a few words.
         request_id: Your own id; a repeated call is applied once.

@@ -45,7 +45,9 @@ def parse_timestamp(raw: str | int, *, parameter: str, head: int) -> Timestamp:
             moment = moment.replace(tzinfo=datetime.UTC)
         since_epoch = moment - datetime.datetime.fromtimestamp(0, datetime.UTC)
     except (ValueError, OverflowError) as error:
-        raise ParameterInvalid(parameter, f"{escaped(text[:100])!r} is no moment", hint=_HINT) from error
+        raise ParameterInvalid(
+            parameter, f"{escaped(text[:100])!r} is neither a sequence number nor a date and time", hint=_HINT
+        ) from error
     return Timestamp(at=since_epoch // datetime.timedelta(milliseconds=1))
 
 

@@ -29,7 +29,7 @@ SCHEMA: dict[str, Any] = {
         "verdict": {
             "type": "string",
             "enum": list(get_args(Verdict)),
-            "description": "current or proposed: that side stands in every region. "
+            "description": "current or proposed: take that side in every region. "
             "content: `regions` has the lines of each region. reject: none can be vouched for.",
         },
         "regions": {

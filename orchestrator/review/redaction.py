@@ -46,7 +46,7 @@ class RedactedRequest:
                 lines = self._redactor.restore(text.lines, allowed=(*region.base, *region.current, *region.proposed))
             except MarkerDamaged as error:
                 raise ReviewReplyInvalid(
-                    f"region {text.region} holds {escaped(str(error))}, which does not stand in it: "
+                    f"region {text.region} holds {escaped(str(error))}, which is not in it: "
                     "a hidden secret can be kept or left out, not changed or moved"
                 ) from error
             restored.append(RegionText(text.region, lines))

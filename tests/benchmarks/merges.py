@@ -103,7 +103,7 @@ def _compared(case: Case, folder: Path, ours: Samples, theirs: Samples) -> str:
     theirs.values.append((time.perf_counter() - between) * 1e3)
     settled = isinstance(result, AutomaticMerge)
     if done.returncode:
-        return "settled by rule" if settled else "conflicts"
+        return "merged by rule" if settled else "conflicts"
     if not isinstance(result, AutomaticMerge):
         return "held back" if result.why else "otherwise"
     return "as git" if "".join(f"{line}\n" for line in result.lines).encode() == done.stdout else "otherwise"

@@ -67,7 +67,7 @@ async def test_a_stale_patch_is_settled_and_the_answer_says_why(ground: RunningD
     assert (place.path, place.rule, place.lines) == ("a.py", "imports", (2, 3))
     assert (place.base, place.current, place.proposed) == ((2, 1), (2, 2), (2, 2))
     assert "only imports" in place.why
-    assert "settled by rule: imports" in answer.message
+    assert "merged by rule: imports" in answer.message
     assert any("a.py:2-3 imports" in line for line in rendered(answer))
     async with ground.client() as person:
         shown = await person.get_diff("a.py", from_="@previous")
@@ -90,7 +90,7 @@ async def test_where_policy_does_not_let_it_the_conflict_says_which_rule_would(
 ) -> None:
     answer = await both_import(ground)
     assert answer.status == "conflict"
-    assert "The rule imports would settle it" in answer.message
+    assert "The rule imports would merge it" in answer.message
     assert (ground.workspace / "a.py").read_text() == "import os\nimport re\n\nprint(os)\n"
     async with ground.client() as person:
         (found,) = (await person.journal_query(kind="conflict_found")).entries

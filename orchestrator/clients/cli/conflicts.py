@@ -97,7 +97,7 @@ def _chosen(settings: Settings, typed: dict[str, Any]) -> None:
     RESOLVE_CONFLICT,
     files=("content",),
     options=(
-        click.Option(["--choose", "choice"], type=click.Choice(["current", "proposed"]), help="The side that stands."),
+        click.Option(["--choose", "choice"], type=click.Choice(["current", "proposed"]), help="The side to keep."),
         click.Option(
             ["--accept", "review"], metavar="@N", help="A reviewer's proposal: its review, as `show` names it."
         ),

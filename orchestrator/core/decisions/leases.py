@@ -65,7 +65,7 @@ def release(lease: Lease | None, number: Seq, *, by: AgentName, person: bool) ->
         )
     if lease.agent != by and not person:
         raise NotPermitted(
-            f"{show(number)} is held by {lease.agent}", hint="Its holder releases it, or a person; or it lapses."
+            f"{show(number)} is held by {lease.agent}", hint="Its holder releases it, or a person; or it expires."
         )
     return LeaseReleased(lease=number, by=by)
 

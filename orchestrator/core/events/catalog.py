@@ -47,9 +47,9 @@ MEANINGS: Final[dict[Outcome, str]] = {
     "granted": "an approval that a person gave",
     "lapsed": "an approval that is void",
     "conflict": "a change that fitted nowhere",
-    "settled": "a conflict that was settled",
-    "superseded": "a conflict that a later change made moot",
-    "outside": "a change by other hands",
+    "settled": "a conflict that was resolved",
+    "superseded": "a conflict that a later change superseded",
+    "outside": "an external change",
 }
 
 

@@ -165,7 +165,7 @@ class Answers:
                 status="dropped", success=False, message=f"{number} was superseded by {done}", conflict=number
             )
         if conflict.state == "lapsed":
-            why = "the file holds what it proposed" if conflict.cause == "moot" else "nobody settled it in time"
+            why = "the file holds what it proposed" if conflict.cause == "moot" else "nobody resolved it in time"
             message = f"{number} lapsed: {why}" if shown else f"{number} lapsed"
             return r.ChangeAnswer(status="dropped", success=False, message=message, conflict=number)
         if conflict.state == "settled":
@@ -173,7 +173,7 @@ class Answers:
             return r.ChangeAnswer(
                 status="dropped",
                 success=False,
-                message=f"{number} was settled: the {conflict.choice} content stands{said}",
+                message=f"{number} was resolved: the {conflict.choice} content was kept{said}",
                 conflict=number,
             )
         diff, truncated = await self.conflict_diff(conflict) if shown else (None, False)
@@ -258,7 +258,7 @@ class Answers:
                 return r.ChangeAnswer(
                     status="diverged",
                     success=False,
-                    message=f"somebody else's content stands in {', '.join(item.path for item in paths)}; it was left "
+                    message=f"another program's content is in {', '.join(item.path for item in paths)}; it was left "
                     f"alone, and the bytes of {show(change)} are kept. Read the file and send the change again.",
                     change=show(change),
                     paths=tuple(r.ChangedPath(path=item.path) for item in paths),
@@ -389,7 +389,7 @@ def regions(clashes: tuple[Region, ...]) -> tuple[r.ConflictRegionText, ...]:
 
 
 def _settleable(rules: Sequence[AutomaticRule]) -> str:
-    return f"The rule {', '.join(rules)} would settle it, but policy leaves that to a person. " if rules else ""
+    return f"The rule {', '.join(rules)} would merge it, but policy leaves that to a person. " if rules else ""
 
 
 def _path_of(changed: PathChange, version: Seq) -> r.ChangedPath:
@@ -422,5 +422,5 @@ def _how(fit: Fit) -> str:
         "merged": ", merged with others' changes",
     }.get(fit.rung, "")
     if by := rules(fit.merge):
-        how += f" (settled by rule: {by}; see merge)"
+        how += f" (merged by rule: {by}; see merge)"
     return how
