@@ -89,7 +89,7 @@ async def _reset(state_dir: str, mark: Path) -> str:
 def verify(state_dir: str, checkpoint: str | None) -> VerifyAnswer:
     """Check the journal of a stopped daemon, with the text of a checkpoint file perhaps; nothing is written.
 
-    Raises CheckpointInvalid, CheckpointForeign, and what opening the journal raises.
+    Raises CheckpointInvalid, CheckpointOfAnotherJournal, and what opening the journal raises.
     """
     return anyio.run(_verify, state_dir, parse_checkpoint(checkpoint) if checkpoint is not None else None)
 
@@ -118,16 +118,16 @@ async def _backup(state_dir: str, directory: str) -> k.BackupAnswer:
         await journal.close()
 
 
-def restore(workspace: str, state_dir: str, directory: str, *, foreign: bool = False) -> k.RestoreAnswer:
+def restore(workspace: str, state_dir: str, directory: str, *, another_journal: bool = False) -> k.RestoreAnswer:
     """Put a backup in the journal's place; the journal before it is moved aside.
 
-    `foreign`: one of another journal, too. Raises BackupInvalid, BackupForeign, DiskFull, WorkspaceHeld;
-    then nothing was changed.
+    `another_journal`: also one of another journal. Raises BackupInvalid,
+    BackupOfAnotherJournal, DiskFull, WorkspaceHeld; then nothing was changed.
     """
     Path(state_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
     with held(workspace, state_dir):
         mark = HighWaterMarkFile(_mark(workspace)).read_if_readable()
-        of = mark.journal if mark is not None and not foreign else None
+        of = mark.journal if mark is not None and not another_journal else None
         backup = Path(directory).resolve()
         manifest, aside = restore_backup(backup, Path(state_dir), now_ms=SystemClock().now_ms(), of=of)
     there = mark is not None and (mark.journal, mark.head, mark.head_hash) == (

@@ -32,14 +32,14 @@ class ChangesSince(Params, frozen=True):
 class BlamedLines(Result, frozen=True, kw_only=True):
     """Lines that stand together and came with one version.
 
-    kind: `change` through the daemon, `outside` by another program, `found` when the daemon first
+    kind: `change` through the daemon, `external` by another program, `found` when the daemon first
     looked, `unknown`: the content of `version` was not kept, so they came with it, or before it,
     or with the next one that was kept.
     """
 
     start: int
     end: int
-    kind: Literal["change", "outside", "found", "unknown"]
+    kind: Literal["change", "external", "found", "unknown"]
     version: str
     agent: str | None = None  # null for `found` and `unknown`; "outside" where no agent is certain
     session: str | None = None
@@ -69,7 +69,7 @@ class PathChanged(Result, frozen=True, kw_only=True):
     at: int
     path: str
     kind: Literal["created", "changed", "deleted", "moved"]
-    by: Literal["change", "outside"]
+    by: Literal["change", "external"]
     operation: str | None = None
     agent: str | None = None
     session: str | None = None

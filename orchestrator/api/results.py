@@ -67,7 +67,7 @@ class ChangedPath(Result, frozen=True, kw_only=True):
     path: str
     before: str | None = None  # version_id, null: was absent
     after: str | None = None  # version_id, null: is absent now, or not applied
-    landed: tuple[Lines, ...] = ()  # the lines of `after` that the change wrote
+    written: tuple[Lines, ...] = ()  # the lines of `after` that the change wrote
 
 
 class ConflictRegionText(Result, frozen=True, kw_only=True):
@@ -388,7 +388,7 @@ class ConflictInfo(Result, frozen=True, kw_only=True):
     proposed: str | None = None
     diff: str | None = None  # current → proposed
     diff_truncated: bool = False
-    state: str = "found"  # found, requested, answered, accepted, rejected, edited, lapsed, superseded
+    state: str = "found"  # found, requested, answered, accepted, rejected, edited, expired, superseded
     fits: bool = False  # newer changes took away what it clashed with
     same_symbol: tuple[str, ...] = ()  # why a change that would apply waits
     proposer: ConflictParty | None = None

@@ -422,7 +422,7 @@ class OperationMethods:
         kind: str | None = None,
         since: str | int | None = None,
         until: str | int | None = None,
-        outcome: Literal["answered", "applied", "aborted", "diverged", "refused", "denied", "waiting", "granted", "lapsed", "conflict", "settled", "superseded", "outside"] | None = None,
+        outcome: Literal["answered", "applied", "aborted", "diverged", "refused", "denied", "waiting", "granted", "expired", "conflict", "resolved", "superseded", "external"] | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> orchestrator.api.results.JournalPage:
@@ -633,7 +633,7 @@ class OperationMethods:
         kind: str | None = None,
         since: str | int | None = None,
         until: str | int | None = None,
-        outcome: Literal["answered", "applied", "aborted", "diverged", "refused", "denied", "waiting", "granted", "lapsed", "conflict", "settled", "superseded", "outside"] | None = None,
+        outcome: Literal["answered", "applied", "aborted", "diverged", "refused", "denied", "waiting", "granted", "expired", "conflict", "resolved", "superseded", "external"] | None = None,
         format: Literal["jsonl", "csv"] = "jsonl",
         after: str | int = "@0",
         limit: int = 500,

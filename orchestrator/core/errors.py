@@ -372,10 +372,10 @@ class CheckpointInvalid(CallerError):
     hint = "`orchestrator journal checkpoint --out FILE` makes one."
 
 
-class CheckpointForeign(CallerError):
+class CheckpointOfAnotherJournal(CallerError):
     """The checkpoint is of another journal."""
 
-    code = "checkpoint_foreign"
+    code = "checkpoint_of_another_journal"
     hint = "Name the workspace that it was made of, with --workspace or --state-dir."
 
 

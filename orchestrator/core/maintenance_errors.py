@@ -49,8 +49,8 @@ class BackupInvalid(OperatorError):
     hint = "Use another backup; this one was not finished, or was changed since."
 
 
-class BackupForeign(OperatorError):
+class BackupOfAnotherJournal(OperatorError):
     """What is to be restored is of another workspace, or of this one's journal before it was begun anew."""
 
-    code = "backup_foreign"
-    hint = "Name a backup of this workspace. If you do want the other history here, add --foreign."
+    code = "backup_of_another_journal"
+    hint = "Name a backup of this workspace. If you do want the other history here, add --another-journal."

@@ -15,8 +15,8 @@ definitions; both changed a list of imports; both added entries of a list."""
 
 AUTOMATIC_RULES: Final[tuple[AutomaticRule, ...]] = get_args(AutomaticRule)
 
-MergeRule = Literal["apart", AutomaticRule]
-"""As `AutomaticRule`; `apart`: nobody else changed these lines or the ones next to them."""
+MergeRule = Literal["clean", AutomaticRule]
+"""As `AutomaticRule`; `clean`: nobody else changed these lines or the ones next to them."""
 
 
 class ResolvedRegion(msgspec.Struct, frozen=True):

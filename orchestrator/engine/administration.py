@@ -89,7 +89,7 @@ class Administration:
                 f"come since the start, and not tracked: {unnamed} names that break the name rule; rename them"
             )
         if self._baseline.done.is_set() and (left := sum(not entry.kept for entry in self._s.state.registry.files())):
-            most = self._s.policy.outside.keep_max_bytes
+            most = self._s.policy.external.keep_max_bytes
             notes.append(
                 f"contents not kept: {plural(left, 'file')}, secret or over {most} bytes; what other programs do to "
                 "them can't be undone"

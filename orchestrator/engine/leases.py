@@ -1,7 +1,7 @@
 """Leases: granted, renewed, released, and expired when their time is over by this daemon's clock.
 
 A session that closes keeps its leases until then: a caller that comes back finds them as they were.
-The policy's `[leases] on_clash` says what becomes of a change to a path that another agent holds alone.
+The policy's `[leases] on_overlap` says what becomes of a change to a path that another agent holds alone.
 A person's change goes through with a warning, whatever it says: people outrank leases.
 """
 
@@ -137,7 +137,7 @@ class Reservations:
         ]
 
     def _rule(self, caller: Caller) -> OnLeaseOverlap:
-        return "warn" if caller.is_person else self._s.policy.leases.on_clash
+        return "warn" if caller.is_person else self._s.policy.leases.on_overlap
 
 
 class Leaser:
@@ -157,7 +157,7 @@ class Leaser:
                 hint="Name what you will work on; a glob with '!' excepts from those before it.",
             )
         rules = self._s.policy.leases
-        limit = anyio.current_time() + (rules.max_wait_s if rules.on_clash == "queue" else 0)
+        limit = anyio.current_time() + (rules.max_wait_s if rules.on_overlap == "queue" else 0)
         outcome = await self._reserve(caller, call, params, globs)
         while isinstance(outcome, tuple) and anyio.current_time() < limit:
             await self._reservations.free(partial(self._over, outcome), limit - anyio.current_time())
@@ -166,7 +166,7 @@ class Leaser:
             return outcome
         more = f" and {len(outcome) - MOST_NAMED} more" if len(outcome) > MOST_NAMED else ""
         message = "reserved already: " + ", ".join(map(_named, outcome[:MOST_NAMED])) + more
-        if rules.on_clash == "deny":
+        if rules.on_overlap == "deny":
             raise await self._reservations.refusal(message, outcome)
         return a.LeaseAnswer(
             status="clash",

@@ -14,7 +14,7 @@ MOST_TOLD = 40
 
 def told(settled: Sequence[ResolvedRegion]) -> tuple[r.MergeText, ...]:
     """The places, those that git would have left to a person first."""
-    chosen = sorted(settled, key=lambda region: region.rule == "apart")[:MOST_TOLD]
+    chosen = sorted(settled, key=lambda region: region.rule == "clean")[:MOST_TOLD]
     return tuple(
         r.MergeText(
             path=item.path,
@@ -31,7 +31,7 @@ def told(settled: Sequence[ResolvedRegion]) -> tuple[r.MergeText, ...]:
 
 def rules(settled: Sequence[ResolvedRegion]) -> str:
     """The rules that settled what lay closer together than git allows; "" if none had to."""
-    return ", ".join(dict.fromkeys(region.rule for region in settled if region.rule != "apart"))
+    return ", ".join(dict.fromkeys(region.rule for region in settled if region.rule != "clean"))
 
 
 def _lines(span: Span) -> tuple[int, int]:

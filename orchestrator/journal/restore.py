@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator.core.ids import Digest
-from orchestrator.core.maintenance_errors import BackupForeign, BackupInvalid, BackupRefused
+from orchestrator.core.maintenance_errors import BackupInvalid, BackupOfAnotherJournal, BackupRefused
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.backup import Manifest, check_backup, copy_file
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
@@ -29,12 +29,12 @@ def restore_backup(
     """Check a backup, copy it beside the journal, then change places. Blocking; nobody may use the journal.
 
     `of`: the id of the only journal that it may be of; None: of any. Answers what was restored, and the
-    folder that the journal before it lies in now. Raises BackupInvalid, BackupForeign, DiskFull; then
+    folder that the journal before it lies in now. Raises BackupInvalid, BackupOfAnotherJournal, DiskFull; then
     all is as it was.
     """
     manifest, _ = check_backup(backup)
     if of is not None and manifest.journal != of:
-        raise BackupForeign(
+        raise BackupOfAnotherJournal(
             f"{backup} is a backup of another journal ({manifest.journal[:8]}…) than this workspace's ({of[:8]}…)"
         )
     coming = state_dir / _COMING

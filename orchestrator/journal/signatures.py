@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from orchestrator.core.checkpoint import Checkpoint, message
-from orchestrator.core.errors import CheckpointForeign, JournalCorrupt
+from orchestrator.core.errors import CheckpointOfAnotherJournal, JournalCorrupt
 from orchestrator.core.events.journal import CheckpointSigned
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.maintenance_errors import ArchiveMissing
@@ -23,12 +23,14 @@ class Signed(msgspec.Struct, frozen=True):
 
 
 class Seals:
-    """The checkpoints of one verification. Raises CheckpointForeign when made with another journal's."""
+    """The checkpoints of one verification. Raises CheckpointOfAnotherJournal when made with another journal's."""
 
     def __init__(self, journal: str, checkpoint: Checkpoint | None) -> None:
         self._journal, self._file = journal, checkpoint
         if checkpoint is not None and checkpoint.journal != journal:
-            raise CheckpointForeign(f"the checkpoint is of journal {checkpoint.journal}; this one is {journal}")
+            raise CheckpointOfAnotherJournal(
+                f"the checkpoint is of journal {checkpoint.journal}; this one is {journal}"
+            )
         self._keys: dict[str, Seq] = {}
         self._last: Signed | None = None
         self._count = 0

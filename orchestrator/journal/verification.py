@@ -49,7 +49,8 @@ def verify(path: Path, blobs: Blobs, checkpoint: Checkpoint | None = None, *, pa
     """Check everything, archived events too, in one snapshot; with a checkpoint, compare it.
 
     Blocking; with `pause_s` it pauses every few milliseconds for others that need the interpreter.
-    Raises CheckpointForeign. Cost: O(events + contents' bytes) time, O(streams + requests + versions of files) memory.
+    Raises CheckpointOfAnotherJournal.
+    Cost: O(events + contents' bytes) time, O(streams + requests + versions of files) memory.
     """
     with closing(open_reader(path)) as connection, naming_trouble(path):
         connection.execute("BEGIN")

@@ -255,7 +255,7 @@ class Journal(Protocol):
     async def verify(self, checkpoint: Checkpoint | None = None) -> VerifyReport:
         """Check everything; with a checkpoint also whether this is the history that it was made of.
 
-        Raises CheckpointForeign.
+        Raises CheckpointOfAnotherJournal.
         """
 
     async def redact(self, event: PayloadRedacted, origin: Origin) -> Redaction:

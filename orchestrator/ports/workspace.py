@@ -62,14 +62,14 @@ class Displaced(Exception):
     """What came out (or stood there) was not `before`: somebody else's content.
 
     It is back in its place and nothing was changed. Or `diverged`: twice somebody came between,
-    so it could not be put back where it belongs; nothing was overwritten. `foreign` holds the
+    so it could not be put back where it belongs; nothing was overwritten. `unexpected` holds the
     contents met, first what now stands at the path, then what is in the temporary file: keep
     them, then call `AtomicWrite.finish`.
     """
 
-    def __init__(self, path: WorkspacePath, *, diverged: bool = False, foreign: tuple[bytes, ...] = ()) -> None:
+    def __init__(self, path: WorkspacePath, *, diverged: bool = False, unexpected: tuple[bytes, ...] = ()) -> None:
         super().__init__(path)
-        self.path, self.diverged, self.foreign = path, diverged, foreign
+        self.path, self.diverged, self.unexpected = path, diverged, unexpected
 
 
 class AtomicWrite(Protocol):

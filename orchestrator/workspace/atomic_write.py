@@ -122,7 +122,7 @@ class LocalAtomicWrite:
             self._step("directory_synced")
             stat = self._stat() if change.after is not None or change.directory else None
         except Displaced as displaced:
-            self._kept = displaced.foreign
+            self._kept = displaced.unexpected
             self._give_up()
             raise
         except (PathError, DiskFull) as error:
@@ -218,7 +218,7 @@ class LocalAtomicWrite:
         self._sync(self._parent)
         out = content(self._at, self._parent, self._temp, path)
         if out is None or digest_of(out) != after:
-            raise Displaced(path, diverged=True, foreign=self._both(out))
+            raise Displaced(path, diverged=True, unexpected=self._both(out))
         self._in_temp = "ours"
 
     def _remove(self, before: Expected) -> None:
@@ -237,7 +237,7 @@ class LocalAtomicWrite:
             self._rename_new(self._parent, self._temp, self._parent, self._name)
         except FileExistsError:
             out = content(self._at, self._parent, self._temp, path)
-            raise Displaced(path, diverged=True, foreign=self._both(out)) from None
+            raise Displaced(path, diverged=True, unexpected=self._both(out)) from None
         self._in_temp = "nothing"
         self._sync(self._parent)
 
@@ -261,7 +261,7 @@ class LocalAtomicWrite:
         try:
             self._rename_new(self._parent, self._name, self._source, self._source_name)
         except FileExistsError:
-            raise Displaced(self._change.path, diverged=True, foreign=self._both(None)) from None
+            raise Displaced(self._change.path, diverged=True, unexpected=self._both(None)) from None
         self._sync(self._source)
         self._sync(self._parent)
 
@@ -323,7 +323,7 @@ class LocalAtomicWrite:
             self._step("taking_back")
             self._reverse()
         except Displaced as displaced:
-            self._kept = displaced.foreign
+            self._kept = displaced.unexpected
             self._release()
             raise
         except (OSError, IoFailed) as error:
@@ -342,7 +342,7 @@ class LocalAtomicWrite:
             return
         if not self._stands(change.after):
             out = content(self._at, self._parent, self._temp, change.path) if self._in_temp == "theirs" else None
-            raise Displaced(change.path, diverged=True, foreign=self._both(out))
+            raise Displaced(change.path, diverged=True, unexpected=self._both(out))
         if change.moved_from is not None:
             self._move_back()
         elif change.before is None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from orchestrator.core.change import PathChange, Provenance
 from orchestrator.core.checkpoint import Checkpoint
 from orchestrator.core.content import FoundFile, Signature
-from orchestrator.core.errors import CheckpointForeign, RequestIdReused, VersionUnknown, WritesStopped
+from orchestrator.core.errors import CheckpointOfAnotherJournal, RequestIdReused, VersionUnknown, WritesStopped
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.codec import EventNotSerializable, encode
 from orchestrator.core.events.files import ChangeApplied, ExternalFileRemoved, FilesFound
@@ -680,7 +680,7 @@ async def test_a_checkpoint_of_another_journal_is_refused(journal: Journal) -> N
     other = Checkpoint(
         journal="00" * 16, seq=recorded.seq, hash=recorded.hash.hex(), key="0b" * 32, signature="0c" * 64
     )
-    with pytest.raises(CheckpointForeign):
+    with pytest.raises(CheckpointOfAnotherJournal):
         await journal.verify(other)
     unsigned = await journal.verify(msgspec.structs.replace(other, journal=journal.id))
     assert unsigned.problems == ("the checkpoint file's signature does not hold: the file was altered",)

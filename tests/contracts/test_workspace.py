@@ -328,7 +328,7 @@ def test_diverged(change: DiskChange, world: World) -> None:
         landing.commit()
     assert displaced.value.diverged
     found = files(world)
-    assert displaced.value.foreign == (found["f"], found[TEMP])
+    assert displaced.value.unexpected == (found["f"], found[TEMP])
     assert {found["f"], found[TEMP]} == {FOREIGN, b"third"}
     assert landing.finish() == ()
     assert files(world) == {"f": found["f"]}
@@ -375,7 +375,7 @@ def test_what_somebody_wrote_since_is_not_taken_back(change: DiskChange, place: 
     with pytest.raises(Displaced) as displaced:
         landing.roll_back()
     assert displaced.value.diverged
-    assert (FOREIGN in displaced.value.foreign) == (place == "path")
+    assert (FOREIGN in displaced.value.unexpected) == (place == "path")
     assert landing.finish() == ()
     others = {} if change.path == "f" or change.moved_from else {"f": OLD}
     assert files(world) == ({change.path: FOREIGN, **others} if place == "path" else others)

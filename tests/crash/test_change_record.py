@@ -77,7 +77,7 @@ def check(events: list[Event], provenance: Provenance, *, recovered: bool) -> No
     ]
 
 
-@pytest.mark.parametrize("killed_at", [None, "landed"])
+@pytest.mark.parametrize("killed_at", [None, "written"])
 async def test_of_a_change_that_is_carried_out_or_recovered(tmp_path: Path, killed_at: str | None) -> None:
     root = tmp_path / "work"
     root.mkdir()
@@ -144,5 +144,5 @@ async def test_a_grant_asks_policy_for_what_the_request_was_asked_for(tmp_path: 
     async with living(tmp_path / "state", root, KernelDisk()) as life:
         approval = life.services.state.pending.approval(request.seq)
         assert approval is not None
-        assert (approval.state, approval.cause) == ("lapsed", "policy_changed")
+        assert (approval.state, approval.cause) == ("expired", "policy_changed")
     assert (root / PATH).read_text() == OLD

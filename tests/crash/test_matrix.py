@@ -56,12 +56,12 @@ ROWS = (
     Row("6 hash checked again", "hash_rechecked", "change_aborted"),
     Row("7 swapped", "swapped", "change_applied"),
     Row("8 directory synced", "directory_synced", "change_applied"),
-    Row("8 landed", "landed", "change_applied"),
+    Row("8 landed", "written", "change_applied"),
     Row("9 inside transaction 2", "txn_open:change_applied", "change_applied"),
     Row("10 not answered", "txn_committed:change_applied", "change_applied"),
     Row("11 old content unlinked", "unlinked", "change_applied"),
 )
-RECOVERED = ("swapped", "directory_synced", "landed", "txn_open:change_applied")
+RECOVERED = ("swapped", "directory_synced", "written", "txn_open:change_applied")
 TWO = [
     pytest.param(row, op, id=f"{row.number}-{op.name}")
     for row in ROWS
@@ -134,7 +134,7 @@ async def test_killed_before_the_intent(ground: Ground) -> None:
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda op: op.name)
 async def test_recovery_tells_what_the_call_would_have_told(base: Path, operation: Operation) -> None:
     told = []
-    for number, step in enumerate(("landed", "txn_committed:change_applied")):
+    for number, step in enumerate(("written", "txn_committed:change_applied")):
         folder = base / str(number)
         folder.mkdir()
         ground = Ground(folder)
@@ -142,7 +142,7 @@ async def test_recovery_tells_what_the_call_would_have_told(base: Path, operatio
         await ground.crash(operation, at=nth(step, operation))
         with ground.serving():
             (event,) = outcomes(await ground.events())
-        assert event.pop("recovered", False) == (step == "landed")
+        assert event.pop("recovered", False) == (step == "written")
         for changed in event["paths"]:
             assert (changed.pop("signature", None) is None) == (changed.get("after") is None)
         told.append(event)

@@ -57,7 +57,7 @@ async def test_some_of_the_files_are_done(ground: Ground, operation: Operation, 
             assert not (ground.workspace / operation.emptied).exists(), "the folder that it emptied stays"
 
 
-@pytest.mark.parametrize("step", ["landed", "txn_open:change_applied", "txn_committed:change_applied"])
+@pytest.mark.parametrize("step", ["written", "txn_open:change_applied", "txn_committed:change_applied"])
 @pytest.mark.parametrize("operation", [pytest.param(item, id=item.name) for item in (MOVE_TREE, DELETE_TREE)])
 async def test_killed_around_the_emptying_of_the_folder(ground: Ground, operation: Operation, step: str) -> None:
     """Whenever the end comes, the folder goes with its files."""

@@ -181,7 +181,7 @@ async def test_a_revert_of_another_programs_change(daemon: RunningDaemon) -> Non
         await edited(person, "a.py", "two\n", "TWO\n")
         save(file, "one\nbroken\n", by_way_of=daemon.base / "saved")
         outside = (await person.file_history("a.py")).versions[0]
-        assert outside.kind == "outside"
+        assert outside.kind == "external"
         answer = await person.revert(outside.version_id)
         if answer.status == "waiting":
             assert answer.approval is not None

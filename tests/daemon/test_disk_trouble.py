@@ -196,7 +196,7 @@ def test_a_state_directory_that_takes_no_writes_is_not_called_corrupt(small: Pat
 
 async def test_the_outcome_of_a_change_gets_the_room_that_is_held_back(small: Path, tmp_path: Path) -> None:
     filler = small / "filler"
-    daemon = RunningDaemon(tmp_path, module=("-m", "tests.daemon.failing", str(filler), "--at", "landed", "fill"))
+    daemon = RunningDaemon(tmp_path, module=("-m", "tests.daemon.failing", str(filler), "--at", "written", "fill"))
     (daemon.workspace / "a.txt").write_text(TEXT)
     daemon.start()
     assert (small / RESERVE_NAME).stat().st_blocks > 0
@@ -214,7 +214,7 @@ async def test_the_outcome_of_a_change_gets_the_room_that_is_held_back(small: Pa
 
 
 async def test_an_outcome_that_finds_no_room_at_all_is_noted_when_there_is_some(tmp_path: Path) -> None:
-    daemon = Troubled(tmp_path, "--at", "landed", "full")
+    daemon = Troubled(tmp_path, "--at", "written", "full")
     daemon.start()
     async with daemon.client("alice") as files:
         met = await refused(files, request_id="r")
@@ -240,7 +240,7 @@ async def entries(daemon: RunningDaemon) -> tuple[JournalEntry, ...]:
 
 
 async def test_the_daemon_ends_while_an_outcome_is_owed(tmp_path: Path) -> None:
-    daemon = Troubled(tmp_path, "--at", "landed", "full")
+    daemon = Troubled(tmp_path, "--at", "written", "full")
     daemon.start()
     async with daemon.client("alice") as files:
         assert (await refused(files, request_id="r")).code == "writes_stopped"

@@ -153,7 +153,7 @@ async def test_a_journal_from_an_old_backup_is_refused_until_it_is_adopted(daemo
         await records_hold(daemon)
         (entry,) = (await person.journal_query(kind="journal_adopted")).entries
         assert (entry.event["known_head"], entry.event["by"]) == (int(details["known_head"][1:]), "owner_uid")
-        assert [version.kind for version in (await person.file_history("a.txt")).versions] == ["outside", "change"]
+        assert [version.kind for version in (await person.file_history("a.txt")).versions] == ["external", "change"]
         outside = (await person.file_history("gone.txt")).versions[0]
         waiting = await person.revert(outside.version_id)
         assert (await person.approve(waiting.approval or "", approver=approver)).status == "applied"

@@ -36,7 +36,7 @@ POLICY = 'name = "ours"\ndefault = "allow"\n\n[edits]\n'
 
 
 def landed(answer: ChangeAnswer) -> tuple[Lines, ...]:
-    return answer.paths[0].landed
+    return answer.paths[0].written
 
 
 async def test_an_edit_that_fits_as_it_is_says_where(daemon: RunningDaemon) -> None:

@@ -19,8 +19,8 @@ OLD = "one\n" + "".join(f"line {n}\n" for n in range(9)) + "two\n"
 Change = Callable[[FileAccess], Awaitable[ChangeAnswer]]
 
 
-def policy(on_clash: str, *, wait_s: int = 50) -> str:
-    return f'name = "p"\ndefault = "allow"\n\n[leases]\non_clash = "{on_clash}"\nmax_wait_s = {wait_s}\n'
+def policy(on_overlap: str, *, wait_s: int = 50) -> str:
+    return f'name = "p"\ndefault = "allow"\n\n[leases]\non_clash = "{on_overlap}"\nmax_wait_s = {wait_s}\n'
 
 
 @pytest.fixture
@@ -298,7 +298,7 @@ async def test_a_restart_keeps_leases(base: Path, killed: bool) -> None:
 async def test_what_a_person_approves_goes_through(base: Path) -> None:
     daemon = RunningDaemon(base)
     shipped = (Path(__file__).parents[2] / "policies" / "default.toml").read_text()
-    (daemon.state_dir / "policy.toml").write_text(shipped.replace('on_clash = "warn"', 'on_clash = "deny"'))
+    (daemon.state_dir / "policy.toml").write_text(shipped.replace('on_overlap = "warn"', 'on_overlap = "deny"'))
     daemon.start()
     approver = await daemon.make_approver()
     async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:

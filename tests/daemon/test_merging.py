@@ -1,4 +1,4 @@
-"""Merges through the real daemon: two agents, stale changes, and the report of what was settled."""
+"""Merges through the real daemon: two agents, stale changes, and the report of what was merged."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.anyio
 
 HEAD = 'name = "p"\ndefault = "allow"\n'
 ALL = HEAD
-NO_IMPORTS = HEAD + '\n[edits]\nsettle_rules = ["same_change", "list_items"]\n'
-NONE = HEAD + "\n[edits]\nsettle = false\n"
+NO_IMPORTS = HEAD + '\n[edits]\nmerge_rules = ["same_change", "list_items"]\n'
+NONE = HEAD + "\n[edits]\nmerge_rules = []\n"
 
 CAREFUL = HEAD + '\n[edits]\nlowest_rung = "shifted"\n'
 
@@ -59,7 +59,7 @@ async def both_import(ground: RunningDaemon, *, preview: bool = False) -> Change
         return await bob.apply_patch(stale, base=seen.version_id, preview=preview)
 
 
-async def test_a_stale_patch_is_settled_and_the_answer_says_why(ground: RunningDaemon) -> None:
+async def test_a_stale_patch_is_merged_and_the_answer_says_why(ground: RunningDaemon) -> None:
     answer = await both_import(ground)
     assert (answer.status, answer.rung) == ("applied", "merged")
     assert (ground.workspace / "a.py").read_text() == "import os\nimport re\nimport sys\n\nprint(os)\n"
@@ -84,7 +84,7 @@ async def test_a_preview_shows_the_merge(ground: RunningDaemon) -> None:
     assert "sys" not in (ground.workspace / "a.py").read_text()
 
 
-@pytest.mark.parametrize("text", [NO_IMPORTS, NONE], ids=["rule left out", "settle = false"])
+@pytest.mark.parametrize("text", [NO_IMPORTS, NONE], ids=["rule left out", "no rule"])
 async def test_where_policy_does_not_let_it_the_conflict_says_which_rule_would(
     ground: RunningDaemon, text: str
 ) -> None:
@@ -94,7 +94,7 @@ async def test_where_policy_does_not_let_it_the_conflict_says_which_rule_would(
     assert (ground.workspace / "a.py").read_text() == "import os\nimport re\n\nprint(os)\n"
     async with ground.client() as person:
         (found,) = (await person.journal_query(kind="conflict_found")).entries
-        assert found.event["settleable"] == ["imports"]
+        assert found.event["disabled_rules"] == ["imports"]
 
 
 async def test_an_edit_goes_where_its_symbol_was_moved(ground: RunningDaemon) -> None:
@@ -159,7 +159,7 @@ async def test_one_name_added_twice_waits(ground: RunningDaemon) -> None:
     assert "return 2" not in (ground.workspace / "b.py").read_text()
 
 
-async def test_neighbouring_lines_of_two_functions_are_settled(ground: RunningDaemon) -> None:
+async def test_neighbouring_lines_of_two_functions_are_merged(ground: RunningDaemon) -> None:
     text = "def one():\n    return 1\ndef two():\n    return 2\n"
     (ground.workspace / "d.py").write_text(text)
     async with ground.client("alice") as alice, ground.client("bob") as bob:
@@ -182,10 +182,10 @@ async def test_a_plain_merge_is_reported_too(ground: RunningDaemon) -> None:
             "b.py", MOVING.replace("x1 = 1", "x1 = 10"), mode="truncate", base=seen.version_id
         )
     assert answer.rung == "merged"
-    assert [(place.rule, place.lines) for place in answer.merge] == [("apart", (7, 7))]
+    assert [(place.rule, place.lines) for place in answer.merge] == [("clean", (7, 7))]
 
 
-async def test_an_undo_settles_nothing(ground: RunningDaemon) -> None:
+async def test_an_undo_uses_no_merge_rule(ground: RunningDaemon) -> None:
     """What a revert takes back touches what came later: that stays with a person, as git has it."""
     async with ground.client("alice") as alice:
         await alice.read_file("a.py")

@@ -220,7 +220,7 @@ async def test_outside_changes_are_noticed_and_can_be_undone(base: Path, work: P
         stale = await alice.edit_file("a.txt", [Replacement(search="one", replace="1")])
         assert stale.status == "conflict"
         history = await alice.file_history("a.txt")
-        assert [version.kind for version in history.versions] == ["outside", "found"]
+        assert [version.kind for version in history.versions] == ["external", "found"]
         back = await applied(await alice.revert(history.versions[0].version_id))
         assert (work / "a.txt").read_text() == "one\n"
         (work / "a.txt").unlink()

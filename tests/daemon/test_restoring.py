@@ -80,11 +80,11 @@ async def test_another_workspaces_backup_is_refused_unless_it_is_meant(base: Pat
     assert daemon.stop() == 0
     before = contents(daemon.state_dir)
     code, answer = command(daemon, "journal", "restore", str(foreign))
-    assert (code, answer["code"]) == (1, "backup_foreign"), answer
-    assert "--foreign" in answer["hint"]
+    assert (code, answer["code"]) == (1, "backup_of_another_journal"), answer
+    assert "--another-journal" in answer["hint"]
     assert contents(daemon.state_dir) == before
 
-    code, answer = command(daemon, "journal", "restore", "--foreign", str(foreign))
+    code, answer = command(daemon, "journal", "restore", "--another-journal", str(foreign))
     assert code == 0, answer
     assert "another" in answer["message"], answer
     assert daemon.start()["code"] == "journal_behind"

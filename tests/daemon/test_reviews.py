@@ -201,7 +201,7 @@ async def test_a_conflict_is_moot_when_the_file_holds_what_was_proposed(base: Pa
             number = await clash(alice, bob)
             await alice.edit_file("a.txt", [Replacement(search="two, alice", replace="two, bob")])
             assert (await final(bob, number)).status == "dropped"
-            assert (await follow(person, "conflict_expired"))[0]["cause"] == "moot"
+            assert (await follow(person, "conflict_expired"))[0]["cause"] == "already_applied"
 
 
 async def test_nobody_settled_it_in_time(base: Path) -> None:

@@ -118,7 +118,7 @@ async def test_a_checkpoint_of_another_journal_is_refused(base: Path, daemon: Ru
     async with daemon.client() as person:
         with pytest.raises(RemoteError) as refused:
             await person.journal_verify(checkpoint=made.text)
-        assert refused.value.code == "checkpoint_foreign"
+        assert refused.value.code == "checkpoint_of_another_journal"
         with pytest.raises(RemoteError) as malformed:
             await person.journal_verify(checkpoint="{}")
         assert malformed.value.code == "checkpoint_invalid"

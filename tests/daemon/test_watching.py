@@ -283,7 +283,7 @@ async def test_ignored_files_are_silent_but_tracked_ones_are_not(base: Path, wor
 async def test_what_is_too_large_is_said_not_kept(base: Path, work: Path) -> None:
     (base / "state").mkdir(mode=0o700)
     (base / "state" / "policy.toml").write_text(
-        'name = "p"\ndefault = "allow"\n[outside]\nkeep_max_bytes = 10\n', encoding="utf-8"
+        'name = "p"\ndefault = "allow"\n[external]\nkeep_max_bytes = 10\n', encoding="utf-8"
     )
     (work / "big.txt").write_text("longer than ten\n")
     (work / "small.txt").write_text("short\n")

@@ -78,7 +78,7 @@ async def session_of(client: Client) -> str:
     [
         pytest.param("temp_half_written", "auto", id="before anything is on disk"),
         pytest.param("swapped", "legacy", id="after the file has changed"),
-        pytest.param("landed", "auto", id="before the outcome is in the journal"),
+        pytest.param("written", "auto", id="before the outcome is in the journal"),
     ],
 )
 async def test_killed_in_mid_write(place: Place, doomed: Doomed, at: str, mode: Literal["auto", "legacy"]) -> None:

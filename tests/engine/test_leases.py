@@ -186,7 +186,7 @@ async def test_globs_that_would_reserve_nothing_are_refused(glob: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("on_clash", "who", "outcome"),
+    ("on_overlap", "who", "outcome"),
     [
         pytest.param("warn", "bob", "warned", id="warn"),
         pytest.param("merge", "bob", "noted", id="merge"),
@@ -196,8 +196,8 @@ async def test_globs_that_would_reserve_nothing_are_refused(glob: str) -> None:
         pytest.param("deny", "person:ada", "warned", id="a person"),
     ],
 )
-async def test_what_becomes_of_a_change(on_clash: OnLeaseOverlap, who: str, outcome: str) -> None:
-    desk = Desk(f'name = "p"\ndefault = "allow"\n[leases]\non_clash = "{on_clash}"\nmax_wait_s = 0\n')
+async def test_what_becomes_of_a_change(on_overlap: OnLeaseOverlap, who: str, outcome: str) -> None:
+    desk = Desk(f'name = "p"\ndefault = "allow"\n[leases]\non_clash = "{on_overlap}"\nmax_wait_s = 0\n')
     await desk.reserve("alice", reason="a rename")
     if outcome == "refused":
         with pytest.raises(
@@ -213,9 +213,9 @@ async def test_what_becomes_of_a_change(on_clash: OnLeaseOverlap, who: str, outc
     assert len(crossing.warnings) == (1 if outcome == "warned" else 0)
 
 
-@pytest.mark.parametrize("on_clash", ["deny", "queue", "merge", "warn"])
-async def test_a_granted_change_goes_through_with_a_warning(on_clash: OnLeaseOverlap) -> None:
-    desk = Desk(f'name = "p"\ndefault = "allow"\n[leases]\non_clash = "{on_clash}"\n')
+@pytest.mark.parametrize("on_overlap", ["deny", "queue", "merge", "warn"])
+async def test_a_granted_change_goes_through_with_a_warning(on_overlap: OnLeaseOverlap) -> None:
+    desk = Desk(f'name = "p"\ndefault = "allow"\n[leases]\non_clash = "{on_overlap}"\n')
     await desk.reserve("alice")
     crossing = await desk.reservations.crossing(caller("bob"), (FILE,), granted=True)
     assert (crossing.leases, len(crossing.warnings)) == ((1,), 1)

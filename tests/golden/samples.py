@@ -145,7 +145,7 @@ SAMPLES: tuple[Event, ...] = (
         ),
         mode=0o644,
         names=(OLD,),
-        settleable=("imports", "list_items"),
+        disabled_rules=("imports", "list_items"),
         why="it would not parse",
         fit=FIT,
     ),
@@ -193,7 +193,7 @@ SAMPLES: tuple[Event, ...] = (
         ),
         fits=True,
     ),
-    v.ConflictExpired(conflict=Seq(26), cause="moot", message="the file holds it"),
+    v.ConflictExpired(conflict=Seq(26), cause="already_applied", message="the file holds it"),
     v.ReviewRequested(
         conflict=Seq(26),
         reviewer="careful",

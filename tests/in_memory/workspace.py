@@ -294,7 +294,7 @@ class MemoryAtomicWrite:
         try:
             landed = self._land()
         except (Displaced, PathError) as error:
-            self._kept = error.foreign if isinstance(error, Displaced) else ()
+            self._kept = error.unexpected if isinstance(error, Displaced) else ()
             self.abandon()
             raise
         self._w.step("directory_synced")
@@ -346,7 +346,7 @@ class MemoryAtomicWrite:
             self._w.step("swapped_stale")
             if source in nodes:
                 self._in_temp = "theirs"
-                raise Displaced(path, diverged=True, foreign=(nodes[source].data, node.data))
+                raise Displaced(path, diverged=True, unexpected=(nodes[source].data, node.data))
             nodes[source] = nodes.pop(target)
             raise FileBusy(path, "another program holds it open for writing") if busy else Displaced(path)
         return node.stat()
@@ -366,7 +366,7 @@ class MemoryAtomicWrite:
             if came is not None:
                 nodes[temp] = came
                 if digest_of(came.data) != after:
-                    raise Displaced(path, diverged=True, foreign=(theirs.data, came.data))
+                    raise Displaced(path, diverged=True, unexpected=(theirs.data, came.data))
             self._in_temp = "ours"
             raise FileBusy(path, "another program holds it open for writing") if busy else Displaced(path)
         return nodes[path].stat()
@@ -379,7 +379,7 @@ class MemoryAtomicWrite:
         elif change.after is None:
             if change.path in nodes:
                 self._in_temp = "theirs"
-                raise Displaced(change.path, diverged=True, foreign=(nodes[change.path].data,))
+                raise Displaced(change.path, diverged=True, unexpected=(nodes[change.path].data,))
             nodes[change.path] = nodes.pop(self._named_temp)
         else:
             self._take_back_content(change.after)
@@ -395,7 +395,7 @@ class MemoryAtomicWrite:
         if standing is None or standing.kind != "file" or digest_of(standing.data) != after or taken:
             out = nodes.get(self._temp) if self._temp is not None else None
             self._kept = tuple(node.data for node in (standing, out) if node is not None)
-            raise Displaced(change.path, diverged=True, foreign=self._kept)
+            raise Displaced(change.path, diverged=True, unexpected=self._kept)
         del nodes[change.path]
         if change.moved_from is not None:
             nodes[change.moved_from] = standing

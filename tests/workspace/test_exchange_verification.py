@@ -242,7 +242,7 @@ def test_what_takes_the_name_of_a_deleted_file_that_goes_back_stays(make: Make, 
     with pytest.raises(Displaced) as displaced:
         landing.commit()
     assert displaced.value.diverged
-    assert displaced.value.foreign == (b"third", FOREIGN)
+    assert displaced.value.unexpected == (b"third", FOREIGN)
     assert tree(root) == {TEMP: FOREIGN, "f": b"third"}
     assert landing.finish() == ()
     assert tree(root) == {"f": b"third"}
@@ -263,7 +263,7 @@ def test_a_second_writer_before_the_swap_back_diverges(make: Make, root: Path) -
     with pytest.raises(Displaced) as displaced:
         landing.commit()
     assert displaced.value.diverged
-    assert displaced.value.foreign == (FOREIGN, b"third")
+    assert displaced.value.unexpected == (FOREIGN, b"third")
     assert tree(root) == {TEMP: b"third", "f": FOREIGN}
     (root / TEMP).write_bytes(b"fourth")
     assert landing.finish() == (b"fourth",)

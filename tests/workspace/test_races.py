@@ -124,7 +124,7 @@ def write_once(workspace: LocalWorkspace, before: bytes, after: bytes) -> Litera
     except Displaced as displaced:
         if not displaced.diverged:
             return "refused"
-        kept = displaced.foreign
+        kept = displaced.unexpected
     except OrchestratorError:
         return "refused"
     assert kept is None or before in kept

@@ -67,15 +67,15 @@ def backup(settings: Settings, params: JournalBackup) -> int:
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option("--foreign", is_flag=True, help="Also a backup of another workspace's journal.")
+@click.option("--another-journal", is_flag=True, help="Also a backup of another workspace's journal.")
 @shared
 @click.pass_obj
-def restore(settings: Settings, directory: str, foreign: bool) -> int:
+def restore(settings: Settings, directory: str, another_journal: bool) -> int:
     """Put a backup in the journal's place; the daemon must be stopped. The journal before it is moved aside."""
     _demand_stopped(settings)
     from orchestrator.offline import restore
 
-    return settings.show(restore(settings.root, settings.state_directory, directory, foreign=foreign))
+    return settings.show(restore(settings.root, settings.state_directory, directory, another_journal=another_journal))
 
 
 @click.command()

@@ -116,7 +116,7 @@ class ConflictOutcome(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""  # if not because both sides changed the same lines
     reverts: tuple[Seq, ...] = ()
     names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: not shown to who may not see all
-    settleable: tuple[AutomaticRule, ...] = ()  # rules that would settle it, if policy let them
+    disabled_rules: tuple[AutomaticRule, ...] = ()  # rules that would settle it, if policy let them
 
 
 class Apply(msgspec.Struct, frozen=True, kw_only=True):

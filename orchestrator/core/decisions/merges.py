@@ -20,7 +20,7 @@ def combine(
     to the letter, is settled by nobody but a person. Raises NotEncodable.
     """
     edits = facts.edits
-    rules = edits.settle_rules if edits is not None and edits.settle else ()
+    rules = edits.merge_rules if edits is not None else ()
     merged = merge_automatically(
         old.lines, current.lines, new.lines, path=facts.path, rules=rules, known=AUTOMATIC_RULES if edits else ()
     )

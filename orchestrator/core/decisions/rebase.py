@@ -214,7 +214,7 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
         return merged
     if isinstance(merged, UnresolvedMerge):
         clash = _clash(facts, new, merged.clashed.regions)
-        return msgspec.structs.replace(clash, settleable=merged.settleable, why=merged.why)
+        return msgspec.structs.replace(clash, disabled_rules=merged.disabled_rules, why=merged.why)
     final = new.final_newline if new.final_newline != old.final_newline else current.final_newline
     after = splice(current, edits_between(current, merged.lines, final or not current.lines))
     rung: Rung = "shifted" if anchors and merged.beyond is None and untouched(old, current, anchors) else "merged"

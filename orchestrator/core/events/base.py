@@ -18,11 +18,11 @@ Outcome = Literal[
     "denied",
     "waiting",
     "granted",
-    "lapsed",
+    "expired",
     "conflict",
-    "settled",
+    "resolved",
     "superseded",
-    "outside",
+    "external",
 ]
 
 

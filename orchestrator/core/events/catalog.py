@@ -45,11 +45,11 @@ MEANINGS: Final[dict[Outcome, str]] = {
     "denied": "a call that policy forbade, or an approval that a person refused",
     "waiting": "a change or read that waits for an approval",
     "granted": "an approval that a person gave",
-    "lapsed": "an approval that is void",
+    "expired": "an approval that is void",
     "conflict": "a change that fitted nowhere",
-    "settled": "a conflict that was resolved",
+    "resolved": "a conflict that was resolved",
     "superseded": "a conflict that a later change superseded",
-    "outside": "an external change",
+    "external": "an external change",
 }
 
 

@@ -34,7 +34,7 @@ class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
     sides: Revealing[ConflictSides]
     mode: int | None = None
     names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: who may not see them sees none
-    settleable: Revealing[tuple[AutomaticRule, ...]] = ()  # rules that would have settled it, had policy let them
+    disabled_rules: Revealing[tuple[AutomaticRule, ...]] = ()  # rules that would have settled it, had policy let them
     why: Revealing[str] = ""  # if not because both sides changed the same lines
     fit: Fit | None = None  # it would apply like this, and policy wants it looked at first
 
@@ -52,7 +52,7 @@ class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
 class ConflictResolved(Event, frozen=True, kw_only=True, tag="conflict_resolved"):
     """A person or reviewer chose."""
 
-    outcomes: ClassVar[tuple[Outcome, ...]] = ("settled",)
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("resolved",)
 
     conflict: Seq
     choice: Literal["current", "proposed", "content"]
@@ -62,7 +62,7 @@ class ConflictResolved(Event, frozen=True, kw_only=True, tag="conflict_resolved"
 
 
 class ConflictSuperseded(Event, frozen=True, kw_only=True, tag="conflict_superseded"):
-    """A later change of the same agent made the conflict moot."""
+    """A later change of the same agent replaced the change."""
 
     outcomes: ClassVar[tuple[Outcome, ...]] = ("superseded",)
 
@@ -84,7 +84,7 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval_requeste
     fit: Fit = Fit()
     directories: Directories = Directories()
     read_version: Seq | None = None  # set for a read
-    renews: Seq | None = None  # the lapsed request that this one follows
+    renews: Seq | None = None  # the expired request that this one follows
 
 
 class ApprovalGranted(Event, frozen=True, kw_only=True, tag="approval_granted"):
@@ -109,10 +109,10 @@ class ApprovalDenied(Event, frozen=True, kw_only=True, tag="approval_denied"):
 class ApprovalExpired(Event, frozen=True, kw_only=True, tag="approval_expired"):
     """The request is void: its time ran out, its base moved, or policy changed its mind."""
 
-    outcomes: ClassVar[tuple[Outcome, ...]] = ("lapsed",)
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("expired",)
 
     approval: Seq
-    cause: Literal["expired", "base_changed", "policy_changed", "conflict", "error"]
+    cause: Literal["timeout", "base_changed", "policy_changed", "conflict", "error"]
     message: Redactable[str] = ""
 
 

@@ -179,7 +179,7 @@ class FilesFound(Event, frozen=True, kw_only=True, tag="files_found"):
 class ExternalFileChanged(Event, frozen=True, kw_only=True, tag="external_file_changed"):
     """Something else than the daemon gave a file other content."""
 
-    outcomes: ClassVar[tuple[Outcome, ...]] = ("outside",)
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("external",)
     changes_files: ClassVar[bool] = True
 
     path: WorkspacePath
@@ -196,7 +196,7 @@ class ExternalFileChanged(Event, frozen=True, kw_only=True, tag="external_file_c
 class ExternalFileCreated(Event, frozen=True, kw_only=True, tag="external_file_created"):
     """Something else than the daemon made a file."""
 
-    outcomes: ClassVar[tuple[Outcome, ...]] = ("outside",)
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("external",)
     changes_files: ClassVar[bool] = True
 
     path: WorkspacePath
@@ -213,7 +213,7 @@ class ExternalFileCreated(Event, frozen=True, kw_only=True, tag="external_file_c
 class ExternalFileRemoved(Event, frozen=True, kw_only=True, tag="external_file_removed"):
     """Something else than the daemon removed a file."""
 
-    outcomes: ClassVar[tuple[Outcome, ...]] = ("outside",)
+    outcomes: ClassVar[tuple[Outcome, ...]] = ("external",)
     changes_files: ClassVar[bool] = True
 
     path: WorkspacePath

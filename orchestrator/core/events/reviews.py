@@ -40,7 +40,7 @@ class ConflictExpired(Event, frozen=True, kw_only=True, tag="conflict_expired"):
     """The conflict is void; nothing was changed for it."""
 
     conflict: Seq
-    cause: Literal["moot", "expired"]  # the file holds what was proposed; or nobody resolved it in time
+    cause: Literal["already_applied", "timeout"]  # the file holds what was proposed; or nobody resolved it in time
     message: Redactable[str] = ""
 
 

@@ -28,9 +28,9 @@ from orchestrator.core.policy.rules import (
     DEFAULT_RULE,
     Answer,
     EditRules,
+    External,
     LeaseRules,
     Limits,
-    Outside,
     Policy,
     Rule,
 )
@@ -40,7 +40,7 @@ _TOML_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
 _SINGLE: Final[Mapping[str, type[msgspec.Struct]]] = {
     "limits": Limits,
     "leases": LeaseRules,
-    "outside": Outside,
+    "external": External,
     "edits": EditRules,
     "conflicts": Conflicts,
     "checks": Checks,
@@ -118,8 +118,8 @@ class _Reader:
         if isinstance(plugins := single["plugins"], Plugins) and len(set(plugins.enabled)) < len(plugins.enabled):
             self._tables.wrong("names a plugin twice", "plugins", "enabled")
         if isinstance(edits := single["edits"], EditRules):
-            ordered = tuple(rule for rule in AUTOMATIC_RULES if rule in edits.settle_rules)
-            single["edits"] = msgspec.structs.replace(edits, settle_rules=ordered)
+            ordered = tuple(rule for rule in AUTOMATIC_RULES if rule in edits.merge_rules)
+            single["edits"] = msgspec.structs.replace(edits, merge_rules=ordered)
         if file is None or self._tables.problems:
             return None
         digest = Checksum("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest())

@@ -84,13 +84,13 @@ class LeaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     refused. merge: it is applied as if nobody held the path; the journal notes the lease.
     """
 
-    on_clash: OnLeaseOverlap = "warn"
+    on_overlap: OnLeaseOverlap = "warn"
     max_ttl_s: Annotated[int, Meta(ge=1, le=30 * 86_400)] = 86_400  # a longer lease is cut to this
     max_wait_s: Annotated[int, Meta(ge=0, le=50)] = 25  # with queue; MCP clients give up on a call after a minute
 
 
-class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is kept of what other hands did."""
+class External(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is kept of external changes."""
 
     # Contents up to this size become blobs; a read or a change keeps any.
     keep_max_bytes: Annotated[int, Meta(ge=0, le=50 * 1024 * 1024)] = 1024 * 1024
@@ -101,10 +101,7 @@ class EditRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     fuzzy: bool = True  # whether a passage may be quoted with other typography, where the call does not say
     lowest_rung: Rung = "merged"  # what fits by a lower one waits for a person's yes
-    settle: bool = True  # False: what git would call a conflict is one
-    settle_rules: Annotated[tuple[AutomaticRule, ...], Meta(min_length=1)] = (
-        AUTOMATIC_RULES  # that may settle a clash without a person
-    )
+    merge_rules: tuple[AutomaticRule, ...] = AUTOMATIC_RULES  # may merge what git calls a conflict; none: nothing may
     stale_reads: OnStale = "allow"  # a change whose author read lines that others changed since; ask: a person
 
 
@@ -116,7 +113,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     rules: tuple[Rule, ...]
     limits: Limits = Limits()
     leases: LeaseRules = LeaseRules()
-    outside: Outside = Outside()
+    external: External = External()
     edits: EditRules = EditRules()
     routes: tuple[Route, ...] = ()  # in the file's order; the first that matches decides
     conflicts: Conflicts = Conflicts()

@@ -29,7 +29,7 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     seq: Seq  # the version_id
     effective: Seq  # from which @N on it is the content: the intent of a change, else seq
     at: int  # ms
-    kind: Literal["found", "change", "outside"]
+    kind: Literal["found", "change", "external"]
     operation: str = ""
     digest: Digest | None = None  # None: absent from here on, or never hashed (see `present`)
     present: bool = True
@@ -46,7 +46,7 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def author(self) -> str | None:
         """Who changed it; of an external change whoever held the only lease, else nobody with a name."""
-        return self.agent or ("outside" if self.kind == "outside" else None)
+        return self.agent or ("outside" if self.kind == "external" else None)
 
 
 class DigestLearned(msgspec.Struct, frozen=True):
@@ -101,7 +101,7 @@ def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
                 seq=recorded.seq,
                 effective=recorded.seq,
                 at=recorded.at,
-                kind="outside",
+                kind="external",
                 digest=after,
                 size=signature.size,
                 mode=mode,
@@ -114,7 +114,7 @@ def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
                 seq=recorded.seq,
                 effective=recorded.seq,
                 at=recorded.at,
-                kind="outside",
+                kind="external",
                 present=False,
                 agent=by,
             )

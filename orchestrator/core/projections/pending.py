@@ -27,9 +27,9 @@ from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import pieces
 from orchestrator.core.projections.reviews import FOLDED, Review, turned
 
-ApprovalState = Literal["waiting", "granted", "used", "denied", "lapsed"]
-ConflictState = Literal["open", "settled", "superseded", "lapsed"]
-Stage = Literal["found", "requested", "answered", "accepted", "rejected", "edited", "lapsed", "superseded"]
+ApprovalState = Literal["waiting", "granted", "used", "denied", "expired"]
+ConflictState = Literal["open", "resolved", "superseded", "expired"]
+Stage = Literal["found", "requested", "answered", "accepted", "rejected", "edited", "expired", "superseded"]
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class Approval(msgspec.Struct, frozen=True):
     session: SessionId | None
     request: ApprovalRequested
     state: ApprovalState = "waiting"
-    cause: str | None = None  # why it lapsed
+    cause: str | None = None  # why it expired
     change: Seq | None = None  # the intent that it led to
     successor: Seq | None = None  # the request or conflict that took its place
 
@@ -63,9 +63,9 @@ class Conflict(msgspec.Struct, frozen=True):
     found: ConflictFound
     state: ConflictState = "open"
     choice: str | None = None
-    change: Seq | None = None  # the intent that settled or superseded it
-    by: str | None = None  # who settled it
-    cause: str | None = None  # why it lapsed
+    change: Seq | None = None  # the intent that resolved or superseded it
+    by: str | None = None  # who resolved it
+    cause: str | None = None  # why it expired
     fits: bool = False  # nothing clashes any more, and nobody applied it yet
     reviews: tuple[Review, ...] = ()  # oldest first
     moved: Moved | None = None  # where its file stood before
@@ -92,11 +92,11 @@ class Conflict(msgspec.Struct, frozen=True):
                         return state
                     case _:
                         return "found"
-            case "settled":
+            case "resolved":
                 if self.choice == "content":
                     return "accepted" if any(item.state == "accepted" for item in self.reviews) else "edited"
                 return "rejected" if self.choice == "current" else "accepted"
-            case "superseded" | "lapsed":
+            case "superseded" | "expired":
                 return self.state
 
 
@@ -205,7 +205,7 @@ class Pending:
             case ApprovalDenied(approval=approval):
                 self._turn(approval, state="denied")
             case ApprovalExpired(approval=approval, cause=cause):
-                self._turn(approval, state="lapsed", cause=cause)
+                self._turn(approval, state="expired", cause=cause)
             case ConflictFound() as found:
                 bare_found = msgspec.structs.replace(found, provenance=found.provenance.without_reason())
                 self._conflicts[seq] = Conflict(seq, recorded.at, recorded.agent, recorded.session, bare_found)
@@ -213,11 +213,11 @@ class Pending:
                 if found.provenance.approval is not None:
                     self._turn(found.provenance.approval, successor=seq)
             case ConflictResolved(conflict=conflict, choice=choice, change=change, by=by):
-                self._close(conflict, state="settled", choice=choice, change=change, by=by)
+                self._close(conflict, state="resolved", choice=choice, change=change, by=by)
             case ConflictSuperseded(conflict=conflict, change=change):
                 self._close(conflict, state="superseded", change=change)
             case ConflictExpired(conflict=conflict, cause=why):
-                self._close(conflict, state="lapsed", cause=why)
+                self._close(conflict, state="expired", cause=why)
             case ConflictRebased() as rebased:
                 self._rebase(rebased)
             case ChangeIntended() as intended:
@@ -229,7 +229,7 @@ class Pending:
                 intent = self._intents.pop(change, None)
                 resolves = intent.provenance.resolves if intent is not None else None
                 if resolves is not None:  # who chose what is said next, or was cut off
-                    self._close(resolves, state="settled", change=change)
+                    self._close(resolves, state="resolved", change=change)
             case ChangeAborted(change=change):
                 intent = self._intents.pop(change, None)
                 if intent is not None and intent.provenance.approval is not None:
@@ -270,7 +270,7 @@ class Pending:
             self._index(closed)
 
     def _index(self, conflict: Conflict) -> None:
-        if conflict.state == "settled" and conflict.change is not None:
+        if conflict.state == "resolved" and conflict.change is not None:
             self._settling[conflict.change] = conflict.seq
 
     def _rebase(self, event: ConflictRebased) -> None:

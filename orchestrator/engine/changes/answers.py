@@ -59,7 +59,7 @@ class Answers:
     async def of(self, seq: Seq, *, shows: Shows = everything) -> r.ChangeAnswer:
         """The present state of what `@seq` names: an approval, a conflict or a change.
 
-        Follows a lapsed approval to its successor, a conflict to its settlement, a grant to
+        Follows an expired approval to its successor, a conflict to its settlement, a grant to
         its change. Raises VersionUnknown, and Aborted for a change that a crash cut off.
         """
         for _ in range(1000):
@@ -109,9 +109,9 @@ class Answers:
                 message = f"{number} waits for a person's yes: {approval.request.rule}"
             case "denied":
                 status, message = "denied", f"{number} was denied{await self._denial(approval)}"
-            case "lapsed" if approval.cause == "expired":
+            case "expired" if approval.cause == "timeout":
                 status, message = "expired", f"{number} expired before anybody said yes; send the change again"
-            case "lapsed":
+            case "expired":
                 why = await self._expiry(approval) if shown else approval.cause
                 status, message = "dropped", f"{number} expired: {why}; send the change again"
         answer = r.ChangeAnswer(
@@ -164,11 +164,15 @@ class Answers:
             return r.ChangeAnswer(
                 status="dropped", success=False, message=f"{number} was superseded by {done}", conflict=number
             )
-        if conflict.state == "lapsed":
-            why = "the file holds what it proposed" if conflict.cause == "moot" else "nobody resolved it in time"
-            message = f"{number} lapsed: {why}" if shown else f"{number} lapsed"
+        if conflict.state == "expired":
+            why = (
+                "the file holds what it proposed"
+                if conflict.cause == "already_applied"
+                else "nobody resolved it in time"
+            )
+            message = f"{number} expired: {why}" if shown else f"{number} expired"
             return r.ChangeAnswer(status="dropped", success=False, message=message, conflict=number)
-        if conflict.state == "settled":
+        if conflict.state == "resolved":
             said = await self._settlement(conflict) if shown else ""
             return r.ChangeAnswer(
                 status="dropped",
@@ -180,7 +184,7 @@ class Answers:
         if found.provenance.reverts:
             advice = f"Revert the later change first, or await_change('{number}')."
         elif shown:
-            advice = f"{_settleable(found.settleable)}Read the current lines and send the change again "
+            advice = f"{_disabled_rules(found.disabled_rules)}Read the current lines and send the change again "
             advice += f"(supersedes='{number}'), or await_change('{number}')."
         else:
             advice = f"Its content is not shown; await_change('{number}')."
@@ -323,7 +327,7 @@ class Answers:
             message=f"nothing was changed; sent without preview, this would be: {would_be}",
             diff=diff,
             diff_truncated=truncated,
-            paths=tuple(r.ChangedPath(path=item.path, landed=_landed(item)) for item in plan.paths),
+            paths=tuple(r.ChangedPath(path=item.path, written=_written(item)) for item in plan.paths),
             warnings=plan.fit.warnings,
         )
         return with_fit(answer, plan.fit) if shown else without_content(answer, plan.fit)
@@ -348,7 +352,7 @@ def without_content(answer: r.ChangeAnswer, fit: Fit | None = None) -> r.ChangeA
         answer,
         diff=None,
         diff_truncated=False,
-        paths=tuple(msgspec.structs.replace(item, landed=()) for item in answer.paths),
+        paths=tuple(msgspec.structs.replace(item, written=()) for item in answer.paths),
         base=show(fit.base) if fit is not None and fit.base else answer.base,
         same_symbol=(),
         regions=(),
@@ -388,7 +392,7 @@ def regions(clashes: tuple[Region, ...]) -> tuple[r.ConflictRegionText, ...]:
     )
 
 
-def _settleable(rules: Sequence[AutomaticRule]) -> str:
+def _disabled_rules(rules: Sequence[AutomaticRule]) -> str:
     return f"The rule {', '.join(rules)} would merge it, but policy leaves that to a person. " if rules else ""
 
 
@@ -397,11 +401,11 @@ def _path_of(changed: PathChange, version: Seq) -> r.ChangedPath:
         path=changed.path,
         before=show(changed.previous) if changed.previous else None,
         after=show(version) if changed.after is not None else None,
-        landed=_landed(changed),
+        written=_written(changed),
     )
 
 
-def _landed(changed: PathChange) -> tuple[r.Lines, ...]:
+def _written(changed: PathChange) -> tuple[r.Lines, ...]:
     """The lines that a change wrote, as callers count them."""
     return tuple(r.Lines(start=hunk.new_start + 1, end=hunk.new_start + hunk.new_len) for hunk in changed.hunks)
 

@@ -90,7 +90,7 @@ class ApprovalService:
         async with self._s.locks.alone(item.path for item in approval.request.paths):
             approval = self._find(params.approval, waiting=True)
             if approval.request.expires_at <= self._s.clock.now_ms():
-                await self._expire_due(approval, "expired")
+                await self._expire_due(approval, "timeout")
                 return await self._answers.of(approval.seq)
             await self._s.append(caller.origin(call), (self._stream(approval), granted))
             await self._apply(approval)
@@ -111,7 +111,7 @@ class ApprovalService:
                 async with self._s.locks.alone(item.path for item in approval.request.paths):
                     present = self._s.state.pending.approval(approval.seq)
                     if present is not None and present.state == "waiting":
-                        await self._expire_due(approval, "expired")
+                        await self._expire_due(approval, "timeout")
         return min((item.request.expires_at for item in self._s.state.pending.waiting()), default=None)
 
     async def resume(self) -> None:
@@ -240,10 +240,12 @@ class ApprovalService:
             why=outcome.why if outcome else "",
             mode=here.held.mode if here.held else None,
         )
-        lapsed = ApprovalExpired(
+        expired = ApprovalExpired(
             approval=approval.seq, cause="conflict", message="the file changed where it wants to go"
         )
-        await self._s.append(self._origin(approval), (self._stream(approval), lapsed), (f"conflict:{item.path}", found))
+        await self._s.append(
+            self._origin(approval), (self._stream(approval), expired), (f"conflict:{item.path}", found)
+        )
 
     async def _rebased(self, old: Document, new: Document, onto: Facts) -> Apply | ConflictOutcome:
         """Raises NothingToChange."""
@@ -265,7 +267,7 @@ class ApprovalService:
             directories=plan.directories,
             renews=approval.seq,
         )
-        lapsed = ApprovalExpired(
+        expired = ApprovalExpired(
             approval=approval.seq,
             cause="base_changed",
             message="there is more to ask by now"
@@ -273,7 +275,7 @@ class ApprovalService:
             else "the file changed; the change was rebased and asks again",
         )
         stream = self._stream(approval)
-        events = (NewEvent(stream, lapsed), NewEvent(stream, request))
+        events = (NewEvent(stream, expired), NewEvent(stream, request))
         await self._s.journal.append(Unit(events, self._origin(approval), new_blobs(plan)))
 
     async def _expire_due(self, approval: Approval, cause: str, message: str = "") -> None:
@@ -344,7 +346,7 @@ class ApprovalService:
 
 
 class ApprovalClosed(CallerError):
-    """The request was answered, used or lapsed before."""
+    """The request was answered, used or expired before."""
 
     code = "approval_closed"
     hint = "A request is answered once, and the answer is for one change; a new change asks anew."

@@ -109,7 +109,7 @@ class ConflictRecorder:
             why=clash.why,
             mode=here.held.mode if here.held else None,
             names=clash.names,
-            settleable=clash.settleable,
+            disabled_rules=clash.disabled_rules,
             fit=clash.fit,
         )
         events = (NewEvent(f"conflict:{clash.path}", found), *((seen,) if seen is not None else ()))

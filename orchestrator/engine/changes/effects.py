@@ -86,7 +86,7 @@ class Effects:
             if staged is not None or not isinstance(error, WritesStopped):
                 await self._aborted(plan, intent, number, landings, error)
             raise  # after a sync that failed in `commit`, recovery finds out what is on disk
-        self._s.step("landed")
+        self._s.step("written")
         emptying = bool(plan.directories.emptied or plan.directories.unmade)
         if emptying:  # before the outcome: what a crash leaves of it is recovery's as long as the intent is open
             await self._s.fenced(partial(self._empty, landings, number, plan))
@@ -186,7 +186,7 @@ class Effects:
         paths: list[DivergedPath] = []
         blobs: list[tuple[Digest, bytes]] = []
         for item in apart:
-            left = tuple((digest_of(data), data) for data in item.foreign)
+            left = tuple((digest_of(data), data) for data in item.unexpected)
             found = await self._found(item.path)
             paths.append(DivergedPath(item.path, found[0][0] if found else None, left[0][0] if left else None))
             blobs += (*found, *left)

@@ -61,7 +61,7 @@ class RenameTracker:
         here, found = path, None
         while True:
             rows = [row for row in await self._s.journal.moved_away((here,)) if row.seq > after and row.present]
-            if not rows or (rows[0].kind == "outside" and self._s.state.registry.get(here) is not None):
+            if not rows or (rows[0].kind == "external" and self._s.state.registry.get(here) is not None):
                 return found if found is not None and found.path != path else None
             here, after = rows[0].path, rows[0].seq
             found = Renamed(here, rows[0].seq)

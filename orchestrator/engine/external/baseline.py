@@ -73,7 +73,7 @@ class Baseline:
             self.done.set()
 
     async def _keep(self) -> None:
-        most = self._s.policy.outside.keep_max_bytes
+        most = self._s.policy.external.keep_max_bytes
         wanted = [
             entry.path
             for entry in self._s.state.registry.files()
@@ -99,7 +99,7 @@ class Baseline:
         """A file that is still what the registry says; one that is not is looked at instead."""
         try:
             read = await to_thread.run_sync(
-                partial(self._s.workspace.read, path, most=self._s.policy.outside.keep_max_bytes)
+                partial(self._s.workspace.read, path, most=self._s.policy.external.keep_max_bytes)
             )
         except PathError:
             await self._look(path)

@@ -130,7 +130,7 @@ class BatchImporter:
         if hidden:
             same = entry is not None and entry.digest == read.digest
             return MetFile(path, read.stat, read.digest if same else None)
-        keep = len(read.data) <= self._s.policy.outside.keep_max_bytes
+        keep = len(read.data) <= self._s.policy.external.keep_max_bytes
         return MetFile(path, read.stat, read.digest, read.data if keep else None)
 
     def _intended(self) -> frozenset[tuple[WorkspacePath, Digest]]:

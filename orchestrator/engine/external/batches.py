@@ -16,7 +16,7 @@ from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter, Journal
 
-STREAM = "outside"
+STREAM = "external"
 
 _TAGS = (
     tag_of(ExternalFileChanged),

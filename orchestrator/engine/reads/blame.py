@@ -123,8 +123,8 @@ class Blamer:
 
 
 def _lines(path: WorkspacePath, part: Owned, row: VersionRow, approver: str | None) -> t.BlamedLines:
-    kind: Literal["change", "outside", "found", "unknown"] = row.kind if part.certain else "unknown"
-    known = kind in ("change", "outside")
+    kind: Literal["change", "external", "found", "unknown"] = row.kind if part.certain else "unknown"
+    known = kind in ("change", "external")
     return t.BlamedLines(
         start=part.start,
         end=part.end,

@@ -108,7 +108,7 @@ class ChangeSummaries:
             at=recorded.at,
             path=changed.path,
             kind=act.kind,
-            by="change" if ours else "outside",
+            by="change" if ours else "external",
             operation=why.operation if why else None,
             agent=recorded.agent or _by(recorded) or (None if ours else "outside"),
             session=recorded.session,

@@ -55,7 +55,7 @@ class Story:
                 seq=Seq(self.seq),
                 effective=Seq(self.seq),
                 at=0,
-                kind="outside" if outside else "found" if kind == "found" else "change",
+                kind="external" if outside else "found" if kind == "found" else "change",
                 digest=digest,
                 present=text is not None,
                 mode=self.modes.get(path, 0o644) if text is not None else None,

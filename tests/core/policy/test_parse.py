@@ -32,7 +32,7 @@ verdict = "allow"
 reason = "because"
 
 [leases]
-on_clash = "queue"
+on_overlap = "queue"
 max_ttl_s = 600
 
 [edits]
@@ -45,7 +45,7 @@ def test_a_good_policy() -> None:
     policy = parse_policy(GOOD, source="p.toml")
     assert (policy.name, policy.default, policy.source) == ("good", "ask", "p.toml")
     assert policy.limits == Limits(approval_ttl_s=60)
-    assert policy.leases == LeaseRules(on_clash="queue", max_ttl_s=600)
+    assert policy.leases == LeaseRules(on_overlap="queue", max_ttl_s=600)
     assert policy.edits == EditRules(fuzzy=False, lowest_rung="fuzzy")
     assert policy.rules == (
         Rule(
@@ -73,12 +73,12 @@ def test_a_good_policy() -> None:
     ],
 )
 def test_how_much_of_outside_changes_is_kept(most: str, kept: int | None) -> None:
-    text = GOOD + f"\n[outside]\nkeep_max_bytes = {most}\n"
+    text = GOOD + f"\n[external]\nkeep_max_bytes = {most}\n"
     if kept is None:
         (problem,) = check_policy(text, "p.toml")
-        assert problem.key == "outside.keep_max_bytes"
+        assert problem.key == "external.keep_max_bytes"
     else:
-        assert parse_policy(text, source="p.toml").outside.keep_max_bytes == kept
+        assert parse_policy(text, source="p.toml").external.keep_max_bytes == kept
 
 
 LISTED = """
@@ -110,7 +110,7 @@ def test_rules_share_named_lists() -> None:
         pytest.param('"*.key", "!*.example"', '"!*.example"', "lists.keys[1]", "exception", id="exception first"),
         pytest.param('["vault"]', '["../x"]', "lists.more[1]", "'..'", id="a wrong glob"),
         pytest.param('["vault"]', '"vault"', "lists.more", "list", id="no list"),
-        pytest.param("[lists]\n", "lists = 1\n[outside]\n", "leases.lists", "unknown", id="no table"),
+        pytest.param("[lists]\n", "lists = 1\n[external]\n", "leases.lists", "unknown", id="no table"),
         pytest.param("keys =", '"" =', "lists.", "letters", id="no name"),
     ],
 )
@@ -164,8 +164,8 @@ def test_a_policy_survives_the_journal() -> None:
         pytest.param('name = "r"', 'name = "default"', 8, "rule[1].name", "kept", id="name of ours"),
         pytest.param('name = "r"', 'name = "builtin.git"', 8, "rule[1].name", "kept", id="name like ours"),
         pytest.param("[leases]", "[lease]", 18, "lease", "'leases'", id="unknown table of leases"),
-        pytest.param('"queue"', '"wait"', 19, "leases.on_clash", "warn | deny | queue | merge", id="clash"),
-        pytest.param("on_clash", "on_clsh", 19, "leases.on_clsh", "'on_clash'", id="unknown key of leases"),
+        pytest.param('"queue"', '"wait"', 19, "leases.on_overlap", "warn | deny | queue | merge", id="clash"),
+        pytest.param("on_overlap", "on_overlp", 19, "leases.on_overlp", "'on_overlap'", id="unknown key of leases"),
         pytest.param("max_ttl_s = 600", "max_ttl_s = 0", 20, "leases.max_ttl_s", "1 to", id="no time"),
         pytest.param("max_ttl_s = 600", "max_wait_s = 51", 20, "leases.max_wait_s", "0 to 50", id="a long wait"),
         pytest.param("[edits]", "[edit]", 22, "edit", "'edits'", id="unknown table of edits"),
@@ -272,23 +272,22 @@ def test_the_lists_of_secrets_are_one() -> None:
     ("table", "edits"),
     [
         pytest.param("", EditRules(), id="nothing said: all rules"),
-        pytest.param("settle = false", EditRules(settle=False), id="as git"),
+        pytest.param("merge_rules = []", EditRules(merge_rules=()), id="no rule: as git"),
         pytest.param(
-            'settle_rules = ["list_items", "imports", "list_items"]',
-            EditRules(settle_rules=("imports", "list_items")),
+            'merge_rules = ["list_items", "imports", "list_items"]',
+            EditRules(merge_rules=("imports", "list_items")),
             id="some rules",
         ),
     ],
 )
-def test_what_a_merge_may_settle(table: str, edits: EditRules) -> None:
+def test_what_may_be_merged(table: str, edits: EditRules) -> None:
     assert parse_policy(GOOD[: GOOD.index("[edits]")] + f"[edits]\n{table}\n", source="p.toml").edits == edits
 
 
 @pytest.mark.parametrize(("table", "key", "message"), [
-    pytest.param("settle = 1", "edits.settle", "true or false", id="no flag"),
-    pytest.param('settle_rules = ["import"]', "edits.settle_rules[1]", "did you mean 'imports'", id="misspelt rule"),
-    pytest.param("settle_rules = []", "edits.settle_rules", "at least one", id="no rule at all"),
-    pytest.param("settel = true", "edits.settel", "did you mean 'settle'", id="misspelt key"),
+    pytest.param("fuzzy = 1", "edits.fuzzy", "true or false", id="no flag"),
+    pytest.param('merge_rules = ["import"]', "edits.merge_rules[1]", "did you mean 'imports'", id="misspelt rule"),
+    pytest.param("fuzy = true", "edits.fuzy", "did you mean 'fuzzy'", id="misspelt key"),
 ])  # fmt: skip
 def test_what_is_wrong_with_edits(table: str, key: str, message: str) -> None:
     (problem,) = check_policy(GOOD[: GOOD.index("[edits]")] + f"[edits]\n{table}\n", "p.toml")

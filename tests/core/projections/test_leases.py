@@ -40,7 +40,7 @@ def folded(*events: tuple[AgentName | None, Event]) -> Leases:
         pytest.param([(ALICE, granted("src")), (ALICE, granted("*.py"))], (ALICE, 1), id="twice by one: the oldest"),
         pytest.param([(ALICE, granted("src")), (BOB, granted("*.py"))], None, id="by two"),
         pytest.param([(ALICE, granted("src")), (ALICE, LeaseReleased(lease=Seq(1), by="x"))], None, id="released"),
-        pytest.param([(ALICE, granted("src")), (ALICE, LeaseExpired(lease=Seq(1)))], None, id="lapsed"),
+        pytest.param([(ALICE, granted("src")), (ALICE, LeaseExpired(lease=Seq(1)))], None, id="expired"),
         pytest.param([(ALICE, granted("src")), (BOB, LeaseExpired(lease=Seq(7)))], (ALICE, 1), id="another lapsed"),
     ],
 )

@@ -45,7 +45,7 @@ class UnresolvedMerge(msgspec.Struct, frozen=True):
     """The changes do not go together."""
 
     clashed: ConflictingRegion  # every region where git would see a conflict
-    settleable: tuple[AutomaticRule, ...] = ()  # rules that were not to be used, and would settle all that is left
+    disabled_rules: tuple[AutomaticRule, ...] = ()  # rules that were not to be used, and would settle all that is left
     why: str = ""  # if git sees no conflict there
 
 
@@ -112,7 +112,7 @@ def _first(cluster: Cluster, sides: Sides, tried: Iterable[AutomaticRule]) -> tu
 def _plain(cluster: Cluster) -> tuple[MergeRule, str]:
     if cluster.ours and cluster.theirs:
         return "same_change", "both sides made the same change"
-    return "apart", "no other change touched these lines or their neighbours"
+    return "clean", "no other change touched these lines or their neighbours"
 
 
 def _joined(

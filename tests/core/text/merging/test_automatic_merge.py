@@ -126,7 +126,7 @@ def as_git(sides: Sequence[list[str]]) -> None:
         assert isinstance(bound, UnresolvedMerge)
         assert bound.clashed == plain
         assert (free.beyond if isinstance(free, AutomaticMerge) else free.clashed) == plain
-        assert bool(bound.settleable) == isinstance(free, AutomaticMerge)
+        assert bool(bound.disabled_rules) == isinstance(free, AutomaticMerge)
 
 
 @quick
@@ -154,7 +154,7 @@ def test_the_report_names_the_lines(sides: tuple[list[str], list[str], list[str]
     for place in merged.report:
         untouched = merged.lines[at : place.merged.start]
         assert list(untouched) == current[now : place.region.current.start]
-        if place.rule == "apart":
+        if place.rule == "clean":
             assert place.merged.of(merged.lines) == place.region.proposed.of(proposed)
         assert place.why
         at, now = place.merged.end, place.region.current.end
@@ -166,7 +166,7 @@ def test_a_rule_that_policy_leaves_out_is_named_and_not_used(rule: str) -> None:
     allowed = [other for other in AUTOMATIC_RULES if other != rule]
     result = merging(base, current, proposed, path=path, rules=allowed)
     assert isinstance(result, UnresolvedMerge)
-    assert result.settleable == (rule,)
+    assert result.disabled_rules == (rule,)
     assert isinstance(merging(base, current, proposed, path=path, rules=[rule]), AutomaticMerge)  # type: ignore[list-item]
 
 
@@ -190,7 +190,7 @@ def test_all_regions_are_settled_or_none() -> None:
     result = merging(base, current, proposed)
     assert isinstance(result, UnresolvedMerge)
     assert len(result.clashed.regions) == 2
-    assert result.settleable == ()
+    assert result.disabled_rules == ()
 
 
 @pytest.mark.parametrize(("count", "taken"), [(3, True), (300, False)])

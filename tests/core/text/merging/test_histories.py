@@ -83,7 +83,7 @@ def compared(cases: Iterable[Case], folder: Path) -> Counter[str]:
             text = "".join(f"{line}\n" for line in result.lines)
             known = case.committed is not None
             seen[
-                "settled as people did" if text == case.committed else "settled otherwise" if known else "settled"
+                "settled as people did" if text == case.committed else "settled otherwise" if known else "resolved"
             ] += 1
         else:
             seen["conflict"] += 1

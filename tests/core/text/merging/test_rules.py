@@ -19,7 +19,7 @@ def check(rule: str, base: str, current: str, proposed: str, merged: str | None,
         return
     assert isinstance(result, AutomaticMerge), result
     assert list(result.lines) == lines(merged)
-    assert [region.rule for region in result.report if region.rule != "apart"] == [rule]
+    assert [region.rule for region in result.report if region.rule != "clean"] == [rule]
     assert isinstance(turned, AutomaticMerge)
     assert sorted(turned.lines) == sorted(result.lines)
 
