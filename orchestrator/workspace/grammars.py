@@ -1,15 +1,24 @@
-"""Tree-sitter grammars, each loaded from its wheel on first use."""
+"""Outlines by tree-sitter grammars, each loaded from its wheel on first use; for a worker process."""
 
 from __future__ import annotations
 
 import importlib
+import time
+from functools import cache
 from importlib import resources
 from typing import Final
 
 import msgspec
 import tree_sitter
 
+from orchestrator.core.text.encoding import Document, decode
+from orchestrator.core.text.outline.parsed import parsed_outline
+from orchestrator.core.text.outline.plain import plain_outline
+from orchestrator.core.text.symbols import Outline
 from orchestrator.logs import logger
+
+CHUNK_BYTES = 64 * 1024
+"""What the parser is given at a time: only a source that is called can be stopped."""
 
 
 class Grammar(msgspec.Struct, frozen=True):
@@ -52,21 +61,48 @@ WHEELS: Final = {
 """By the names of `core.text.outline.languages`."""
 
 
-class Grammars:
-    """Loads each grammar once."""
+@cache
+def load(name: str) -> Grammar | None:
+    """The grammar; None, with a line in the log, where its wheel is missing or does not fit."""
+    try:
+        return _loaded(name, WHEELS[name])
+    except (ImportError, AttributeError, ValueError, OSError) as error:
+        logger("grammars").warning("texts are outlined without their grammar", language=name, error=str(error))
+        return None
 
-    def __init__(self) -> None:
-        self._loaded: dict[str, Grammar | None] = {}
 
-    def load(self, name: str) -> Grammar | None:
-        """The grammar; None, once with a line in the log, where its wheel is missing or does not fit."""
-        if name not in self._loaded:
-            try:
-                self._loaded[name] = _loaded(name, WHEELS[name])
-            except (ImportError, AttributeError, ValueError, OSError) as error:
-                logger("grammars").warning("texts are outlined without their grammar", language=name, error=str(error))
-                self._loaded[name] = None
-        return self._loaded[name]
+def outlined(language: str, data: bytes, limit_s: float) -> Outline | None:
+    """The outline of a file's bytes; None where they are no text.
+
+    Without a grammar, or when parsing takes over half of the time: by indentation and headings.
+    """
+    document = decode(data)
+    if document is None:
+        return None
+    grammar = load(language)
+    parsed = _parsed(grammar, document, limit_s / 2) if grammar is not None else None
+    return parsed if parsed is not None else plain_outline(document.lines)
+
+
+def encoded_outline(language: str, data: bytes, limit_s: float) -> bytes:
+    """As `outlined`, in MessagePack."""
+    return msgspec.msgpack.encode(outlined(language, data, limit_s))
+
+
+def _parsed(grammar: Grammar, document: Document, limit_s: float) -> Outline | None:
+    data = document.text.encode("utf-8", "replace")
+    until = time.monotonic() + limit_s
+    try:
+        tree = tree_sitter.Parser(grammar.language).parse(
+            lambda at, _: data[at : at + CHUNK_BYTES],
+            encoding="utf8",
+            progress_callback=lambda at, error: time.monotonic() > until,
+        )
+    except ValueError:  # "Parsing failed": stopped by the callback
+        return None
+    # Without a progress callback: with one, the second query of a process crashes (tree-sitter 0.26).
+    matches = tree_sitter.QueryCursor(grammar.query).matches(tree.root_node)
+    return parsed_outline(grammar.name, tree.root_node, matches, data)
 
 
 def _loaded(name: str, wheel: _Wheel) -> Grammar:

@@ -14,7 +14,8 @@ from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.outline.plain import plain_outline
 from orchestrator.core.text.symbols import Outline
 from orchestrator.logs import logger
-from orchestrator.workspace.workers import WorkerDied, WorkerPool
+from orchestrator.ports.workers import Effort
+from orchestrator.workspace.grammars import encoded_outline
 
 LIMIT_S = 4.0
 """For one text. 20,000 lines of Python take 0.4 s."""
@@ -32,7 +33,7 @@ OFF_LOOP_BYTES = 64 * 1024
 class LocalParser:
     """Outlines texts in worker processes, and remembers the outlines."""
 
-    def __init__(self, workers: WorkerPool, *, limit_s: float = LIMIT_S, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, workers: Effort, *, limit_s: float = LIMIT_S, cache_bytes: int = CACHE_BYTES) -> None:
         self._workers, self._limit_s, self._most = workers, limit_s, cache_bytes
         self._cache: OrderedDict[tuple[str, Digest], tuple[Outline | None, int]] = OrderedDict()
         self._held = 0
@@ -54,13 +55,13 @@ class LocalParser:
 
     async def _made(self, language: str, data: bytes) -> tuple[Outline | None, int]:
         """The outline and its size."""
-        job = msgspec.msgpack.encode((language, data, self._limit_s))
+        work = partial(encoded_outline, language, data, self._limit_s)
         try:
-            said = await self._workers.ask(b"o", job, self._limit_s)
-        except (WorkerDied, TimeoutError, OSError) as error:
+            answer = await self._workers.run(work, limit_s=self._limit_s)
+        except Exception as error:  # noqa: BLE001  # whatever a grammar's defect is: the text can be outlined without
             self._log.warning("a text is outlined without its grammar", language=language, error=repr(error))
             return await _plain(data), len(data) // 8
-        return msgspec.msgpack.decode(said, type=Outline | None), len(said)
+        return msgspec.msgpack.decode(answer, type=Outline | None), len(answer)
 
     def _keep(self, key: tuple[str, Digest], made: tuple[Outline | None, int]) -> None:
         self._cache[key] = made
@@ -70,9 +71,8 @@ class LocalParser:
 
 
 async def _plain(data: bytes) -> Outline | None:
-    if len(data) > OFF_LOOP_BYTES:
-        return await to_thread.run_sync(partial(_outlined_plainly, data))
-    return _outlined_plainly(data)
+    work = partial(_outlined_plainly, data)
+    return await to_thread.run_sync(work) if len(data) > OFF_LOOP_BYTES else work()
 
 
 def _outlined_plainly(data: bytes) -> Outline | None:

@@ -1,9 +1,8 @@
 """The main loop of a worker process, with limits on time and memory per job.
 
-Apart from the daemon because of two kinds of work. Grammars are C code that a crafted text can crash (128,000 times
-`- ` does it to YAML's) or hold up for minutes, with the interpreter lock in hand. And a merge, a diff or a search by
-likeness of large texts is pure Python, which in a thread would hold up everybody's calls.
-Trees stay here; outlines go out.
+Two kinds of work are kept out of the daemon. Grammars are C code that a crafted text can crash (128,000 times `- `
+does it to YAML's) or hold up for minutes, with the interpreter lock held. And a merge, a diff or a fuzzy search of
+large texts is pure Python, which in a thread would hold up everybody's calls.
 """
 
 from __future__ import annotations
@@ -12,16 +11,13 @@ import os
 import pickle
 import resource
 import signal
+import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-import msgspec
-
 from orchestrator.logs import start_logging
-from orchestrator.workspace.grammars import Grammars
-from orchestrator.workspace.outliner import Job, outlined
 
 MOST_MEMORY = 2 << 30
 """Of the worker's address space. One that would take more ends, and another takes its place."""
@@ -29,33 +25,30 @@ MOST_MEMORY = 2 << 30
 SPENT_BYTES = 256 << 20
 """A worker that holds more after a job ends, so that the memory is given back."""
 
-LENGTH_BYTES = 8
+JOB = struct.Struct(">dQ")
+"""Before a job, which is a pickled call: its limit in seconds, and its length."""
 
 TAKEN = b"\x01"
-"""Said of each job before it is begun: a worker that dies without having said so did not die of it."""
+"""Answered before a job begins: a worker that ends without it did not die of the job."""
+
+ANSWER = struct.Struct(">?Q")
+"""Before an answer: whether the worker ends after it, and its length."""
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Answer jobs until there are no more: each a kind, a limit of time and a length before it."""
-    grammars = Grammars()
-    while kind := jobs.read(1):
-        limit_s = float(jobs.read(LENGTH_BYTES))
-        data = jobs.read(int.from_bytes(jobs.read(LENGTH_BYTES)))
+    """Answer jobs until there are no more."""
+    while head := jobs.read(JOB.size):
+        limit_s, count = JOB.unpack(head)
+        job = jobs.read(count)
         answers.write(TAKEN)
         answers.flush()
-        signal.setitimer(signal.ITIMER_REAL, limit_s)  # whose signal ends the process, also inside C code
-        answer = msgspec.msgpack.encode(outlined(grammars, _job(data))) if kind == b"o" else called(data)
+        signal.setitimer(signal.ITIMER_REAL, limit_s)  # its signal ends the process, also inside C code
+        answer = called(job)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        del data
-        spent = _held_bytes() > SPENT_BYTES
-        answers.write(bytes((spent,)) + len(answer).to_bytes(LENGTH_BYTES))
-        answers.write(answer)
+        del job
+        answers.write(ANSWER.pack(_held_bytes() > SPENT_BYTES, len(answer)) + answer)
         answers.flush()
         del answer
-
-
-def _job(data: bytes) -> Job:
-    return msgspec.msgpack.decode(data, type=Job)
 
 
 def called(data: bytes) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -14,13 +13,14 @@ from typing import Any, TypeVar, cast
 
 import anyio
 import anyio.abc
-import msgspec
 from anyio import to_thread
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from orchestrator.core.errors import TextTooCostly
 from orchestrator.core.fair_queue import FairQueue
 from orchestrator.logs import logger
 from orchestrator.ports.workers import LIMIT_S, OWNER
+from orchestrator.workspace.worker_process import ANSWER, JOB, TAKEN
 
 T = TypeVar("T")
 
@@ -29,12 +29,7 @@ WORKERS = 2
 OF_ONE = 1
 """Workers of one owner, so that nobody else's work waits for all that one has."""
 
-LARGE_BYTES = 256 * 1024
-"""Larger jobs and answers are packed in a thread."""
-
 _GRACE_S = 5.0
-_LENGTH_BYTES = 8  # as in `workspace.working`, which is not imported here: no grammar comes into the daemon
-_TAKEN_BYTES = 1
 
 
 class WorkerDied(Exception):
@@ -59,7 +54,7 @@ def _packed(work: Callable[[], object]) -> bytes:
 
 
 class WorkerPool:
-    """Starts a worker when there is work and none is free, and another one in place of one that ended."""
+    """See `ports.workers.Effort`. Starts a worker when there is work and none is free, and replaces one that ended."""
 
     def __init__(self) -> None:
         self._free: list[Worker] = []
@@ -69,13 +64,25 @@ class WorkerPool:
 
     @property
     def free_pids(self) -> list[int]:
-        """The processes that wait for work."""
+        """The processes that are idle."""
         return [worker.pid for worker in self._free]
 
-    async def ask(self, kind: bytes, job: bytes, limit_s: float) -> bytes:
-        """The answer to a job. Raises WorkerDied, TimeoutError, OSError; the worker is gone then."""
-        owner = OWNER.get()
+    async def run(self, work: Callable[[], T], *, limit_s: float = LIMIT_S) -> T:
+        owner, job = OWNER.get(), await to_thread.run_sync(_packed, work)
         await self._begin(owner)
+        try:
+            ok, value = pickle.loads(await self._answer(job, limit_s))
+        except (WorkerDied, TimeoutError, OSError, pickle.PickleError) as error:
+            self._log.warning("the text worker did not finish", error=repr(error), limit_s=limit_s)
+            raise TextTooCostly(limit_s) from error
+        finally:
+            self._end(owner)
+        if not ok:
+            raise value
+        return cast("T", value)
+
+    async def _answer(self, job: bytes, limit_s: float) -> bytes:
+        """Raises WorkerDied, TimeoutError, OSError; the worker is gone then."""
         worker: Worker | None = None
         try:
             while True:
@@ -83,7 +90,7 @@ class WorkerPool:
                 worker = await Worker.start() if fresh else self._free.pop()
                 try:
                     with anyio.fail_after(limit_s + _GRACE_S):
-                        said, spent = await worker.ask(kind, job, limit_s)
+                        answer, spent = await worker.ask(job, limit_s)
                     break
                 except WorkerGone:
                     await worker.end()
@@ -92,28 +99,11 @@ class WorkerPool:
             if not spent:
                 self._free.append(worker)
                 worker = None
-            return said
+            return answer
         finally:
-            if worker is not None:  # it died, or still works for who is gone, or has grown
+            if worker is not None:  # it died, works for a cancelled call, or has grown
                 with anyio.CancelScope(shield=True):
                     await worker.end()
-            self._end(owner)
-
-    async def run(self, work: Callable[[], T], *, limit_s: float = LIMIT_S) -> T:
-        """See `ports.effort.Effort`."""
-        job = await to_thread.run_sync(_packed, work)
-        try:
-            said = await self.ask(b"c", job, limit_s)
-        except (WorkerDied, TimeoutError, OSError, pickle.PickleError) as error:
-            self._log.warning("the text worker did not finish", error=repr(error), limit_s=limit_s)
-            raise TextTooCostly(limit_s) from error
-        if len(said) > LARGE_BYTES:
-            ok, value = await to_thread.run_sync(pickle.loads, said)
-        else:
-            ok, value = pickle.loads(said)
-        if not ok:
-            raise value
-        return cast("T", value)
 
     async def aclose(self) -> None:
         """End the workers."""
@@ -145,58 +135,46 @@ class WorkerPool:
 
 
 class Worker:
-    """The process of `workspace.working`, and the pipes to it."""
+    """A process of `worker_process`, and the pipes to it."""
 
     def __init__(self, process: anyio.abc.Process) -> None:
-        self._process = process
-        self.pid = process.pid
+        if process.stdin is None or process.stdout is None:
+            raise WorkerGone("it has no pipes")
+        self._process, self.pid = process, process.pid
+        self._jobs, self._answers = process.stdin, BufferedByteReceiveStream(process.stdout)
 
-    @staticmethod
-    async def start() -> Worker:
+    @classmethod
+    async def start(cls) -> Worker:
         """Raises OSError."""
-        # -P: what lies in the present folder, which agents may write, is not imported; but our own code is.
+        # -P: nothing is imported from the current folder, which agents may write; our own code still is.
         ours = (str(Path(__file__).parents[2]), *os.environ.get("PYTHONPATH", "").split(os.pathsep))
         process = await anyio.open_process(
             (sys.executable, "-P", "-m", "orchestrator.workspace.worker_process"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
             stderr=None,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, ours))},
             start_new_session=True,
         )
-        return Worker(process)
+        return cls(process)
 
-    async def ask(self, kind: bytes, job: bytes, limit_s: float) -> tuple[bytes, bool]:
-        """The answer, and whether the worker has grown so much that it ends with it.
+    async def ask(self, job: bytes, limit_s: float) -> tuple[bytes, bool]:
+        """The answer, and whether the worker has grown so much that it ends after it.
 
-        Raises WorkerDied, and of that WorkerGone where it never saw the job.
+        Raises WorkerDied, and of that WorkerGone where the worker never saw the job.
         """
-        if self._process.stdin is None:
-            raise WorkerGone("it has no pipe")
         taken = False
-        head = kind + msgspec.json.encode(limit_s).rjust(_LENGTH_BYTES) + len(job).to_bytes(_LENGTH_BYTES)
         try:
-            # Whole, whoever goes away meanwhile: what is left unsent would break the pipe of a process that is killed.
+            # A cancelled caller does not interrupt this: half a job would break the pipe of a killed process.
             with anyio.move_on_after(_GRACE_S, shield=True) as sending:
-                await self._process.stdin.send(head)
-                await self._process.stdin.send(job)
+                await self._jobs.send(JOB.pack(limit_s, len(job)))
+                await self._jobs.send(job)
             if sending.cancelled_caught:
                 raise WorkerGone("it takes no job")
-            await self._receive(_TAKEN_BYTES)
+            await self._answers.receive_exactly(len(TAKEN))
             taken = True
-            spent = bool(int.from_bytes(await self._receive(_TAKEN_BYTES)))
-            return await self._receive(int.from_bytes(await self._receive(_LENGTH_BYTES))), spent
-        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            spent, count = ANSWER.unpack(await self._answers.receive_exactly(ANSWER.size))
+            return await self._answers.receive_exactly(count), spent
+        except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             raise (WorkerDied if taken else WorkerGone)(f"process {self.pid} ended") from error
-
-    async def _receive(self, count: int) -> bytes:
-        answers = self._process.stdout
-        if answers is None:
-            raise WorkerGone("it has no pipe")
-        pieces = bytearray()
-        while len(pieces) < count:
-            pieces += await answers.receive(count - len(pieces))
-        return bytes(pieces)
 
     async def end(self) -> None:
         if self._process.returncode is None:

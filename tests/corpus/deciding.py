@@ -13,10 +13,7 @@ from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.outline.plain import plain_outline
 from orchestrator.core.text.symbols import Outline
-from orchestrator.workspace.grammars import Grammars
-from orchestrator.workspace.outliner import Job, outlined
-
-GRAMMARS = Grammars()
+from orchestrator.workspace.grammars import outlined
 
 
 def decided(
@@ -40,4 +37,4 @@ def _outline(source: Source) -> Outline | None:
     language = language_of(source.path)
     if language is None:
         return plain_outline(source.data.decode().split("\n"))
-    return outlined(GRAMMARS, Job(language, source.data, 4.0))
+    return outlined(language, source.data, 4.0)

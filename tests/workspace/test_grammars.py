@@ -13,18 +13,12 @@ from orchestrator.core.text.lines import split
 from orchestrator.core.text.outline.languages import LANGUAGES, language_of
 from orchestrator.core.text.symbols import Outline, Symbol
 from orchestrator.workspace import grammars
-from orchestrator.workspace.grammars import WHEELS, Grammars
-from orchestrator.workspace.outliner import Job, outlined
+from orchestrator.workspace.grammars import WHEELS, outlined
 from tests.workspace.sources import EXPECTED, SOURCES
 
 
-@pytest.fixture(scope="module")
-def loaded() -> Grammars:
-    return Grammars()
-
-
-def outline(loaded: Grammars, language: str, text: str) -> Outline:
-    found = outlined(loaded, Job(language, text.encode(), 30.0))
+def outline(language: str, text: str) -> Outline:
+    found = outlined(language, text.encode(), 30.0)
     assert found is not None
     return found
 
@@ -38,17 +32,17 @@ def test_there_is_a_source_for_every_language() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_what_a_source_defines(loaded: Grammars, language: str) -> None:
-    found = outline(loaded, language, SOURCES[language])
+def test_what_a_source_defines(language: str) -> None:
+    found = outline(language, SOURCES[language])
     assert rows(found) == [line.strip() for line in EXPECTED[language].strip().splitlines()]
     assert (found.language, found.errors, found.parsed) == (language, 0, True)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_line_endings_and_a_mark_change_nothing(loaded: Grammars, language: str) -> None:
-    plain = outline(loaded, language, SOURCES[language])
-    assert outline(loaded, language, "\ufeff" + SOURCES[language].replace("\n", "\r\n")) == plain
-    assert outline(loaded, language, SOURCES[language].replace("\n", "\r")) == plain
+def test_line_endings_and_a_mark_change_nothing(language: str) -> None:
+    plain = outline(language, SOURCES[language])
+    assert outline(language, "\ufeff" + SOURCES[language].replace("\n", "\r\n")) == plain
+    assert outline(language, SOURCES[language].replace("\n", "\r")) == plain
 
 
 @pytest.mark.parametrize(
@@ -61,21 +55,19 @@ def test_line_endings_and_a_mark_change_nothing(loaded: Grammars, language: str)
         pytest.param("go", "package a\nfunc one() { x := }\nfunc two() {}\n", "two", id="go, no value"),
     ],
 )
-def test_a_broken_source_is_outlined_and_its_errors_counted(
-    loaded: Grammars, language: str, text: str, kept: str
-) -> None:
-    found = outline(loaded, language, text)
+def test_a_broken_source_is_outlined_and_its_errors_counted(language: str, text: str, kept: str) -> None:
+    found = outline(language, text)
     assert found.parsed
     assert found.errors > 0
     assert kept in [name for name, _ in found.walk()]
 
 
-def test_a_missing_token_is_an_error(loaded: Grammars) -> None:
-    assert outline(loaded, "c", "int f(void) { return 1 }\n").errors == 1
+def test_a_missing_token_is_an_error() -> None:
+    assert outline("c", "int f(void) { return 1 }\n").errors == 1
 
 
-def test_what_shares_its_lines_says_so(loaded: Grammars) -> None:
-    by_name = dict(outline(loaded, "javascript", "class A { f() {} }\nlet b = {\n  g: () => 1,\n};\n").walk())
+def test_what_shares_its_lines_says_so() -> None:
+    by_name = dict(outline("javascript", "class A { f() {} }\nlet b = {\n  g: () => 1,\n};\n").walk())
     assert not by_name["A.f"].alone
     assert by_name["A"].alone
     assert (by_name["b.g"].alone, by_name["b.g"].tail) == (True, ",")
@@ -83,13 +75,15 @@ def test_what_shares_its_lines_says_so(loaded: Grammars) -> None:
 
 def test_a_missing_wheel_leaves_an_outline_by_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(grammars.WHEELS, "python", grammars._Wheel("tree_sitter_not_there"))
-    found = outline(Grammars(), "python", "class A:\n    def f(self):\n        pass\n")
+    grammars.load.cache_clear()
+    found = outline("python", "class A:\n    def f(self):\n        pass\n")
+    grammars.load.cache_clear()
     assert (found.language, found.parsed) == ("text", False)
     assert rows(found) == ["class A 1-3", "function A.f 2-3"]
 
 
-def test_what_is_no_text_has_no_outline(loaded: Grammars) -> None:
-    assert outlined(loaded, Job("python", b"def f():\0", 5.0)) is None
+def test_what_is_no_text_has_no_outline() -> None:
+    assert outlined("python", b"def f():\0", 5.0) is None
 
 
 @pytest.mark.parametrize(
@@ -125,7 +119,7 @@ def check(symbols: Iterable[Symbol], first: int, last: int) -> None:
 
 @settings(deadline=None)
 @given(st.sampled_from(LANGUAGES), st.lists(PIECES, max_size=30).map("".join) | st.text(max_size=60))
-def test_symbols_of_any_text_nest_and_lie_within_it(loaded: Grammars, language: str, text: str) -> None:
-    found = outlined(loaded, Job(language, text.encode(errors="replace"), 30.0))
+def test_symbols_of_any_text_nest_and_lie_within_it(language: str, text: str) -> None:
+    found = outlined(language, text.encode(errors="replace"), 30.0)
     if found is not None:
         check(found.symbols, 1, len(split(text)[0]))

@@ -15,11 +15,8 @@ from orchestrator.core.text.locate import Replacement
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.outline.plain import plain_outline
 from orchestrator.core.text.unified import parse_unified
-from orchestrator.workspace.grammars import Grammars
-from orchestrator.workspace.outliner import Job, outlined
+from orchestrator.workspace.grammars import outlined
 from tests.core.decisions.fixtures import facts, new_data
-
-GRAMMARS = Grammars()
 
 
 def rows(*lines: str) -> str:
@@ -59,9 +56,7 @@ def decided(change: Replacement | str, here: Facts) -> Outcome:
         for source in outcome.outlines:
             language = language_of(here.path)
             text = source.data.decode().split("\n")
-            found[source.digest] = (
-                outlined(GRAMMARS, Job(language, source.data, 4.0)) if language else plain_outline(text)
-            )
+            found[source.digest] = outlined(language, source.data, 4.0) if language else plain_outline(text)
         here = msgspec.structs.replace(here, outlines=found)
     return outcome
 

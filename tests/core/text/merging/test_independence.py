@@ -10,10 +10,7 @@ from orchestrator.core.text.merging.independence import NEAR_LINES
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.symbols import Outline
 from orchestrator.core.three_way import ThreeWay
-from orchestrator.workspace.grammars import Grammars
-from orchestrator.workspace.outliner import Job, outlined
-
-GRAMMARS = Grammars()
+from orchestrator.workspace.grammars import outlined
 
 
 def merged(path: str, base: str, current: str, proposed: str) -> AutomaticMerge | UnresolvedMerge:
@@ -25,7 +22,7 @@ def merged(path: str, base: str, current: str, proposed: str) -> AutomaticMerge 
 
 
 def outline(path: WorkspacePath, text: str) -> Outline | None:
-    found = outlined(GRAMMARS, Job(language_of(path) or "text", text.encode(), 4.0))
+    found = outlined(language_of(path) or "text", text.encode(), 4.0)
     assert found is not None
     assert found.parsed
     assert not found.errors
