@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -13,46 +11,32 @@ from pathlib import Path
 
 import msgspec
 
-from orchestrator.core.errors import JournalCorrupt, escaped
-from orchestrator.core.events import chain
+from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.maintenance_errors import BackupInvalid, BackupRefused
 from orchestrator.core.system_errors import system_trouble
-from orchestrator.journal.blobs import FOLDER_NAME, Blobs
+from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql, sync_directory, sync_tree
 from orchestrator.journal.segments import ARCHIVE, segments_of
 from orchestrator.journal.verification import verify
-from orchestrator.ports.journal import VerifyReport
+from orchestrator.ports.maintenance import BackupReport
 
 MANIFEST = "manifest.json"
-FORMAT = "orchestrator backup 1"
+FORMAT = "orchestrator backup 2"
 PAGES = 512
 """Copied in one step; writers go on between and during them."""
 
-BLOCK_BYTES = 1024 * 1024
 
-_PART = re.compile(rf"{FOLDER_NAME}/[0-9a-f]{{2}}/[0-9a-f]{{62}}|{ARCHIVE}/[0-9]{{12,}}-[0-9]{{12,}}\.segment\.zst")
-"""What a backup holds beside the database. Nothing else may come into the state directory: there lie policy and key."""
-
-
-class Copied(msgspec.Struct, frozen=True):
-    """One file of a backup."""
-
-    size: int
-    sha256: str  # hex
-
-
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backup holds; it is written when all the rest is there."""
+class Manifest(msgspec.Struct, frozen=True):
+    """Which journal a backup holds, and up to where; written when all the rest is there."""
 
     format: str
     journal: str
     head: int
     head_hash: str  # hex
     made_at: int  # ms since the epoch
-    files: dict[str, Copied]
 
 
-def make_backup(state_dir: Path, target: Path, *, made_at: int) -> tuple[Manifest, VerifyReport]:
+def make_backup(state_dir: Path, target: Path, *, made_at: int) -> BackupReport:
     """Copy a journal, in use or not, into a new or empty folder, and check the copy. Blocking.
 
     Writers are not held up. Nothing may be collected or archived meanwhile.
@@ -61,66 +45,88 @@ def make_backup(state_dir: Path, target: Path, *, made_at: int) -> tuple[Manifes
     made = _prepared(target)
     try:
         with _naming_target(target):
-            manifest = _copy_all(state_dir, target, made_at)
-            report = verify(target / FILE_NAME, Blobs(target))
-            if not report.problems:
-                _write_manifest(target, manifest)
+            journal = _copy_database(state_dir / FILE_NAME, target / FILE_NAME)
+            copy_parts(state_dir, target)
+            sync_tree(target)
+            found = verify(target / FILE_NAME, Blobs(target))
+            if found.problems:
+                raise JournalCorrupt(
+                    f"the journal was copied, but the copy does not hold: {found.problems[0]}",
+                    hint="`orchestrator journal verify` says more; this backup was removed.",
+                )
+            sizes = [path.stat().st_size for path in target.rglob("*") if path.is_file()]
+            _write_manifest(target, Manifest(FORMAT, journal, found.head, found.head_hash, made_at))
     except BaseException:
         _clear(target, itself=made)
         raise
-    if report.problems:
-        _clear(target, itself=made)
-        raise JournalCorrupt(
-            f"the journal was copied, but the copy does not hold: {report.problems[0]}",
-            hint="`orchestrator journal verify` says more; this backup was removed.",
-        )
-    return manifest, report
+    return BackupReport(
+        directory=str(target),
+        journal=journal,
+        head=found.head,
+        head_hash=found.head_hash,
+        files=len(sizes),
+        size=sum(sizes),
+        contents=found.blobs,
+        unchecked=found.unchecked,
+    )
 
 
-def check_backup(folder: Path) -> tuple[Manifest, VerifyReport]:
-    """A backup's manifest, after everything it names was compared and the journal in it verified. Blocking.
-
-    Raises BackupInvalid, JournalTooNew.
-    """
-    manifest = _manifest(folder)
-    for name, copied in manifest.files.items():
-        path = folder / name
-        if name != FILE_NAME and not _PART.fullmatch(name):
-            raise BackupInvalid(f"the manifest names {escaped(name)}, which is no part of a journal")
-        if not path.resolve().is_relative_to(folder.resolve()):
-            raise BackupInvalid(f"the manifest names {name}, which is not in the backup")
-        try:
-            found = _hashed(path)
-        except OSError as error:
-            raise BackupInvalid(f"{path} can't be read: {error.strerror}") from error
-        if found != copied:
-            raise BackupInvalid(f"{path} is not what was backed up")
-    if FILE_NAME not in manifest.files:
-        raise BackupInvalid(f"the manifest of {folder} names no {FILE_NAME}")
+def read_manifest(folder: Path) -> Manifest:
+    """Raises BackupInvalid."""
     try:
-        report = verify(folder / FILE_NAME, Blobs(folder))
-    except JournalCorrupt as error:
-        raise BackupInvalid(error.message) from error
+        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+    except FileNotFoundError as error:
+        raise BackupInvalid(f"{folder} has no {MANIFEST}: it is no backup, or one that was not finished") from error
+    except (OSError, msgspec.MsgspecError) as error:
+        raise BackupInvalid(f"{folder / MANIFEST} can't be read: {error}") from error
+    if manifest.format != FORMAT:
+        raise BackupInvalid(f"{folder} has the format {manifest.format!r}; this program reads {FORMAT!r}")
+    return manifest
+
+
+def copy_backup(backup: Path, target: Path) -> Manifest:
+    """Copy a backup into a folder, synced, and verify the copy. Blocking. Raises BackupInvalid, JournalTooNew, OSError.
+
+    Only what the database names comes along, so a doctored backup brings no policy and no key.
+    """
+    manifest = read_manifest(backup)
+    try:
+        copy_file(backup / FILE_NAME, target / FILE_NAME)
+        copy_parts(backup, target)
+        sync_tree(target)
+        report = verify(target / FILE_NAME, Blobs(target))
+    except (JournalCorrupt, FileNotFoundError, PermissionError, IsADirectoryError) as error:
+        raise BackupInvalid(f"{backup}: {error}") from error
     if report.problems:
-        raise BackupInvalid(f"the journal in {folder} does not hold: {report.problems[0]}")
+        raise BackupInvalid(f"the journal in {backup} does not hold: {report.problems[0]}")
     if (report.head, report.head_hash) != (manifest.head, manifest.head_hash):
-        raise BackupInvalid(f"the journal in {folder} ends at @{report.head}, its manifest says @{manifest.head}")
-    return manifest, report
+        raise BackupInvalid(f"the journal in {backup} ends at @{report.head}, its manifest says @{manifest.head}")
+    return manifest
 
 
-def copy_file(source: Path, target: Path) -> Copied:
-    """Copy a file's bytes, synced, 0600; what was copied. Raises OSError."""
+def copy_parts(source: Path, target: Path) -> None:
+    """Copy the files that the database in `target` names: contents and segments. Raises JournalCorrupt, OSError."""
+    with closing(open_reader(target / FILE_NAME)) as copy:
+        blobs = Blobs(source)
+        names = [blobs.name_of(digest) for digest, _ in copy.execute(sql("filed_blobs"))]
+        names += [f"{ARCHIVE}/{segment.file}" for segment in segments_of(copy)]
+    for name in names:
+        try:
+            copy_file(source / name, target / name)
+        except FileNotFoundError as error:
+            raise JournalCorrupt(
+                f"the journal names {source / name}, which is not there", hint="Put it back from an older backup."
+            ) from error
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file's bytes, synced, 0600. Raises OSError."""
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    hashed, size = hashlib.sha256(), 0
     handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with source.open("rb") as old, open(handle, "wb") as new:  # a descriptor has no path
-        while block := old.read(BLOCK_BYTES):
-            hashed.update(block)
-            size += len(block)
-            new.write(block)
+        shutil.copyfileobj(old, new)
         new.flush()
         os.fsync(new.fileno())
-    return Copied(size, hashed.hexdigest())
 
 
 def _prepared(target: Path) -> bool:
@@ -139,36 +145,17 @@ def _prepared(target: Path) -> bool:
     return True
 
 
-def _copy_all(state_dir: Path, target: Path, made_at: int) -> Manifest:
-    _copy_database(state_dir / FILE_NAME, target / FILE_NAME)
-    with closing(open_reader(target / FILE_NAME)) as copy:
-        (journal,) = copy.execute(sql("journal_id")).fetchone()
-        head, tip = copy.execute(sql("last_event")).fetchone() or (0, chain.GENESIS)
-        blobs = Blobs(state_dir)
-        names = [blobs.name_of(digest) for digest, _ in copy.execute(sql("filed_blobs"))]
-        names += [f"{ARCHIVE}/{segment.file}" for segment in segments_of(copy)]
-    files = {FILE_NAME: _hashed(target / FILE_NAME)}
-    for name in names:
-        try:
-            files[name] = copy_file(state_dir / name, target / name)
-        except FileNotFoundError as error:
-            raise JournalCorrupt(
-                f"the journal names {state_dir / name}, which is not there", hint="Put it back from an older backup."
-            ) from error
-    sync_tree(target)
-    return Manifest(format=FORMAT, journal=journal, head=head, head_hash=tip.hex(), made_at=made_at, files=files)
-
-
-def _copy_database(source: Path, target: Path) -> None:
-    """By SQLite's own means, in steps, all from the state that the first one met."""
+def _copy_database(source: Path, target: Path) -> str:
+    """By SQLite's own means, in steps, all from the state that the first one met; the journal's id."""
     os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     with closing(open_reader(source)) as reader, closing(sqlite3.connect(target, isolation_level=None)) as copy:
         reader.execute("BEGIN")
-        reader.execute("SELECT count(*) FROM meta").fetchone()
+        (journal,) = reader.execute(sql("journal_id")).fetchone()
         reader.backup(copy, pages=PAGES)
         copy.execute("PRAGMA journal_mode = DELETE")  # one file, complete without a log beside it
     with target.open("rb") as file:
         os.fsync(file.fileno())
+    return str(journal)
 
 
 def _write_manifest(target: Path, manifest: Manifest) -> None:
@@ -179,23 +166,6 @@ def _write_manifest(target: Path, manifest: Manifest) -> None:
         os.fsync(file.fileno())
     draft.rename(target / MANIFEST)
     sync_directory(target)
-
-
-def _manifest(folder: Path) -> Manifest:
-    try:
-        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
-    except FileNotFoundError as error:
-        raise BackupInvalid(f"{folder} has no {MANIFEST}: it is no backup, or one that was not finished") from error
-    except (OSError, msgspec.MsgspecError) as error:
-        raise BackupInvalid(f"{folder / MANIFEST} can't be read: {error}") from error
-    if manifest.format != FORMAT:
-        raise BackupInvalid(f"{folder} has the format {manifest.format!r}; this program reads {FORMAT!r}")
-    return manifest
-
-
-def _hashed(path: Path) -> Copied:
-    with path.open("rb") as file:
-        return Copied(os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest())
 
 
 def _clear(target: Path, *, itself: bool) -> None:

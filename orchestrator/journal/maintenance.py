@@ -146,17 +146,7 @@ class SqliteMaintenance:
     async def backup(self, directory: str) -> BackupReport:
         async with self._one_at_a_time:
             work = partial(make_backup, self._state_dir, Path(directory), made_at=self._clock.now_ms())
-            manifest, report = await to_thread.run_sync(work)
-        return BackupReport(
-            directory=directory,
-            journal=manifest.journal,
-            head=Seq(manifest.head),
-            head_hash=manifest.head_hash,
-            files=len(manifest.files),
-            size=sum(copied.size for copied in manifest.files.values()),
-            contents=report.blobs,
-            unchecked=report.unchecked,
-        )
+            return await to_thread.run_sync(work)
 
     # --- small things -------------------------------------------------------------------
 

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator.core.ids import Digest
-from orchestrator.core.maintenance_errors import BackupInvalid, BackupOfAnotherJournal, BackupRefused
+from orchestrator.core.maintenance_errors import BackupOfAnotherJournal, BackupRefused
 from orchestrator.core.system_errors import system_trouble
-from orchestrator.journal.backup import Manifest, check_backup, copy_file
+from orchestrator.journal.backup import Manifest, copy_backup, read_manifest
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
-from orchestrator.journal.schema import FILE_NAME, open_reader, sql, sync_directory, sync_tree
+from orchestrator.journal.schema import FILE_NAME, open_reader, sql, sync_directory
 from orchestrator.journal.segments import ARCHIVE
 
 PARTS = (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm", FOLDER_NAME, ARCHIVE)
@@ -26,13 +26,13 @@ _COMING = "restoring"
 def restore_backup(
     backup: Path, state_dir: Path, *, now_ms: int, of: str | None = None
 ) -> tuple[Manifest, Path | None]:
-    """Check a backup, copy it beside the journal, then change places. Blocking; nobody may use the journal.
+    """Copy a backup beside the journal, verify the copy, then change places. Blocking; nobody may use the journal.
 
     `of`: the id of the only journal that it may be of; None: of any. Answers what was restored, and the
     folder that the journal before it lies in now. Raises BackupInvalid, BackupOfAnotherJournal, DiskFull; then
     all is as it was.
     """
-    manifest, _ = check_backup(backup)
+    manifest = read_manifest(backup)
     if of is not None and manifest.journal != of:
         raise BackupOfAnotherJournal(
             f"{backup} is a backup of another journal ({manifest.journal[:8]}…) than this workspace's ({of[:8]}…)"
@@ -41,10 +41,7 @@ def restore_backup(
     shutil.rmtree(coming, ignore_errors=True)
     try:
         coming.mkdir(mode=0o700)
-        for name, expected in manifest.files.items():
-            if copy_file(backup / name, coming / name) != expected:
-                raise BackupInvalid(f"{backup / name} changed while it was copied")
-        sync_tree(coming)
+        copy_backup(backup, coming)
     except BaseException as error:
         shutil.rmtree(coming, ignore_errors=True)
         if isinstance(error, OSError):

@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -41,7 +41,7 @@ class Segment(msgspec.Struct, frozen=True):
     last: int
     prev_hash: bytes
     last_hash: bytes
-    file: str
+    file: Annotated[str, msgspec.Meta(pattern=r"\A\d{12,}-\d{12,}\.segment\.zst\Z")]  # in `ARCHIVE`, nowhere else
     digest: Checksum
     size: int
 
