@@ -12,12 +12,14 @@ import pytest
 
 from orchestrator.api import locations
 from orchestrator.core.events.base import Origin
+from orchestrator.core.events.journal import ContentRedacted
 from orchestrator.core.ids import Seq
 from orchestrator.journal.backup import MANIFEST, make_backup
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile
 from orchestrator.journal.maintenance import SqliteMaintenance
-from orchestrator.journal.restore import restore_backup
+from orchestrator.journal.restore import restore_backup, set_aside
+from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.segments import ARCHIVE
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
@@ -68,6 +70,53 @@ async def test_a_restored_backup(
     _, aside = restore_backup(tmp_path / "copy", state_dir, now_ms=1)
     assert aside is not None
     assert durable.left() == files_in(state_dir)
+
+
+async def test_a_journal_that_was_set_aside(opened: Open, state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await (await with_content(opened)).close()
+    before = files_in(state_dir)
+    durable = DurableFiles(state_dir, monkeypatch)
+    aside = set_aside(state_dir, now_ms=1)
+    assert aside is not None
+    assert durable.left() == {f"{aside.name}/{name}": data for name, data in before.items()}
+
+
+async def test_a_new_journals_name(state_dir: Path, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    state_dir.mkdir(exist_ok=True)
+    durable = DurableFiles(state_dir, monkeypatch)
+    await opened()
+    assert FILE_NAME in durable.left()
+
+
+def test_a_content_whose_publisher_crashed_before_its_name_was_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever needs that content next finds it published, and has to make its name durable."""
+    blobs = Blobs(tmp_path)
+    name = tmp_path / blobs.name_of(digest(LARGE))
+    blobs.prepare([(digest(LARGE), LARGE)], kept=lambda _: False)
+    data = name.read_bytes()
+    name.unlink()
+    durable = DurableFiles(tmp_path, monkeypatch)
+    with name.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    assert durable.left() == {}
+    blobs.prepare([(digest(LARGE), LARGE)], kept=lambda _: False)
+    assert durable.left() == {blobs.name_of(digest(LARGE)): data}
+
+
+async def test_a_redacted_content_does_not_come_back(
+    opened: Open, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer says that nothing of it is left, which must hold after a power cut too."""
+    journal = await with_content(opened)
+    durable = DurableFiles(state_dir, monkeypatch)
+    assert files_in(state_dir, "blobs")
+    redaction = await journal.forget(ContentRedacted(digest=digest(LARGE), size=len(LARGE), by="ada"), Origin())
+    assert redaction.scrubbed
+    assert not [name for name in durable.left() if name.startswith("blobs")]
 
 
 async def test_an_archived_segment(opened: Open, state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
