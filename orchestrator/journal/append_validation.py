@@ -81,15 +81,8 @@ class AppendValidator:
             digest = chain.payload_hash(salt, payload)
             details = encode_call(call) if call is not None else None
             details_digest = chain.payload_hash(salt, details) if details is not None else None
-            header = chain.header(
-                seq=head,
-                at=at,
-                stream=stream,
-                stream_version=version,
-                tag=tag,
-                origin=origin,
-                details_digest=details_digest,
-            )
+            columns = head, at, stream, version, tag, *_columns(origin)
+            header = chain.header(columns, details_digest)
             before, tip = tip, chain.link(tip, header, digest)
             recorded.append(
                 Recorded(
@@ -104,8 +97,7 @@ class AppendValidator:
                     hash=tip,
                 )
             )
-            parts = payload, salt, digest, before, tip, details, details_digest
-            rows.append((head, at, stream, version, tag, *_columns(origin), *parts))
+            rows.append((*columns, payload, salt, digest, before, tip, details, details_digest))
             if call is not None:
                 origin, call = later, None
         self.head, self.tip = head, tip

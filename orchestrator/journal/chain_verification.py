@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from hashlib import sha256
 from typing import Any
-
-import msgspec
 
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
-from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.journal import PayloadRedacted
 from orchestrator.core.maintenance_errors import ArchiveMissing
-from orchestrator.journal.rows import DAMAGED, UNDECODABLE, link_problem, mistyped, origin_of
+from orchestrator.journal.rows import DAMAGED, UNDECODABLE, ChainWalk
 from orchestrator.journal.schema import naming_trouble, sql
 from orchestrator.journal.segments import Archive, Segment, archived_end, segment_bytes, segments_of
 
@@ -26,54 +21,6 @@ MOST_TAIL = 20_000
 
 SLICE = 200
 """Events; about 2 ms of the interpreter's time."""
-
-_REDACTION = tag_of(PayloadRedacted)
-
-
-class ChainWalk:
-    """Takes events in order, and says of each what does not hold.
-
-    `end` is the position and hash that the next event must follow; an empty hash is not compared.
-    """
-
-    def __init__(self, end: tuple[int, bytes] = (0, chain.GENESIS)) -> None:
-        self.end = end
-        self.redacted: dict[int, str] = {}
-        """Redacted events, and the hash of what is left of each."""
-        self.redactions: dict[int, tuple[int, str]] = {}
-        """By redacted event: the event that says so, and the hash that it says."""
-
-    def take(self, row: Any) -> str | None:
-        """What is wrong with the next event, a row of EVENT_COLUMNS. Cost: 5 µs for one that holds."""
-        problem = mistyped(row)
-        if problem is not None:
-            self.end = row[0], b""
-            return problem
-        end, seq, salt, digest = self.end, row[0], row[14], row[15]
-        self.end = seq, row[17]
-        if (
-            seq == end[0] + 1
-            and row[16] == end[1]
-            and sha256(salt + row[13]).digest() == digest
-            and chain.link(end[1], chain.header_of(row[:13], row[19]), digest) == row[17]
-            and (sha256(salt + row[18]).digest() if row[18] is not None else None) == row[19]
-        ):
-            if row[4] == _REDACTION:
-                event = msgspec.json.decode(row[13], type=PayloadRedacted)
-                self.redactions[event.target] = seq, event.rest_hash
-            return None
-        if chain.is_redacted(salt):
-            self.redacted[seq] = chain.payload_hash(salt, row[13]).hex()
-        return link_problem(row, origin_of(row), end if end[1] or end[0] + 1 != seq else None)
-
-    def redaction_problems(self, after: int = 0) -> Iterator[str]:
-        """Redacted events after a position that no event explains, or that are not what it left of them."""
-        for seq, rest_hash in sorted(self.redacted.items()):
-            by = self.redactions.get(seq)
-            if by is not None and by[1] != rest_hash:
-                yield f"the payload of event @{seq} is not what its redaction @{by[0]} left of it"
-            elif by is None and seq > after:
-                yield f"the payload of event @{seq} was taken out, and no event says that it was redacted"
 
 
 def check_tail(connection: sqlite3.Connection) -> None:

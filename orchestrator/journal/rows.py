@@ -1,8 +1,8 @@
-"""Rows of the events table as values."""
+"""Rows of the events table: as values, and as links of the chain."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +10,9 @@ import msgspec
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Event, Origin, Recorded, Replayed
+from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.codec import decode, decode_all, decode_call
+from orchestrator.core.events.journal import PayloadRedacted
 from orchestrator.core.ids import AgentName, Seq, SessionId
 
 EVENT_COLUMNS = (
@@ -45,6 +47,8 @@ class Columns:
 
 
 _EVENT = Columns(EVENT_COLUMNS, "iititTTTTTITTbbbbbBB")
+
+_REDACTION = tag_of(PayloadRedacted)
 
 DAMAGED = "`orchestrator journal verify` says more; restore a backup."
 
@@ -113,42 +117,58 @@ def replayed(rows: Sequence[Any]) -> list[Replayed]:
     return list(map(Replayed, seqs, ats, sessions, agents, decode_all(payloads, tags=tags, seqs=seqs), hashes))
 
 
-def link_problem(row: Any, origin: Origin, before: tuple[int, bytes] | None) -> str | None:
-    """What is wrong with an event's place in the chain; `before` is the position and hash it must follow.
+class ChainWalk:
+    """Takes events in order, and says of each what does not hold.
 
-    With None only the event itself is checked, not what it hangs on. Of a redacted payload
-    nothing is checked here: the redaction's event says what was left of it.
+    `end` is the position and hash that the next event must follow; an empty hash is not compared.
     """
-    seq = row[0]
-    problem = mistyped(row)
-    if problem is not None:
+
+    def __init__(self, end: tuple[int, bytes] = (0, chain.GENESIS)) -> None:
+        self.end = end
+        self.redacted: dict[int, str] = {}
+        """Redacted events, and the hash of what is left of each."""
+        self.redactions: dict[int, tuple[int, str]] = {}
+        """By redacted event: the event that says so, and the hash that it says."""
+
+    def take(self, row: Any) -> str | None:
+        """What is wrong with the next event, a row of EVENT_COLUMNS."""
+        problem, before = mistyped(row), self.end
+        self.end = row[0], row[17] if problem is None else b""
+        problem = problem or _link_problem(row, before)
+        if problem is None and row[4] == _REDACTION:
+            event = msgspec.json.decode(row[13], type=PayloadRedacted)
+            self.redactions[event.target] = row[0], event.rest_hash
+        elif problem is None and chain.is_redacted(row[14]):
+            self.redacted[row[0]] = chain.payload_hash(row[14], row[13]).hex()
         return problem
-    if before is not None and seq != before[0] + 1:
+
+    def redaction_problems(self, after: int = 0) -> Iterator[str]:
+        """Redacted events after a position that no event explains, or that are not what it left of them."""
+        for seq, rest_hash in sorted(self.redacted.items()):
+            by = self.redactions.get(seq)
+            if by is not None and by[1] != rest_hash:
+                yield f"the payload of event @{seq} is not what its redaction @{by[0]} left of it"
+            elif by is None and seq > after:
+                yield f"the payload of event @{seq} was taken out, and no event says that it was redacted"
+
+
+def _link_problem(row: Any, before: tuple[int, bytes]) -> str | None:
+    """What is wrong with an event and its place in the chain. A redaction leaves only the hashes."""
+    seq, (payload, salt, digest, prev_hash, own_hash, details, details_digest) = row[0], row[13:]
+    redacted = chain.is_redacted(salt)
+    if seq != before[0] + 1:
         missing = f"@{before[0] + 1}" if seq == before[0] + 2 else f"@{before[0] + 1} to @{seq - 1}"
         return f"missing before event @{seq}: {missing}"
-    if before is not None and row[16] != before[1]:
+    if before[1] and prev_hash != before[1]:
         return f"event @{seq} does not follow @{before[0]}: the chain is broken"
-    if not chain.is_redacted(row[14]) and chain.payload_hash(row[14], row[13]) != row[15]:
+    if not redacted and chain.payload_hash(salt, payload) != digest:
         return f"the payload of event @{seq} was altered"
-    trouble = details_problem(row)
-    if trouble is not None:
-        return trouble
-    header = chain.header(
-        seq=seq, at=row[1], stream=row[2], stream_version=row[3], tag=row[4], origin=origin, details_digest=row[19]
-    )
-    if chain.link(row[16], header, row[15]) != row[17]:
-        return f"the envelope of event @{seq} was altered"
-    return None
-
-
-def details_problem(row: Any) -> str | None:
-    """What is wrong with the details of an event's call; those that were redacted left only their hash."""
-    seq, salt, details, digest = row[0], row[14], row[18], row[19]
-    if details is None:
-        gone = digest is not None and not chain.is_redacted(salt)
-        return f"the details of the call of event @{seq} are gone" if gone else None
-    if digest is None:
+    if details is None and details_digest is not None and not redacted:
+        return f"the details of the call of event @{seq} are gone"
+    if details is not None and details_digest is None:
         return f"event @{seq} has details of a call that the chain does not cover"
-    if chain.payload_hash(salt, details) != digest:
+    if details is not None and chain.payload_hash(salt, details) != details_digest:
         return f"the details of the call of event @{seq} were altered"
+    if chain.link(prev_hash, chain.header(row[:13], details_digest), digest) != own_hash:
+        return f"the envelope of event @{seq} was altered"
     return None

@@ -16,7 +16,7 @@ from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Checksum, Seq
 from orchestrator.core.maintenance_errors import ArchiveMissing
 from orchestrator.journal.blobs import zstd
-from orchestrator.journal.rows import DAMAGED, link_problem, origin_of, recorded_of
+from orchestrator.journal.rows import DAMAGED, ChainWalk, recorded_of
 from orchestrator.journal.schema import sql, sync_directory
 from orchestrator.ports.journal import EventFilter
 
@@ -90,12 +90,9 @@ def write_segment(connection: sqlite3.Connection, folder: Path, first: int, last
     rows = tuple(connection.execute(sql("events_between"), (first - 1, last, -1)).fetchall())
     if [row[0] for row in rows] != list(range(first, last + 1)):
         raise JournalCorrupt(f"events @{first} to @{last} are not all in the database")
-    end = first - 1, rows[0][16]
-    for row in rows:
-        problem = link_problem(row, origin_of(row), end)
+    for problem in map(ChainWalk((first - 1, b"")).take, rows):
         if problem is not None:
             raise JournalCorrupt(problem, hint=DAMAGED)
-        end = row[0], row[17]
     (journal,) = connection.execute(sql("journal_id")).fetchone()
     data = zstd.compress(msgspec.msgpack.encode(_File(FORMAT, journal, rows)), LEVEL)
     name = f"{first:012d}-{last:012d}.segment.zst"

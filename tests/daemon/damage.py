@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 from orchestrator.core.events import chain
-from orchestrator.core.events.base import Origin
 
 
 def alter(statement: str, *values: object) -> Callable[[Path], None]:
@@ -26,7 +25,7 @@ def append_of_the_future(state_dir: Path) -> None:
         seq, tip = journal.execute("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1").fetchone()
         payload, salt, at = b'{"event":"wished_for"}', bytes(16), 1_800_000_000_000
         digest = chain.payload_hash(salt, payload)
-        header = chain.header(seq=seq + 1, at=at, stream="x", stream_version=1, tag="wished_for", origin=Origin())
+        header = chain.header((seq + 1, at, "x", 1, "wished_for", *[None] * 8))
         journal.execute(
             "INSERT INTO events (seq, at, stream, stream_version, tag, payload, salt, payload_hash, prev_hash, hash) "
             "VALUES (?, ?, 'x', 1, 'wished_for', ?, ?, ?, ?, ?)",

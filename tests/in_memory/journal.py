@@ -22,7 +22,7 @@ from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.projections.history import VersionRow, history
 from orchestrator.core.redaction import blanked
 from orchestrator.journal.append_validation import AppendValidator, Row
-from orchestrator.journal.rows import link_problem, origin_of, recorded_of
+from orchestrator.journal.rows import ChainWalk, recorded_of
 from orchestrator.journal.signatures import Seals, Signed
 from orchestrator.journal.snapshots import KEPT
 from orchestrator.journal.versions import Versions
@@ -262,22 +262,21 @@ class MemoryJournal:
         await pause()
         seals = Seals(self._id, checkpoint)
         problems: list[str] = []
-        end = (0, chain.GENESIS)
+        walk = ChainWalk()
         signed: list[Signed] = []
         for row, recorded in zip(self._rows, self._recorded, strict=True):
-            problem = link_problem(row, origin_of(row), end)
+            problem = walk.take(row)
             if problem is not None:
                 problems.append(problem)
-            end = (row[0], row[17])
             if isinstance(recorded.event, CheckpointSigned):
                 signed.append(Signed(recorded.seq, recorded.event))
-        problems += seals.problems(signed, end, self._hash_of)
+        problems += seals.problems(signed, walk.end, self._hash_of)
         problems += [f"the content {digest} is not what its name says" for digest, data in self._blobs.items()
                      if digest_of(data) != digest]  # fmt: skip
         return VerifyReport(
             events=len(self._rows),
             head=self.head,
-            head_hash=end[1].hex(),
+            head_hash=walk.end[1].hex(),
             blobs=len(self._blobs),
             problems=tuple(problems),
             unchecked=("nothing of this outlives the process", *seals.unchecked(self.head)),

@@ -6,8 +6,6 @@ import hashlib
 
 import msgspec
 
-from orchestrator.core.events.base import Origin
-
 GENESIS = bytes(32)
 """`prev_hash` of event @1."""
 
@@ -32,39 +30,11 @@ def is_redacted(salt: bytes) -> bool:
     return len(salt) == REDACTED_SALT_BYTES
 
 
-def header(
-    *,
-    seq: int,
-    at: int,
-    stream: str,
-    stream_version: int,
-    tag: str,
-    origin: Origin,
-    details_digest: bytes | None = None,
-) -> bytes:
-    """The envelope as a versioned array: its order is part of the format and never changes."""
-    fields = (
-        seq,
-        at,
-        stream,
-        stream_version,
-        tag,
-        origin.session,
-        origin.agent,
-        origin.owner,
-        origin.request_id,
-        origin.request_digest,
-        origin.cause,
-        origin.trace_id,
-        origin.client_call_id,
-    )
-    if details_digest is None:
-        return _ENCODER.encode((HEADER_VERSION, *fields))
-    return _ENCODER.encode((DETAILED_HEADER_VERSION, *fields, details_digest.hex()))
+def header(columns: tuple[object, ...], details_digest: bytes | None = None) -> bytes:
+    """The envelope as a versioned array: its order is part of the format and never changes.
 
-
-def header_of(columns: tuple[object, ...], details_digest: bytes | None) -> bytes:
-    """As `header`, of the first 13 columns of a stored row, which are in its order."""
+    `columns`: the first 13 of a stored event: seq, at, stream, stream_version, tag, then its origin.
+    """
     if details_digest is None:
         return _ENCODER.encode((HEADER_VERSION, *columns))
     return _ENCODER.encode((DETAILED_HEADER_VERSION, *columns, details_digest.hex()))
