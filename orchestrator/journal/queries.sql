@@ -69,7 +69,7 @@ WHERE v.path = ?1 AND v.seq = ?4
   AND ?3 IS NOT coalesce((SELECT mode FROM file_modes WHERE path = ?1 AND seq > ?4 ORDER BY seq DESC LIMIT 1), v.mode);
 
 -- name: all_modes
-SELECT path, seq, mode FROM file_modes;
+SELECT path, seq, mode FROM file_modes ORDER BY path, seq;
 
 -- name: versions
 SELECT path, seq, effective, at, kind, operation, digest, present, size, mode, change, agent, session, task, approval,

@@ -27,7 +27,7 @@ from orchestrator.journal.schema import naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment
 from orchestrator.journal.signatures import Seals, Signed
 from orchestrator.journal.snapshots import SnapshotReplay
-from orchestrator.journal.versions import TABLES, Versions, table_differences
+from orchestrator.journal.versions import add_versions, expected_tables, table_differences
 from orchestrator.ports.journal import VerifyReport
 
 MOST_PROBLEMS = 50
@@ -57,7 +57,8 @@ def verify(path: Path, blobs: Blobs, checkpoint: Checkpoint | None = None, *, pa
         (journal,) = connection.execute(sql("journal_id")).fetchone()
         head, _ = connection.execute(sql("last_event")).fetchone() or (0, b"")
         seals, archive = Seals(str(journal), checkpoint), Archive(path.parent / ARCHIVE)
-        return JournalVerifier(connection, archive, blobs, seals, until=head, pause_s=pause_s).report()
+        with closing(expected_tables()) as expected:
+            return JournalVerifier(connection, archive, blobs, seals, expected, until=head, pause_s=pause_s).report()
 
 
 class Claim(msgspec.Struct, frozen=True, array_like=True):
@@ -84,6 +85,7 @@ class JournalVerifier(ChainVerifier):
         archive: Archive,
         blobs: Blobs,
         seals: Seals,
+        expected: sqlite3.Connection,
         *,
         until: int,
         pause_s: float,
@@ -95,7 +97,7 @@ class JournalVerifier(ChainVerifier):
         self._absent: list[str] = []
         self._uncompared: list[str] = []
         self._problems: list[str] = []
-        self._versions = Versions()
+        self._expected = expected
         self._claims: dict[tuple[str, str], Claim] = {}
         self._named: dict[Digest, int] = {}  # contents that must be kept, and who says so
         self._streams: dict[str, int] = {}
@@ -194,8 +196,7 @@ class JournalVerifier(ChainVerifier):
         for content in brought_by(event):
             if content.kept:
                 self._named.setdefault(content.digest, seq)
-        for item in history(recorded_with(row, event, origin_of(row))):
-            self._versions.add(item)
+        add_versions(self._expected, history(recorded_with(row, event, origin_of(row))))
 
     def archived(self, segment: Segment) -> Iterator[None]:
         """Its events; of those that can't be read nothing is known, nor what of the rest hangs on them."""
@@ -240,11 +241,11 @@ class JournalVerifier(ChainVerifier):
     def _table_problems(self) -> Iterator[None]:
         """The tables of versions against what the events say; a row of an event that is lost can't be compared."""
         unsure: set[str] = set()
-        for number, found in enumerate(table_differences(self._db, self._versions)):
-            if found is not None and found.table == TABLES[0] and found.seq <= self._lost:
+        for number, found in enumerate(table_differences(self._db, self._expected)):
+            if found is not None and found.table == "file_versions" and found.seq <= self._lost:
                 unsure.add(found.path)
             elif found is not None and found.path not in unsure:
-                self.note(f"a table is not what the events say: {found}")
+                self.note(f"a table is not what the events say: {found.text}")
             if number % SLICE == 0:
                 yield
 

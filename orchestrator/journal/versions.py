@@ -5,6 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,11 +18,11 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.projections.history import VERSION, DigestLearned, VersionRow, history
 from orchestrator.core.projections.state import first_difference
 from orchestrator.journal.rows import DAMAGED, Columns, recorded_of
-from orchestrator.journal.schema import naming_trouble, open_reader, sql
+from orchestrator.journal.schema import migrations, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, Archive, all_rows
 
-TABLES = ("file_versions", "file_modes")
-"""All that `core.projections.history` makes."""
+TABLES = {"file_versions": "all_versions", "file_modes": "all_modes"}
+"""All that `core.projections.history` makes, and the queries that read them, by path and position."""
 
 MARK = "file_versions"
 """The row of `meta` that says which VERSION of the fold made the tables."""
@@ -29,32 +32,6 @@ _COLUMNS = Columns(
     "undoes, moved_from",
     "tiiittTiIIITTIIiT",
 )
-
-
-class Versions:
-    """The same rows in memory: what the table must hold after these events."""
-
-    def __init__(self) -> None:
-        self.by_path: dict[WorkspacePath, dict[int, VersionRow]] = {}
-        self.modes: dict[WorkspacePath, dict[int, int]] = {}
-        """By path and position: permission bits that changed without a new version."""
-
-    def add(self, item: VersionRow | DigestLearned) -> None:
-        """One row, or what became known about an earlier one."""
-        rows = self.by_path.setdefault(item.path, {})
-        if isinstance(item, VersionRow):
-            rows[item.seq] = item
-            return
-        known = rows.get(item.version)
-        if known is not None and known.present and known.digest is None:
-            rows[item.version] = msgspec.structs.replace(known, digest=item.digest, size=item.size)
-        if known is not None and self.mode_at(known, item.seq) != item.mode:
-            self.modes.setdefault(item.path, {})[item.seq] = item.mode
-
-    def mode_at(self, row: VersionRow, at: int) -> int | None:
-        """The permission bits of a version at a position from which it holds."""
-        later = [seq for seq in self.modes.get(row.path, {}) if row.seq < seq <= at]
-        return self.modes[row.path][max(later)] if later else row.mode
 
 
 def add_versions(connection: sqlite3.Connection, items: Iterable[VersionRow | DigestLearned]) -> None:
@@ -105,35 +82,36 @@ def rebuild_versions(connection: sqlite3.Connection, archive: Archive) -> None:
 
 
 class Difference(NamedTuple):
-    """A place where a table is not what the events say; None: a row that is not there."""
+    """A place where a table is not what the events say, and a text with both values."""
 
     table: str
     path: WorkspacePath
     seq: int
-    found: VersionRow | int | None
-    expected: VersionRow | int | None
-
-    def __str__(self) -> str:
-        where = f"/{self.table}/{self.path}/@{self.seq}"
-        found = first_difference(msgspec.to_builtins(self.found), msgspec.to_builtins(self.expected), where)
-        return found or where
+    text: str
 
 
-def table_differences(connection: sqlite3.Connection, versions: Versions) -> Iterator[Difference | None]:
-    """Every difference; None for a row that is as the events say. Blocking. Empties `versions`."""
-    for row in connection.execute(sql("all_versions")):
-        path, seq = row[0], row[1]
-        found, expected = version_of(row), versions.by_path.get(path, {}).pop(seq, None)
-        yield Difference(TABLES[0], path, seq, found, expected) if found != expected else None
-    for path, left in versions.by_path.items():
-        for seq, expected in left.items():
-            yield Difference(TABLES[0], path, seq, None, expected)
-    for path, seq, mode in connection.execute(sql("all_modes")):
-        known = versions.modes.get(path, {}).pop(seq, None)
-        yield Difference(TABLES[1], path, seq, mode, known) if mode != known else None
-    for path, modes in versions.modes.items():
-        for seq, mode in modes.items():
-            yield Difference(TABLES[1], path, seq, None, mode)
+def expected_tables() -> sqlite3.Connection:
+    """An empty database in memory, for `add_versions`: what the tables should hold."""
+    expected = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    for script in migrations():
+        expected.executescript(script)
+    return expected
+
+
+def table_differences(connection: sqlite3.Connection, expected: sqlite3.Connection) -> Iterator[Difference | None]:
+    """Every difference; None for a row that is as the events say. Blocking."""
+    for table, query in TABLES.items():
+        both = merge(_values(connection, query, "found"), _values(expected, query, "made"))
+        for (path, seq), rows in groupby(both, key=itemgetter(0, 1)):
+            where, values = f"/{table}/{path}/@{seq}", {side: value for _, _, side, value in rows}
+            found, made = values.get("found"), values.get("made")
+            text = first_difference(found, made, where) or where
+            yield Difference(table, path, seq, text) if found != made else None
+
+
+def _values(connection: sqlite3.Connection, query: str, side: str) -> Iterator[tuple[WorkspacePath, int, str, object]]:
+    for row in connection.execute(sql(query)):
+        yield row[0], row[1], side, msgspec.to_builtins(version_of(row)) if query == "all_versions" else row[2]
 
 
 def table_difference(path: Path) -> str | None:
@@ -141,10 +119,8 @@ def table_difference(path: Path) -> str | None:
 
     Cost: O(events) time, O(versions of files) memory. Raises JournalCorrupt, JournalTooNew, ArchiveMissing.
     """
-    with closing(open_reader(path)) as connection, naming_trouble(path):
+    with closing(open_reader(path)) as connection, naming_trouble(path), closing(expected_tables()) as expected:
         connection.execute("BEGIN")
-        versions = Versions()
         for row in all_rows(connection, Archive(path.parent / ARCHIVE)):
-            for item in history(recorded_of(row)):
-                versions.add(item)
-        return next((str(found) for found in table_differences(connection, versions) if found is not None), None)
+            add_versions(expected, history(recorded_of(row)))
+        return next((found.text for found in table_differences(connection, expected) if found is not None), None)

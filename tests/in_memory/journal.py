@@ -19,13 +19,12 @@ from orchestrator.core.events.codec import encode
 from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.events.journal import CheckpointSigned, ContentRedacted, PayloadRedacted
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
-from orchestrator.core.projections.history import VersionRow, history
+from orchestrator.core.projections.history import DigestLearned, VersionRow, history
 from orchestrator.core.redaction import blanked
 from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.rows import ChainWalk, recorded_of
 from orchestrator.journal.signatures import Seals, Signed
 from orchestrator.journal.snapshots import KEPT
-from orchestrator.journal.versions import Versions
 from orchestrator.ports.journal import (
     EVERYTHING,
     Checked,
@@ -310,3 +309,29 @@ def _mentioned(recorded: Recorded, mention: Mention) -> bool:
     return mention.fits(
         stream=recorded.stream, payload=encode(recorded.event), session=recorded.session, seq=recorded.seq
     )
+
+
+class Versions:
+    """The same rows in memory: what the table must hold after these events."""
+
+    def __init__(self) -> None:
+        self.by_path: dict[WorkspacePath, dict[int, VersionRow]] = {}
+        self.modes: dict[WorkspacePath, dict[int, int]] = {}
+        """By path and position: permission bits that changed without a new version."""
+
+    def add(self, item: VersionRow | DigestLearned) -> None:
+        """One row, or what became known about an earlier one."""
+        rows = self.by_path.setdefault(item.path, {})
+        if isinstance(item, VersionRow):
+            rows[item.seq] = item
+            return
+        known = rows.get(item.version)
+        if known is not None and known.present and known.digest is None:
+            rows[item.version] = msgspec.structs.replace(known, digest=item.digest, size=item.size)
+        if known is not None and self.mode_at(known, item.seq) != item.mode:
+            self.modes.setdefault(item.path, {})[item.seq] = item.mode
+
+    def mode_at(self, row: VersionRow, at: int) -> int | None:
+        """The permission bits of a version at a position from which it holds."""
+        later = [seq for seq in self.modes.get(row.path, {}) if row.seq < seq <= at]
+        return self.modes[row.path][max(later)] if later else row.mode
