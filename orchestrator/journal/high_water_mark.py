@@ -161,12 +161,11 @@ def require_at_least(mark: HighWaterMark, connection: sqlite3.Connection, archiv
 def hash_at(connection: sqlite3.Connection, archive: Archive, seq: int) -> str | None:
     """The hash of an event, archived or not, in hex. Blocking."""
     with naming_trouble("the journal"):
-        row = connection.execute(sql("event"), (seq,)).fetchone()
-        if row is None:
-            for segment in segments_of(connection):
-                if segment.first <= seq <= segment.last:
-                    row = archive.rows(segment)[seq - segment.first]
-    return row[17].hex() if row is not None else None
+        rows = connection.execute(sql("event"), (seq,)).fetchall()
+        for segment in segments_of(connection):
+            if segment.first <= seq <= segment.last:
+                rows = archive.select(segment, sql("event"), (seq,))
+    return rows[0][17].hex() if rows else None
 
 
 def _behind(message: str, head: int, mark: HighWaterMark) -> JournalBehind:

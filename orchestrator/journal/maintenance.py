@@ -22,7 +22,7 @@ from orchestrator.journal.backup import make_backup
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.garbage import UnreferencedBlob, named_since, unreferenced_blobs
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
-from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Segment, read_segment, write_segment
+from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Archive, Segment, write_segment
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.transaction_hooks import ArchiveEvents, CollectContents, Overtaken, RestoreEvents
 from orchestrator.journal.writer import TransactionHook
@@ -108,7 +108,7 @@ class SqliteMaintenance:
             if found is not segments[-1]:
                 newest = segments[-1].file
                 raise NotLatestSegment(f"{found.file} is not the newest segment", hint=f"Bring back {newest} first.")
-            rows = await to_thread.run_sync(read_segment, self._folder, found)
+            rows = await to_thread.run_sync(Archive(self._folder).rows, found)
             event = SegmentRestored(first=Seq(found.first), last=Seq(found.last), file=found.file)
             await self._append(event, origin, RestoreEvents(found, rows))
             self._journal.segments = segments[:-1]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from bisect import bisect_left
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiosqlite
 import msgspec
@@ -43,6 +43,8 @@ PIECE = 2000
 """Events in one piece of a replay; an archived segment is a piece."""
 
 _END = 2**62
+
+T = TypeVar("T")
 
 
 class JournalReader:
@@ -85,24 +87,20 @@ class JournalReader:
 
     async def events(self, wanted: EventFilter = EVERYTHING, *, batch: int = 1000) -> AsyncIterator[Recorded]:
         after = wanted.after
-        while True:
-            segment = self._holding(after + 1)
-            if segment is not None:
-                if wanted.until is not None and wanted.until <= after:
-                    return
-                for recorded in await to_thread.run_sync(self._archive.fitting, segment, wanted, after):
-                    yield recorded
-                after = segment.last
-                continue
-            segments = self._segments
-            rows = await self._select(wanted, after=after, limit=batch, newest=False)
-            if self._segments is not segments and self._holding(after + 1) is not None:
+        until = _END if wanted.until is None else wanted.until
+        while after < until:
+            segments, segment = self._segments, self._holding(after + 1)
+            rows = await self._select(wanted, segment, after=after, limit=batch, newest=False)
+            if segment is None and self._segments is not segments and self._holding(after + 1) is not None:
                 continue  # archived under the query: it may have missed some
-            for recorded in await to_thread.run_sync(_decoded, rows) if len(rows) > INLINE_EVENTS else _decoded(rows):
+            for recorded in await _decoded(partial(_recorded, rows), rows):
                 yield recorded
-            if len(rows) < batch:
+            if len(rows) == batch:
+                after = rows[-1][0]
+            elif segment is not None:
+                after = segment.last
+            else:
                 return
-            after = rows[-1][0]
 
     async def replay(self, *, after: int = 0, until: int | None = None) -> AsyncGenerator[Sequence[RecordedLike], None]:
         until = self._head if until is None else min(until, self._head)
@@ -110,14 +108,9 @@ class JournalReader:
         try:
             while after < until:
                 segment = self._holding(after + 1)
-                found: Sequence[RecordedLike]
-                if segment is not None:
-                    wanted = EventFilter(until=min(segment.last, until))
-                    found = await to_thread.run_sync(self._archive.fitting, segment, wanted, after)
-                else:
-                    found = await to_thread.run_sync(self._piece, reader, after, until)
-                    if self._holding(after + 1) is not None:
-                        continue  # archived under the query
+                found = await to_thread.run_sync(self._piece, reader, segment, after, until)
+                if segment is None and self._holding(after + 1) is not None:
+                    continue  # archived under the query
                 if not found:
                     return
                 yield found
@@ -125,35 +118,34 @@ class JournalReader:
         finally:
             reader.close()
 
-    def _piece(self, reader: sqlite3.Connection, after: int, until: int) -> list[Replayed]:
+    def _piece(self, reader: sqlite3.Connection, segment: Segment | None, after: int, until: int) -> list[Replayed]:
+        query, values = sql("replay"), (after, until, PIECE)
+        if segment is not None:
+            return replayed(self._archive.select(segment, query, values))
         with naming_trouble(self._path):
-            return replayed(reader.execute(sql("replay"), (after, until, PIECE)).fetchall())
+            return replayed(reader.execute(query, values).fetchall())
 
     async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int, archived: bool = True) -> list[Recorded]:
         while True:
             segments = self._segments
             floor = max(wanted.after, segments[-1].last if segments else 0)
-            rows = await self._select(wanted, after=floor, limit=limit, newest=True)
+            rows = await self._select(wanted, None, after=floor, limit=limit, newest=True)
             if self._segments is segments:
                 break
-        found = [recorded_of(row) for row in rows]
         for segment in reversed(segments if archived else ()):
-            if len(found) >= limit or segment.last <= wanted.after:
+            if len(rows) >= limit or segment.last <= wanted.after:
                 break
-            older = await to_thread.run_sync(self._archive.fitting, segment, wanted, wanted.after)
-            found += older[::-1][: limit - len(found)]
-        return found
+            rows += await self._select(wanted, segment, after=wanted.after, limit=limit - len(rows), newest=True)
+        return _recorded(rows)
 
     async def event(self, seq: int) -> Recorded | None:
         if not 0 < seq <= self._head:
             return None
-        segment = self._holding(seq)
-        if segment is None:
-            row = await self._one(self._points, sql("event"), (seq,))
-            if row is not None:
-                return recorded_of(row)
-            segment = self._holding(seq)  # archived under the query
-        return None if segment is None else await to_thread.run_sync(self._archive.event, segment, seq)
+        row = await self._one(self._points, sql("event"), (seq,))
+        segment = self._holding(seq)  # asked for after the query, under which it may have been archived
+        if row is None and segment is not None:
+            (row,) = await to_thread.run_sync(self._archive.select, segment, sql("event"), (seq,))
+        return recorded_of(row) if row is not None else None
 
     async def blob(self, digest: Digest) -> bytes | None:
         row = await self._one(self._contents, sql("blob"), (digest,))
@@ -194,8 +186,7 @@ class JournalReader:
     async def histories(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
         named = msgspec.json.encode(list(paths)).decode()
         rows = await self._all(self._points, sql("histories"), (named,))
-        work = partial(_by_path, paths, rows)
-        return await to_thread.run_sync(work) if len(rows) > INLINE_EVENTS else work()
+        return await _decoded(partial(_by_path, paths, rows), rows)
 
     async def modes(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[tuple[Seq, int], ...]]:
         named = msgspec.json.encode(list(paths)).decode()
@@ -213,7 +204,7 @@ class JournalReader:
         values = (path, after, min(until, self._head))
         rows = await self._all(self._points, sql("versions_between"), values)
         events = await self._all(self._events, sql("events_of_versions"), values)
-        recorded = await to_thread.run_sync(_by_seq, events) if len(events) > INLINE_EVENTS else _by_seq(events)
+        recorded = {event.seq: event for event in await _decoded(partial(_recorded, events), events)}
         found: list[KnownVersion] = []
         for row in map(version_of, rows):
             event = recorded.get(row.seq) or await self.event(row.seq)  # one that is not in the table any more
@@ -254,12 +245,12 @@ class JournalReader:
 
     async def holding(self, text: str, *, limit: int) -> tuple[Seq, ...]:
         inside = msgspec.json.encode(text)[1:-1]  # as it stands in a payload
-        found: list[Seq] = []
+        rows: list[tuple[int]] = []
         for segment in self._segments:
-            if len(found) < limit:
-                found += await to_thread.run_sync(self._archive.holding, segment, inside)
-        found += [Seq(seq) for (seq,) in await self._all(self._events, sql("holding"), (inside, limit))]
-        return tuple(sorted(set(found))[:limit])
+            if len(rows) < limit:
+                rows += await to_thread.run_sync(self._archive.select, segment, sql("holding"), (inside, limit))
+        rows += await self._all(self._events, sql("holding"), (inside, limit))
+        return tuple(Seq(seq) for seq in sorted({seq for (seq,) in rows})[:limit])
 
     def _holding(self, seq: int) -> Segment | None:
         """The archived segment that an event is in."""
@@ -268,10 +259,15 @@ class JournalReader:
 
     # --- queries ------------------------------------------------------------------------
 
-    async def _select(self, wanted: EventFilter, *, after: int, limit: int, newest: bool) -> list[Any]:
+    async def _select(
+        self, wanted: EventFilter, segment: Segment | None, *, after: int, limit: int, newest: bool
+    ) -> list[Any]:
+        """Of a segment, else of the database."""
         until = self._head if wanted.until is None else min(wanted.until, self._head)
-        statement, values = select(wanted, after=after, until=until, limit=limit, newest=newest)
-        return await self._all(self._events, statement, values)
+        query, values = select(wanted, after=after, until=until, limit=limit, newest=newest)
+        if segment is not None:
+            return await to_thread.run_sync(self._archive.select, segment, query, values)
+        return await self._all(self._events, query, values)
 
     async def _one(self, connection: aiosqlite.Connection, statement: str, values: tuple[Any, ...]) -> Any:
         rows = await self._all(connection, statement, values)
@@ -282,7 +278,12 @@ class JournalReader:
             return list(await connection.execute_fetchall(statement, values))
 
 
-def _decoded(rows: list[Any]) -> list[Recorded]:
+async def _decoded(work: Callable[[], T], rows: list[Any]) -> T:
+    """The result of work on rows, in a thread if they are many."""
+    return await to_thread.run_sync(work) if len(rows) > INLINE_EVENTS else work()
+
+
+def _recorded(rows: list[Any]) -> list[Recorded]:
     return [recorded_of(row) for row in rows]
 
 
@@ -291,10 +292,6 @@ def _by_path(paths: Collection[WorkspacePath], rows: list[Any]) -> dict[Workspac
     for row in rows:
         found[row[0]].append(version_of(row))
     return {path: tuple(versions) for path, versions in found.items()}
-
-
-def _by_seq(rows: list[Any]) -> dict[int, Recorded]:
-    return {row[0]: recorded_of(row) for row in rows}
 
 
 async def _step(slices: Iterator[None], reader: sqlite3.Connection) -> bool:

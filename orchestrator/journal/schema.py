@@ -103,6 +103,14 @@ def open_reader(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def memory_database() -> sqlite3.Connection:
+    """An empty database in memory with the tables of a journal."""
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    for script in migrations():
+        connection.executescript(script)
+    return connection
+
+
 READER_PRAGMAS = ("PRAGMA query_only = ON", "PRAGMA wal_autocheckpoint = 0", "PRAGMA trusted_schema = OFF")
 
 

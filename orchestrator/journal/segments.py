@@ -1,4 +1,4 @@
-"""Archived events: files that say what they hold, compressed and sealed by a digest, and the table that names them."""
+"""Archived events: databases in compressed files, sealed by a digest, and the table that names them."""
 
 from __future__ import annotations
 
@@ -6,32 +6,27 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
 from orchestrator.core.errors import JournalCorrupt
-from orchestrator.core.events.base import Recorded
-from orchestrator.core.ids import Checksum, Seq
+from orchestrator.core.ids import Checksum
 from orchestrator.core.maintenance_errors import ArchiveMissing
 from orchestrator.journal.blobs import zstd
-from orchestrator.journal.rows import DAMAGED, ChainWalk, recorded_of
-from orchestrator.journal.schema import sql, sync_directory
-from orchestrator.ports.journal import EventFilter
+from orchestrator.journal.rows import DAMAGED, ChainWalk
+from orchestrator.journal.schema import memory_database, naming_trouble, sql, sync_directory
 
 ARCHIVE = "archive"
 """The folder in the state directory."""
 
-FORMAT = "orchestrator segment 1"
 MOST_EVENTS = 5000
 """In one segment: as many as are moved in one transaction, and as are held in memory to look one up."""
 
 LEVEL = 9
 OPEN_SEGMENTS = 2
-
-Rows = tuple[tuple[Any, ...], ...]
-"""Events in the order of `rows.EVENT_COLUMNS`."""
 
 
 class Segment(msgspec.Struct, frozen=True):
@@ -44,14 +39,6 @@ class Segment(msgspec.Struct, frozen=True):
     file: Annotated[str, msgspec.Meta(pattern=r"\A\d{12,}-\d{12,}\.segment\.zst\Z")]  # in `ARCHIVE`, nowhere else
     digest: Checksum
     size: int
-
-
-class _File(msgspec.Struct, frozen=True):
-    """What a file holds: this as MessagePack, compressed by zstd."""
-
-    format: str
-    journal: str
-    rows: Rows
 
 
 def segments_of(connection: sqlite3.Connection) -> tuple[Segment, ...]:
@@ -87,18 +74,19 @@ def write_segment(connection: sqlite3.Connection, folder: Path, first: int, last
 
     Raises OSError, JournalCorrupt.
     """
-    rows = tuple(connection.execute(sql("events_between"), (first - 1, last, -1)).fetchall())
+    rows = connection.execute(sql("events_between"), (first - 1, last, -1)).fetchall()
     if [row[0] for row in rows] != list(range(first, last + 1)):
         raise JournalCorrupt(f"events @{first} to @{last} are not all in the database")
     for problem in map(ChainWalk((first - 1, b"")).take, rows):
         if problem is not None:
             raise JournalCorrupt(problem, hint=DAMAGED)
-    (journal,) = connection.execute(sql("journal_id")).fetchone()
-    data = zstd.compress(msgspec.msgpack.encode(_File(FORMAT, journal, rows)), LEVEL)
+    with closing(memory_database()) as image:
+        image.executemany(sql("append_event"), rows)
+        data = zstd.compress(image.serialize(), LEVEL)
     name = f"{first:012d}-{last:012d}.segment.zst"
     made = Segment(first, last, rows[0][16], rows[-1][17], name, _digest(data), len(data))
     _publish(folder, name, data)
-    if read_segment(folder, made) != rows:
+    if Archive(folder).rows(made) != rows:
         raise JournalCorrupt(f"{folder / name} does not hold what was written to it")
     return made
 
@@ -118,24 +106,6 @@ def _publish(folder: Path, name: str, data: bytes) -> None:
         draft.unlink(missing_ok=True)
         raise
     sync_directory(folder)
-
-
-def read_segment(folder: Path, segment: Segment) -> Rows:
-    """A file's rows, its digest and its ends checked. Raises ArchiveMissing, JournalCorrupt.
-
-    The chain was checked before the file was written, and the digest says that it is that file.
-    """
-    path = folder / segment.file
-    try:
-        found = msgspec.msgpack.decode(zstd.decompress(segment_bytes(folder, segment)), type=_File)
-    except (zstd.ZstdError, EOFError, msgspec.MsgspecError) as error:
-        raise JournalCorrupt(f"{path} can't be read as a segment: {error}") from error
-    if found.format != FORMAT:
-        raise JournalCorrupt(f"{path} has the format {found.format!r}; this program reads {FORMAT!r}")
-    begin, end = found.rows[0], found.rows[-1]
-    if (begin[0], end[0], begin[16], end[17]) != (segment.first, segment.last, segment.prev_hash, segment.last_hash):
-        raise JournalCorrupt(f"{path} holds @{begin[0]} to @{end[0]}, which is another segment")
-    return found.rows
 
 
 def segment_bytes(folder: Path, segment: Segment) -> bytes:
@@ -170,37 +140,26 @@ class Archive:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._read: dict[str, Rows] = {}
+        self._read: dict[str, bytes] = {}
 
-    def rows(self, segment: Segment) -> Rows:
-        """All rows of a segment, in `rows.EVENT_COLUMNS`' order. Raises ArchiveMissing, JournalCorrupt."""
+    def rows(self, segment: Segment) -> list[Any]:
+        """All events of a segment, in `rows.EVENT_COLUMNS`' order. Raises ArchiveMissing, JournalCorrupt."""
+        rows = self.select(segment, sql("all_events"))
+        first, last = rows[0], rows[-1]
+        ends = first[0], last[0], first[16], last[17]
+        if ends != (segment.first, segment.last, segment.prev_hash, segment.last_hash):
+            raise JournalCorrupt(f"{self.folder / segment.file} holds @{ends[0]} to @{ends[1]}: it is another segment")
+        return rows
+
+    def select(self, segment: Segment, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """What a query on `events` finds in a segment. Raises ArchiveMissing, JournalCorrupt."""
+        with naming_trouble(self.folder / segment.file), closing(sqlite3.connect(":memory:")) as image:
+            image.deserialize(self._image(segment))
+            return image.execute(query, values).fetchall()
+
+    def _image(self, segment: Segment) -> bytes:
         known = self._read.get(segment.digest)
         if known is None:
-            known = read_segment(self.folder, segment)
+            known = zstd.decompress(segment_bytes(self.folder, segment))
             self._read = {**dict(list(self._read.items())[1 - OPEN_SEGMENTS :]), segment.digest: known}
         return known
-
-    def fitting(self, segment: Segment, wanted: EventFilter, after: int) -> list[Recorded]:
-        """The events of a segment that fit, in order."""
-        until = segment.last if wanted.until is None else wanted.until
-        return [recorded_of(row) for row in self.rows(segment) if after < row[0] <= until and _fits(row, wanted)]
-
-    def holding(self, segment: Segment, text: bytes) -> list[Seq]:
-        """The events of a segment whose payload or details hold these bytes, in order."""
-        return [Seq(row[0]) for row in self.rows(segment) if text in row[13] or (row[18] and text in row[18])]
-
-    def event(self, segment: Segment, seq: int) -> Recorded:
-        """One event of a segment."""
-        return recorded_of(self.rows(segment)[seq - segment.first])
-
-
-def _fits(row: tuple[Any, ...], wanted: EventFilter) -> bool:
-    return (
-        (not wanted.tags or row[4] in wanted.tags)
-        and wanted.stream in (None, row[2])
-        and wanted.session in (None, row[5])
-        and wanted.agent in (None, row[6])
-        and (wanted.since_at is None or row[1] >= wanted.since_at)
-        and (wanted.until_at is None or row[1] <= wanted.until_at)
-        and all(mention.fits(stream=row[2], payload=row[13], session=row[5], seq=row[0]) for mention in wanted.mentions)
-    )

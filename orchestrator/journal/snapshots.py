@@ -15,7 +15,7 @@ from orchestrator.core.ids import show
 from orchestrator.core.projections.snapshots import encode, freeze
 from orchestrator.core.projections.state import State
 from orchestrator.journal.blobs import zstd
-from orchestrator.journal.rows import recorded_of, replayed
+from orchestrator.journal.rows import replayed
 from orchestrator.journal.schema import sql
 from orchestrator.journal.segments import Archive, segments_of
 from orchestrator.journal.signing_key import KeyFile
@@ -105,7 +105,7 @@ class SnapshotReplay:
     def _pieces(self, after: int, until: int) -> Iterator[Sequence[RecordedLike]]:
         for segment in segments_of(self._db):
             if segment.last > after and segment.first <= until:
-                yield [recorded_of(row) for row in self._archive.rows(segment) if after < row[0] <= until]
+                yield replayed(self._archive.select(segment, sql("replay"), (after, until, -1)))
                 after = min(segment.last, until)
         rows = self._db.execute(sql("replay"), (after, until, -1))
         while piece := list(islice(rows, PIECE)):

@@ -8,10 +8,11 @@ import msgspec
 
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.ids import Digest, Seq
+from orchestrator.journal.append_validation import Row
 from orchestrator.journal.blobs import LEVEL, Blobs, zstd
 from orchestrator.journal.garbage import named_since
 from orchestrator.journal.schema import sql
-from orchestrator.journal.segments import Rows, Segment
+from orchestrator.journal.segments import Segment
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.snapshots import KEPT, sealed_bytes
 from orchestrator.journal.writer import TransactionHook
@@ -94,7 +95,7 @@ class ArchiveEvents(TransactionHook):
 class RestoreEvents(TransactionHook):
     """Puts the events of a segment back into the database."""
 
-    def __init__(self, segment: Segment, rows: Rows) -> None:
+    def __init__(self, segment: Segment, rows: list[Row]) -> None:
         self._segment, self._rows = segment, rows
 
     def inside(self, connection: sqlite3.Connection) -> None:

@@ -23,11 +23,11 @@ from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.chain_verification import SLICE, ChainVerifier
 from orchestrator.journal.high_water_mark import hash_at
 from orchestrator.journal.rows import UNDECODABLE, event_of, origin_of, recorded_with
-from orchestrator.journal.schema import naming_trouble, open_reader, sql
+from orchestrator.journal.schema import memory_database, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment
 from orchestrator.journal.signatures import Seals, Signed
 from orchestrator.journal.snapshots import SnapshotReplay
-from orchestrator.journal.versions import add_versions, expected_tables, table_differences
+from orchestrator.journal.versions import add_versions, table_differences
 from orchestrator.ports.journal import VerifyReport
 
 MOST_PROBLEMS = 50
@@ -57,7 +57,7 @@ def verify(path: Path, blobs: Blobs, checkpoint: Checkpoint | None = None, *, pa
         (journal,) = connection.execute(sql("journal_id")).fetchone()
         head, _ = connection.execute(sql("last_event")).fetchone() or (0, b"")
         seals, archive = Seals(str(journal), checkpoint), Archive(path.parent / ARCHIVE)
-        with closing(expected_tables()) as expected:
+        with closing(memory_database()) as expected:
             return JournalVerifier(connection, archive, blobs, seals, expected, until=head, pause_s=pause_s).report()
 
 

@@ -18,7 +18,7 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.projections.history import VERSION, DigestLearned, VersionRow, history
 from orchestrator.core.projections.state import first_difference
 from orchestrator.journal.rows import DAMAGED, Columns, recorded_of
-from orchestrator.journal.schema import migrations, naming_trouble, open_reader, sql
+from orchestrator.journal.schema import memory_database, naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, Archive, all_rows
 
 TABLES = {"file_versions": "all_versions", "file_modes": "all_modes"}
@@ -90,16 +90,8 @@ class Difference(NamedTuple):
     text: str
 
 
-def expected_tables() -> sqlite3.Connection:
-    """An empty database in memory, for `add_versions`: what the tables should hold."""
-    expected = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    for script in migrations():
-        expected.executescript(script)
-    return expected
-
-
 def table_differences(connection: sqlite3.Connection, expected: sqlite3.Connection) -> Iterator[Difference | None]:
-    """Every difference; None for a row that is as the events say. Blocking."""
+    """Every difference from a database that `add_versions` filled; None for a row that agrees. Blocking."""
     for table, query in TABLES.items():
         both = merge(_values(connection, query, "found"), _values(expected, query, "made"))
         for (path, seq), rows in groupby(both, key=itemgetter(0, 1)):
@@ -119,7 +111,7 @@ def table_difference(path: Path) -> str | None:
 
     Cost: O(events) time, O(versions of files) memory. Raises JournalCorrupt, JournalTooNew, ArchiveMissing.
     """
-    with closing(open_reader(path)) as connection, naming_trouble(path), closing(expected_tables()) as expected:
+    with closing(open_reader(path)) as connection, naming_trouble(path), closing(memory_database()) as expected:
         connection.execute("BEGIN")
         for row in all_rows(connection, Archive(path.parent / ARCHIVE)):
             add_versions(expected, history(recorded_of(row)))

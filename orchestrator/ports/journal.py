@@ -68,14 +68,6 @@ class Mention(msgspec.Struct, frozen=True):
     first: int = 0  # of the session's span, inclusive as `last`
     last: int = 2**62
 
-    def fits(self, *, stream: str, payload: bytes, session: str | None, seq: int) -> bool:
-        """Whether an event is one of them."""
-        return (
-            stream in self.streams
-            or any(text in payload for text in self.texts)
-            or (self.session is not None and session == self.session and self.first <= seq <= self.last)
-        )
-
 
 class EventFilter(msgspec.Struct, frozen=True):
     """Which events to read; empty fields leave all through."""

@@ -36,7 +36,7 @@ from orchestrator.ports.journal import (
     StreamMoved,
     Unit,
 )
-from tests.in_memory.journal import MemoryJournal
+from tests.in_memory.journal import MemoryJournal, mentioned
 from tests.journal.fixtures import (
     PATH,
     STREAM,
@@ -545,7 +545,8 @@ def fits(number: int, wanted: EventFilter) -> bool:
         and (wanted.since_at is None or AT + number >= wanted.since_at)
         and (wanted.until_at is None or AT + number <= wanted.until_at)
         and all(
-            mention.fits(
+            mentioned(
+                mention,
                 stream=f"stream:{number % 4}",
                 payload=encode((TASK, found(None), looked())[number % 3]),
                 session=session,

@@ -306,8 +306,17 @@ def _fitting(events: Iterable[Recorded], wanted: EventFilter) -> Iterable[Record
 
 
 def _mentioned(recorded: Recorded, mention: Mention) -> bool:
-    return mention.fits(
-        stream=recorded.stream, payload=encode(recorded.event), session=recorded.session, seq=recorded.seq
+    return mentioned(
+        mention, stream=recorded.stream, payload=encode(recorded.event), session=recorded.session, seq=recorded.seq
+    )
+
+
+def mentioned(mention: Mention, *, stream: str, payload: bytes, session: str | None, seq: int) -> bool:
+    """Whether an event is one that a filter looks for."""
+    return (
+        stream in mention.streams
+        or any(text in payload for text in mention.texts)
+        or (mention.session is not None and session == mention.session and mention.first <= seq <= mention.last)
     )
 
 
