@@ -84,10 +84,6 @@ class Administration:
         if skipped:
             notes.append(f"left out of the start scan: {skipped}")
         notes += _ignore_files(self._s.ignore.over_budget())
-        if unnamed := self._watching.unnamed:
-            notes.append(
-                f"come since the start, and not tracked: {unnamed} names that break the name rule; rename them"
-            )
         if self._baseline.done.is_set() and (left := sum(not entry.kept for entry in self._s.state.registry.files())):
             most = self._s.policy.external.keep_max_bytes
             notes.append(

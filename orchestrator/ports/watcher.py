@@ -32,10 +32,6 @@ class Watcher(Protocol):
     def health(self) -> str:
         """ "live", or "degraded: …" with what is missing and what to do about it."""
 
-    @property
-    def unnamed(self) -> int:
-        """How many names came after the start, and are there, that break the name rule, so that none is hinted at."""
-
     def start(self) -> None:
         """From the return on, nothing that happens is missed without a `rescan`. Blocking; degrades, never raises."""
 

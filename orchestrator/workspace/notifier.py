@@ -40,17 +40,12 @@ class FilesWatcher:
         self._root, self._ignore, self._rescan_s = root, ignore, rescan_s
         self._notify: RustNotify | None = None
         self._stop = threading.Event()
-        self._unnamed: set[str] = set()
         self._trouble = ""
 
     @property
     def health(self) -> str:
         trouble = self._trouble
         return f"degraded: {trouble}; a full rescan runs every {self._rescan_s:g} s" if trouble else "live"
-
-    @property
-    def unnamed(self) -> int:
-        return len(self._unnamed)
 
     def start(self) -> None:
         try:
@@ -111,10 +106,7 @@ class FilesWatcher:
             names = path.split("/")
             if path == "." or names[0] == ".." or is_temp(names[-1]):
                 continue
-            if not BUILT_IN.isdisjoint(names):
-                continue
-            if not all(map(valid_name, names)):
-                self._count(absolute, path)
+            if not BUILT_IN.isdisjoint(names) or not all(map(valid_name, names)):
                 continue
             if names[-1] in RULE_FILES:
                 rescan = "watch"
@@ -127,10 +119,3 @@ class FilesWatcher:
                 if kind == DELETED:
                     folders.add(WorkspacePath(path))  # what it was can't be known any more
         return Hints(frozenset(paths), frozenset(folders), rescan, frozenset(came))
-
-    def _count(self, absolute: str, path: str) -> None:
-        """A name that breaks the name rule came or went; what is below one is of no account."""
-        if os.path.lexists(absolute) and all(map(valid_name, path.split("/")[:-1])):
-            self._unnamed.add(path)
-        else:
-            self._unnamed.discard(path)

@@ -19,7 +19,6 @@ from orchestrator.workspace.confine import Confinement
 from orchestrator.workspace.ignore import BUILT_IN, RULE_FILES, IgnoreRules, is_temp
 from orchestrator.workspace.inotify import (
     IN_CREATE,
-    IN_DELETE,
     IN_DELETE_SELF,
     IN_IGNORED,
     IN_ISDIR,
@@ -41,7 +40,6 @@ RESCAN_S = 30.0
 """How often everything is looked at while watching is degraded."""
 
 _CAME = IN_CREATE | IN_MOVED_TO
-_WENT = IN_DELETE | IN_MOVED_FROM
 _NO_ROOM = {
     errno.ENOSPC: "the limit of watches is reached: raise fs.inotify.max_user_watches, then restart the daemon",
     errno.EMFILE: "the limit of notifiers is reached: raise fs.inotify.max_user_instances, then restart the daemon",
@@ -57,9 +55,7 @@ class InotifyWatcher:
         self._folders: dict[int, str] = {}  # watch → folder; "" is the root
         self._watches: dict[str, int] = {}  # and back
         self._followed: set[str] = set()  # though ignored
-        self._left: set[WorkspacePath] = set()  # found under another name before the kernel told that they went
-        self._unnamed: dict[str, set[str]] = {}  # folder → names in it that break the name rule, come after the start
-        self._started = False
+        self._left: set[WorkspacePath] = set()  # old names of folders that were found under a new one
         self._trouble = ""
         self._lost = ""
         self._lock = threading.Lock()
@@ -70,10 +66,6 @@ class InotifyWatcher:
         trouble = self._lost or self._trouble
         return f"degraded: {trouble}; a full rescan runs every {self._rescan_s:g} s" if trouble else "live"
 
-    @property
-    def unnamed(self) -> int:
-        return sum(map(len, tuple(self._unnamed.values())))  # a copy: the lock is held for as long as a walk takes
-
     def start(self) -> None:
         try:
             self._kernel = Inotify()
@@ -82,7 +74,6 @@ class InotifyWatcher:
             return
         with self._lock:
             self._enter([""])
-            self._started = True
 
     def follows(self, folder: WorkspacePath) -> bool:
         return _folder(folder) in self._watches
@@ -139,10 +130,7 @@ class InotifyWatcher:
                 if not told.name:
                     self._of_itself(told, folder)
                     continue
-                if told.name in BUILT_IN or is_temp(told.name):
-                    continue
-                if not valid_name(told.name):
-                    self._count(told, folder)
+                if told.name in BUILT_IN or is_temp(told.name) or not valid_name(told.name):
                     continue
                 path = f"{folder}/{told.name}" if folder else told.name
                 if told.name in RULE_FILES:
@@ -157,9 +145,8 @@ class InotifyWatcher:
             if rescan is not None:
                 self._ignore.refresh()
                 self._enter([""])
-            folders |= self._left
-            self._left.clear()
-        return Hints(frozenset(paths), frozenset(folders), rescan, frozenset(came))
+            left, self._left = self._left, set()
+        return Hints(frozenset(paths), frozenset(folders | left), rescan, frozenset(came))
 
     def _of_itself(self, told: Told, folder: str) -> None:
         """A watched directory's own end."""
@@ -168,13 +155,6 @@ class InotifyWatcher:
         if not folder and told.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT):
             self._lost = "the workspace's folder was moved or removed: restart the daemon where it is now"
             self._log.warning("watching is degraded", why=self._lost)
-
-    def _count(self, told: Told, folder: str) -> None:
-        """A name that breaks the name rule came or went."""
-        if told.mask & _CAME:
-            self._unnamed.setdefault(folder, set()).add(told.name)
-        elif told.mask & _WENT:
-            self._unnamed.get(folder, set()).discard(told.name)
 
     def _of_folder(self, told: Told, path: str) -> bool:
         """A directory came or went in a watched one; whether that matters."""
@@ -211,12 +191,10 @@ class InotifyWatcher:
         try:
             with self._at.directory(WorkspacePath(folder or ".")) as handle:
                 watch = kernel.add(handle, WATCHED if folder else WATCHED_ROOT)
-                known = self._folders.get(watch)
-                if known is not None and known != folder:
-                    self._moved_on(watch, known, folder)
+                known = self._folders.get(watch, folder)
+                if known != folder:  # found under a new name, before its old one is told to have gone
+                    self._left.add(WorkspacePath(known))
                 self._folders[watch], self._watches[folder] = folder, watch
-                if self._started and known is None:  # what it held before the watch is told by nobody
-                    self._unnamed[folder] = {name for name in self._at.disk.names(handle) if not valid_name(name)}
                 return self._at.disk.folders(handle)
         except OSError as error:
             if error.errno in _NO_ROOM:
@@ -225,31 +203,19 @@ class InotifyWatcher:
         except OrchestratorError:
             return ()  # gone, a link, another file system, closed to us, or the daemon's own
 
-    def _moved_on(self, watch: int, known: str, folder: str) -> None:
-        """A directory was found under another name, before the kernel told that it went from the one we knew.
-
-        When that is told its old name is nobody's any more, so it is hinted at here, together with the new one.
-        """
-        self._left.add(WorkspacePath(known))
-        if self._watches.get(known) == watch:
-            del self._watches[known]
-            if unnamed := self._unnamed.pop(known, None):
-                self._unnamed[folder] = unnamed
-
     def _leave(self, folder: str) -> None:
-        """What was moved away is watched where it turns up, if it does."""
-        below = folder + "/"
-        for name in [name for name in self._watches if name == folder or name.startswith(below)]:
-            watch = self._watches[name]
-            self._forget(watch)
-            if self._kernel is not None:
-                self._kernel.remove(watch)
+        """What was moved away is watched where it turns up, if it does; it may have turned up before this was told."""
+        for name in [name for name in self._watches if f"{name}/".startswith(f"{folder}/")]:
+            watch = self._watches.pop(name)
+            if self._folders.get(watch) == name:
+                del self._folders[watch]
+                if self._kernel is not None:
+                    self._kernel.remove(watch)
 
     def _forget(self, watch: int) -> None:
         folder = self._folders.pop(watch, None)
         if folder is not None and self._watches.get(folder) == watch:
             del self._watches[folder]
-            self._unnamed.pop(folder, None)
 
     def _again(self) -> None:
         """There may be room by now."""

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.anyio
 class ToldWatcher:
     """Gives the hints that a test sends it."""
 
-    health, unnamed = "live", 0
+    health = "live"
 
     def __init__(self) -> None:
         self.send, self._receive = anyio.create_memory_object_stream[Hints](10)

@@ -63,11 +63,6 @@ class Watching:
             return "off"
         return f"degraded: {self._trouble}" if self._trouble else self._watcher.health
 
-    @property
-    def unnamed(self) -> int:
-        """For `status`: names that came after the start and break the name rule."""
-        return self._watcher.unnamed if self._watcher is not None else 0
-
     async def start(self) -> None:
         """Before the start scan, so that nothing falls between the two."""
         if self._watcher is not None:
