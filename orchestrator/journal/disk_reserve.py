@@ -11,22 +11,20 @@ RESERVE_BYTES = 2 * 1024 * 1024
 
 
 class DiskReserve:
-    """A file that only takes room; `bytes` 0: none is kept. Blocking; one thread at a time."""
+    """A file that only takes room; `bytes_held` 0: none is kept. Blocking; one thread at a time."""
 
     def __init__(self, state_dir: Path, bytes_held: int = RESERVE_BYTES) -> None:
         self._path, self._bytes = state_dir / RESERVE_NAME, bytes_held
 
     def allocate(self) -> bool:
         """Take the room, if it isn't taken; False when the disk has none to give."""
-        if not self._bytes:
-            return True
         try:
-            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                if os.fstat(handle).st_size != self._bytes:
-                    _fill(handle, self._bytes)
-            finally:
-                os.close(handle)
+            if self._bytes and not (self._path.is_file() and self._path.stat().st_size == self._bytes):
+                handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+                with open(handle, "wb") as file:  # a descriptor has no path
+                    file.write(os.urandom(self._bytes))  # nothing that a file system could store as a hole
+                    file.flush()
+                    os.fsync(file.fileno())
         except OSError:
             self.release()
             return False
@@ -39,15 +37,3 @@ class DiskReserve:
         except OSError:
             return False  # nothing is gained then; the write that needed it says so
         return True
-
-
-def _fill(handle: int, count: int) -> None:
-    """Real blocks, not a hole. Raises OSError, with nothing promised about what is there then."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(handle, 0, count)
-    else:
-        os.ftruncate(handle, 0)
-        left = count
-        while left:
-            left -= os.write(handle, bytes(min(left, 1 << 20)))
-    os.fsync(handle)

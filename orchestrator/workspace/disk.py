@@ -11,13 +11,12 @@ import signal
 import stat
 import struct
 import sys
-from collections.abc import Callable
 
 from orchestrator.ports.disk import DiskFeatures, Rename
 
 _LINUX = sys.platform.startswith("linux")
 _OPENAT2 = 437
-_RENAMEAT2 = {"x86_64": 316, "aarch64": 276, "riscv64": 276}
+_RENAMEAT2 = {"x86_64": 316, "aarch64": 276, "riscv64": 276, "armv7l": 382, "ppc64le": 357, "s390x": 347}
 _RESOLVE = 0x01 | 0x02 | 0x04 | 0x08  # NO_XDEV, NO_MAGICLINKS, NO_SYMLINKS, BENEATH
 _RENAME = {"noreplace": 1, "exchange": 2}
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -44,7 +43,7 @@ class KernelDisk:
 
     def __init__(self, *, walk: bool = False) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
-        self._renameat2 = _renameat2_of(self._libc)
+        self._renameat2 = _RENAMEAT2.get(platform.machine()) if _LINUX else None
         self._has_openat2 = not walk and self._try_openat2()
         self._open_beneath = self._openat2 if self._has_openat2 else self._walk
         self._lacks: set[Rename] = set() if self._renameat2 else {"exchange", "noreplace"}
@@ -157,7 +156,8 @@ class KernelDisk:
             return
         if self._renameat2 is None:
             raise _error(errno.ENOSYS, new)
-        if self._renameat2(from_dir, os.fsencode(old), to_dir, os.fsencode(new), _RENAME[how]) != 0:
+        names = (ctypes.c_int(from_dir), os.fsencode(old), ctypes.c_int(to_dir), os.fsencode(new))
+        if self._libc.syscall(ctypes.c_long(self._renameat2), *names, ctypes.c_uint(_RENAME[how])) != 0:
             number = ctypes.get_errno()
             if number in _UNKNOWN:
                 self._lacks.add(how)
@@ -233,32 +233,6 @@ def _is_link(directory: int, name: str) -> bool:
         return stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
     except OSError:
         return False
-
-
-def _renameat2_of(libc: ctypes.CDLL) -> Callable[[int, bytes, int, bytes, int], int] | None:
-    """The C library's own, or the bare system call, or nothing."""
-    if not _LINUX:
-        return None
-    own = getattr(libc, "renameat2", None)
-    if own is not None:
-        own.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
-
-        def by_library(from_dir: int, old: bytes, to_dir: int, new: bytes, flags: int) -> int:
-            return int(own(from_dir, old, to_dir, new, flags))
-
-        return by_library
-    number = _RENAMEAT2.get(platform.machine())
-    if number is None:
-        return None
-
-    def by_number(from_dir: int, old: bytes, to_dir: int, new: bytes, flags: int) -> int:
-        return int(
-            libc.syscall(
-                ctypes.c_long(number), ctypes.c_int(from_dir), old, ctypes.c_int(to_dir), new, ctypes.c_uint(flags)
-            )
-        )
-
-    return by_number
 
 
 def _error(number: int, path: str) -> OSError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -428,14 +430,15 @@ def test_short_writes_are_continued(make: Make, root: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOSYS])
 def test_where_exchange_cannot_be_had(number: int, make: Make, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = KernelDisk()
+    syscall, renameat2 = disk._libc.syscall, disk._renameat2
 
-    def refuse(*_: object) -> int:
-        import ctypes
-
+    def refuse(called: ctypes.c_long, *values: object) -> int:
+        if called.value != renameat2:
+            return int(syscall(called, *values))
         ctypes.set_errno(number)
         return -1
 
-    monkeypatch.setattr(disk, "_renameat2", refuse)
+    monkeypatch.setattr(disk, "_libc", SimpleNamespace(syscall=refuse))
     workspace = make(disk=disk)
     carry_out(workspace, creating("f", OLD))
     assert carry_out(workspace, replacing("f", OLD, NEW)) == ()
