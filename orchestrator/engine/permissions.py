@@ -47,8 +47,9 @@ class Permissions:
         above = ""
         for name in path.split("/"):
             here = f"{above}/{name}" if above else name
-            git = self._workspace.identity(WorkspacePath(f"{above}/.git" if above else ".git"))
-            if git is not None and git == self._workspace.identity(WorkspacePath(here)):
+            git = self._workspace.stat(WorkspacePath(f"{above}/.git" if above else ".git"))
+            found = self._workspace.stat(WorkspacePath(here)) if git is not None else None
+            if git is not None and found is not None and git.identity == found.identity:
                 return True
             above = here
         return False

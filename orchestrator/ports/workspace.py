@@ -19,6 +19,12 @@ class FileStat(msgspec.Struct, frozen=True):
     nlink: int
     uid: int
     target: str | None = None  # of a symlink, escaped
+    device: int = 0
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """(device, inode): the same under every name."""
+        return self.device, self.signature.inode
 
 
 class FileBytes(msgspec.Struct, frozen=True):
@@ -55,7 +61,6 @@ class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
     directory: bool = False
     parents: tuple[WorkspacePath, ...] = ()
     signature: Signature | None = None  # of `before`, when it was last hashed
-    known: bytes | None = None  # the bytes of `before`, where they are at hand: what is met is held against them
 
 
 class Displaced(Exception):
@@ -138,9 +143,6 @@ class Workspace(Protocol):
 
     def names(self, path: WorkspacePath) -> list[ListedName]:
         """The names in a directory, unsorted, without our temporary files and the daemon's state."""
-
-    def identity(self, path: WorkspacePath) -> tuple[int, int] | None:
-        """(device, inode) of what stands there, link or not; None if absent."""
 
     def landing(self, change: DiskChange) -> AtomicWrite: ...
 

@@ -19,7 +19,6 @@ from orchestrator.ports.machine import Step
 from orchestrator.ports.workspace import DiskChange, Displaced, FileStat
 from orchestrator.workspace.confine import Confinement, kind_of, refusal, signature_of, stat_of, translated
 from orchestrator.workspace.exchange_verification import (
-    Expected,
     UnexpectedContent,
     content,
     digest_from,
@@ -155,9 +154,9 @@ class LocalAtomicWrite:
         elif change.before is None:
             self._create()
         elif change.after is None:
-            self._remove(Expected(change.before, change.known))
+            self._remove(change.before)
         else:
-            self._replace(Expected(change.before, change.known), change.after)
+            self._replace(change.before, change.after)
 
     def _stat(self) -> FileStat | None:
         """Of our own file; None if it is gone again. A change since then shows as another stat at the next look."""
@@ -189,7 +188,7 @@ class LocalAtomicWrite:
             self._sync(self._parent)
             raise
 
-    def _replace(self, before: Expected, after: Digest) -> None:
+    def _replace(self, before: Digest, after: Digest) -> None:
         self._recheck(self._parent, self._name, before)
         try:
             self._disk.rename(self._parent, self._temp, self._parent, self._name, "exchange")
@@ -221,7 +220,7 @@ class LocalAtomicWrite:
             raise Displaced(path, diverged=True, unexpected=self._both(out))
         self._in_temp = "ours"
 
-    def _remove(self, before: Expected) -> None:
+    def _remove(self, before: Digest) -> None:
         self._recheck(self._parent, self._name, before)
         try:
             self._rename_new(self._parent, self._name, self._parent, self._temp)
@@ -247,7 +246,7 @@ class LocalAtomicWrite:
         self._source, name = self._at.open_parent(source)
         self._held.callback(self._disk.close, self._source)
         self._check_place(self._source, source)
-        self._recheck(self._source, name, Expected(after))
+        self._recheck(self._source, name, after)
         try:
             self._rename_new(self._source, name, self._parent, self._name)
         except (FileExistsError, FileNotFoundError):
@@ -255,7 +254,7 @@ class LocalAtomicWrite:
         self._names_changed("nothing")
 
         self._source_name = name
-        self._ours = self._prove(self._parent, self._name, Expected(after), self._move_back)
+        self._ours = self._prove(self._parent, self._name, after, self._move_back)
 
     def _move_back(self) -> None:
         try:
@@ -267,7 +266,7 @@ class LocalAtomicWrite:
 
     # --- proof ------------------------------------------------------------------------
 
-    def _recheck(self, directory: int, name: str, expected: Expected) -> None:
+    def _recheck(self, directory: int, name: str, expected: Digest) -> None:
         """A last look before the names change, which saves most changes that would have to go back.
 
         An equal stat signature is enough for it, where the change itself is proven.
@@ -277,7 +276,7 @@ class LocalAtomicWrite:
         self._check_place(self._parent, self._change.path)
         self._step("hash_rechecked")
 
-    def _check_content(self, directory: int, name: str, expected: Expected) -> None:
+    def _check_content(self, directory: int, name: str, expected: Digest) -> None:
         if not holds(self._at, directory, name, expected, self._change.path):
             raise Displaced(self._change.path)
 
@@ -298,7 +297,7 @@ class LocalAtomicWrite:
         self._moved, self._in_temp = True, in_temp
         self._step("swapped")
 
-    def _prove(self, directory: int, name: str, expected: Expected, back: Callable[[], None]) -> os.stat_result:
+    def _prove(self, directory: int, name: str, expected: Digest, back: Callable[[], None]) -> os.stat_result:
         """What came out must be `expected`, with nobody still writing to it; else it goes `back`. Its stat."""
         path = self._change.path
         try:
@@ -356,7 +355,7 @@ class LocalAtomicWrite:
         """Whether what landed is still what stands at the path. Raises IoFailed."""
         try:
             return same_directory(self._at, self._parent, self._change.path) and holds(
-                self._at, self._parent, self._name, Expected(after), self._change.path
+                self._at, self._parent, self._name, after, self._change.path
             )
         except IoFailed:
             raise
@@ -372,7 +371,7 @@ class LocalAtomicWrite:
                 self._open()  # a divergence gave the handles back
             found = content(self._at, self._parent, self._temp, change.path)
             if found is not None:
-                expected = change.before is not None and Expected(change.before, change.known).equals(found)
+                expected = digest_of(found) == change.before
                 if not expected and found not in self._kept:
                     self._kept += (found,)
                     return (found,)

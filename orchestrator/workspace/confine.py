@@ -204,6 +204,7 @@ def stat_of(found: os.stat_result, target: str | None = None) -> FileStat:
         nlink=found.st_nlink,
         uid=found.st_uid,
         target=escaped(target) if target is not None else None,
+        device=found.st_dev,
     )
 
 

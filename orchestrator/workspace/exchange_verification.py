@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
-from typing import NamedTuple
 
-from orchestrator.core.content import digest_of
 from orchestrator.core.errors import ChangedWhileRead, FileBusy, FileNotFound, IoFailed, PathError
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.ports.disk import Disk
@@ -19,29 +17,7 @@ class UnexpectedContent(Exception):
     """Another content, or another kind of thing, or another directory than it should be."""
 
 
-class Expected(NamedTuple):
-    """The content that must be met. To compare bytes takes a tenth of the time that hashing them does."""
-
-    digest: Digest
-    data: bytes | None = None  # of that digest, where they are at hand
-
-    def is_in(self, disk: Disk, handle: int) -> bool:
-        """Whether a file holds this and nothing else; in bounded memory."""
-        if self.data is None:
-            return digest_from(disk, handle) == self.digest
-        at = 0
-        while block := disk.read(handle, BLOCK_BYTES, at):
-            if block != self.data[at : at + len(block)]:
-                return False
-            at += len(block)
-        return at == len(self.data)
-
-    def equals(self, data: bytes) -> bool:
-        """Whether these are the bytes."""
-        return data == self.data if self.data is not None else digest_of(data) == self.digest
-
-
-def verify_content(at: Confinement, directory: int, name: str, expected: Expected, path: WorkspacePath) -> int:
+def verify_content(at: Confinement, directory: int, name: str, expected: Digest, path: WorkspacePath) -> int:
     """The handle of a regular file that is `expected`, under a read lease where those can be had.
 
     The lease is refused while anyone has the file open for writing; it ends when the caller
@@ -55,7 +31,7 @@ def verify_content(at: Confinement, directory: int, name: str, expected: Expecte
         raise UnexpectedContent from error
     try:
         take_lease(at.disk, handle, path)
-        if not expected.is_in(at.disk, handle):
+        if digest_from(at.disk, handle) != expected:
             raise UnexpectedContent
     except BaseException:
         at.disk.close(handle)
@@ -84,11 +60,11 @@ def content(at: Confinement, directory: int, name: str, path: WorkspacePath) -> 
         return None
 
 
-def holds(at: Confinement, directory: int, name: str, expected: Expected, path: WorkspacePath) -> bool:
+def holds(at: Confinement, directory: int, name: str, expected: Digest, path: WorkspacePath) -> bool:
     """Whether a regular file with this content has the name. Raises what stands in the way, save absence."""
     try:
         with at.regular(directory, name, path) as (handle, _):
-            return expected.is_in(at.disk, handle)
+            return digest_from(at.disk, handle) == expected
     except (FileNotFound, ChangedWhileRead):
         return False
 

@@ -30,7 +30,6 @@ from orchestrator.workspace.atomic_write import LocalAtomicWrite
 from orchestrator.workspace.confine import (
     Confinement,
     Identity,
-    identity_of,
     kind_of,
     signature_of,
     stat_of,
@@ -101,16 +100,6 @@ class LocalWorkspace:
         except FileNotFound:
             return None
         return None if self._at.hides(found) else stat_of(found, target)
-
-    def identity(self, path: WorkspacePath) -> Identity | None:
-        if path == ".":
-            return identity_of(self._disk.stat(self._at.root))
-        try:
-            with self._at.parent(path) as (parent, name), translated(path):
-                found = self._disk.stat_at(parent, name)
-        except FileNotFound:
-            return None
-        return None if self._at.hides(found) else identity_of(found)
 
     def read(self, path: WorkspacePath, *, most: int) -> FileBytes:
         for _ in range(READ_TRIES):

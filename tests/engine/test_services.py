@@ -13,6 +13,7 @@ from orchestrator.core.projections.state import State
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy
+from orchestrator.ports.workspace import FileStat
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
@@ -23,8 +24,8 @@ CALLER = Caller(agent="alice", agent_class="cloud", session="s-1", door="rpc")  
 class TwoSpellings(LocalWorkspace):
     """A file system that knows `.git` as `GITDIR` too, as those that fold case know `.GIT`."""
 
-    def identity(self, path: WorkspacePath) -> tuple[int, int] | None:
-        return super().identity(WorkspacePath(path.replace("GITDIR", ".git")))
+    def stat(self, path: WorkspacePath) -> FileStat | None:
+        return super().stat(WorkspacePath(path.replace("GITDIR", ".git")))
 
 
 @pytest.fixture

@@ -136,10 +136,6 @@ class MemoryWorkspace:
                 return node.stat() if node else None
             return None
 
-    def identity(self, path: WorkspacePath) -> tuple[int, int] | None:
-        stat = self.stat(path)
-        return (1, stat.signature.inode) if stat else None
-
     def regular(self, path: WorkspacePath) -> _Node:
         """The file at a path; raises for anything else."""
         self.check_parent(path)

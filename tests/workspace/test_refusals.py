@@ -248,7 +248,6 @@ def test_state_directory_is_as_if_absent(make: Make, root: Path, outside: Path) 
     )
     for path in ("d/state", "d/state/x", "d/state/deep", "d/state/deep/journal", "names/hard"):
         assert workspace.stat(as_path(path)) is None, path
-        assert workspace.identity(as_path(path)) is None, path
     for path in ("d/state/deep/journal", "names/hard"):
         with pytest.raises(FileNotFound):
             workspace.read(as_path(path), most=100)

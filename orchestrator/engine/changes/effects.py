@@ -251,7 +251,6 @@ class Effects:
             content.data if content is not None else None,
             parents=self._parents(change.path) if change.before is None else (),
             signature=entry.signature if entry is not None and entry.digest == change.before else None,
-            known=self._s.contents.cached(change.before) if change.before is not None else None,
         )
 
     def _parents(self, path: WorkspacePath) -> tuple[WorkspacePath, ...]:
@@ -295,7 +294,6 @@ def disk_change(
     *,
     parents: tuple[WorkspacePath, ...],
     signature: Signature | None = None,
-    known: bytes | None = None,
 ) -> DiskChange:
     """One path's part of a change, as the workspace carries it out."""
     return DiskChange(
@@ -309,7 +307,6 @@ def disk_change(
         directory=change.directory,
         parents=parents,
         signature=signature,
-        known=known,
     )
 
 
