@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, compress, count, groupby, islice
-from operator import add, lt, sub
+from operator import add, eq, lt, sub
 
 from rapidfuzz.distance import Indel
 
@@ -104,28 +104,18 @@ def _spread(flags: bytearray, kept: bytes) -> bytearray:
 
 
 def _same_head(a: list[str], b: list[str]) -> int:
-    at, most, step = 0, min(len(a), len(b)), 1024
-    while at < most:
-        if a[at : at + step] == b[at : at + step] and at + step <= most:
-            at += step
-        elif step == 1:
-            break
-        else:
-            step //= 2
-    return at
+    return _same(map(eq, a, b))
 
 
 def _same_tail(a: list[str], b: list[str], head: int) -> int:
-    at, most, step = 0, min(len(a), len(b)) - head, 1024
-    end_a, end_b = len(a), len(b)
-    while at < most:
-        if at + step <= most and a[end_a - at - step : end_a - at] == b[end_b - at - step : end_b - at]:
-            at += step
-        elif step == 1:
-            break
-        else:
-            step //= 2
-    return at
+    return _same(islice(map(eq, reversed(a), reversed(b)), min(len(a), len(b)) - head))
+
+
+def _same(pairs: Iterable[bool]) -> int:
+    """How many pairs are equal before the first that is not."""
+    equal = bytes(pairs)
+    at = equal.find(0)
+    return len(equal) if at < 0 else at
 
 
 def _many(lines: int) -> int:

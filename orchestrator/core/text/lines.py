@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 PIECE = 256 * 1024
-"""Characters that are cut in one go."""
+"""Characters that are cut in one go: one call for a long text would hold the interpreter lock too long."""
 
 _END = re.compile(r"(\r\n|\n|\r)")
 
@@ -19,15 +19,6 @@ def split(text: str) -> tuple[list[str], list[str]]:
     the text does not end with one: `"a\nb"` is `["a", "b"], ["\n", ""]`, and `""` is no lines.
     `"".join` of both in turn gives the text back. Cost: O(len(text)).
     """
-    if not text:
-        return [], []
-    if len(text) > PIECE:
-        return _split_long(text)
-    return _split(text)
-
-
-def _split_long(text: str) -> tuple[list[str], list[str]]:
-    """Piece by piece: one call for all of it would hold the interpreter lock for as long as it takes."""
     lines: list[str] = []
     ends: list[str] = []
     at = 0

@@ -20,6 +20,8 @@ _MOST_LEAP = 2048
 Box = tuple[int, int, int, int]
 """Start and end in the one sequence, start and end in the other."""
 
+Pair = tuple[list[int], list[int]]
+
 
 def mark(a: list[int], b: list[int], gone: bytearray, come: bytearray, boxes: Iterable[Box] | None = None) -> list[Box]:
     """Flag with 1, in `gone` and `come`, the items of `a` and `b` outside a longest common subsequence.
@@ -28,21 +30,23 @@ def mark(a: list[int], b: list[int], gone: bytearray, come: bytearray, boxes: It
     it gave up, without flags: each would need more than `MAX_COST` edits from each end, or came when
     `MAX_STEPS` were taken. Cost: O(n + d²) for d flags.
     """
-    todo = [(0, len(a), 0, len(b))] if boxes is None else list(boxes)
+    size_a, size_b = len(a), len(b)
+    back_a, back_b = a[::-1], b[::-1]  # a run that ends at a place begins there in the mirrored text
+    todo = [(0, size_a, 0, size_b)] if boxes is None else list(boxes)
     given_up: list[Box] = []
     steps = 0
     while todo:
         i, i_end, j, j_end = todo.pop()
         length = _run(a, i, i_end, b, j, j_end)
         i, j = i + length, j + length
-        length = _run_back(a, i, i_end, b, j, j_end)
+        length = _run(back_a, size_a - i_end, size_a - i, back_b, size_b - j_end, size_b - j)
         i_end, j_end = i_end - length, j_end - length
         if i == i_end:
             come[j:j_end] = b"\1" * (j_end - j)
         elif j == j_end:
             gone[i:i_end] = b"\1" * (i_end - i)
         else:
-            meeting = _meet(a, i, i_end, b, j, j_end) if steps < MAX_STEPS else None
+            meeting = _meet((a, b), (back_a, back_b), (i, i_end, j, j_end)) if steps < MAX_STEPS else None
             if meeting is None:
                 given_up.append((i, i_end, j, j_end))
                 steps += MAX_COST**2
@@ -72,32 +76,16 @@ def _run(a: list[int], x: int, x_end: int, b: list[int], y: int, y_end: int) -> 
     return x - start
 
 
-def _run_back(a: list[int], x_start: int, x: int, b: list[int], y_start: int, y: int) -> int:
-    """How many pairs match before (x, y)."""
-    end, start = x, max(x_start, x + y_start - y)
-    shift = y - x
-    near = max(start, x - _STEPS)
-    while x > near and a[x - 1] == b[x + shift - 1]:
-        x -= 1
-    if x > near or x == start:
-        return end - x
-    leap, grow = _STEPS, True
-    while leap:
-        if x - leap >= start and a[x - leap : x] == b[x + shift - leap : x + shift]:
-            x -= leap
-            leap = min(2 * leap, _MOST_LEAP) if grow else leap // 2
-        else:
-            leap, grow = leap // 2, False
-    return end - x
-
-
-def _meet(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) -> tuple[int, int, int] | None:
+def _meet(texts: Pair, mirrored: Pair, box: Box) -> tuple[int, int, int] | None:
     """Where a shortest path searched from both corners of a box meets, and at what cost; None beyond `MAX_COST`.
 
+    Given are both sequences, and both mirrored.
     `ahead[k]` is how far the forward search has come on diagonal k = x - y, counted from its own
     first diagonal; `back[k]` likewise for the search from the far corner. Nothing in the box's
     first and last pair matches, and neither side is empty.
     """
+    (a, b), (back_a, back_b), (i, i_end, j, j_end) = texts, mirrored, box
+    size_a, size_b = len(a), len(b)
     low, high = i - j_end, i_end - j  # the box's outermost diagonals
     first, last = i - j, i_end - j_end
     odd = (first - last) % 2 == 1
@@ -124,7 +112,7 @@ def _meet(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) ->
             at = k + to_back
             x = back[at - 1] if back[at - 1] < back[at + 1] else back[at + 1] - 1
             if x > i and x - k > j and a[x - 1] == b[x - k - 1]:
-                x -= _run_back(a, i, x, b, j, x - k)
+                x -= _run(back_a, size_a - x, size_a - i, back_b, size_b - x + k, size_b - j)
             back[at] = x
             if not odd and a_low <= k <= a_high and x <= ahead[k + to_ahead]:
                 return x, x - k, cost
