@@ -7,8 +7,9 @@ byte in UTF-8. Such a line is shown with U+FFFD for each piece that can't be rea
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from orchestrator.core.text.charsets import CODECS, Encoding
 from orchestrator.core.text.lines import split
@@ -60,18 +61,17 @@ def retouched(raw: bytes, old: str, new: str, encoding: Encoding) -> bytes | Non
     """
     if old == new:
         return raw
-    widths = _widths(raw, encoding)
-    if len(widths) != len(old):
+    codec = CODECS[encoding]
+    offsets = _offsets(raw, codec)
+    if len(offsets) != len(old) + 1:
         return None
     head = _shared(old, new)
     tail = _shared(old[head:][::-1], new[head:][::-1])
-    codec = CODECS[encoding]
     try:
         middle = new[head : len(new) - tail].encode(codec)
     except UnicodeEncodeError:
         return None
-    start, end = sum(widths[:head]), sum(widths[: len(old) - tail])
-    made = raw[:start] + middle + raw[end:]
+    made = raw[: offsets[head]] + middle + raw[offsets[len(old) - tail] :]
     return made if made.decode(codec, "replace") == new else None
 
 
@@ -83,13 +83,6 @@ def same(raw: bytes, text: str, encoding: Encoding) -> bool:
         return False
 
 
-def moved(kept: Mapping[int, bytes], span: range, to: int) -> dict[int, bytes]:
-    """What is kept of the lines in `span`, as it is when the first of them stands at `to`."""
-    if len(kept) < len(span):
-        return {at - span.start + to: raw for at, raw in kept.items() if at in span}
-    return {at - span.start + to: kept[at] for at in span if at in kept}
-
-
 def fitting(kept: dict[int, bytes], ends: Sequence[str], encoding: Encoding) -> dict[int, bytes]:
     """Without lines that are gone, and in UTF-16 without an odd byte before others: it would shift them."""
     last = len(ends) - 1 if ends and not ends[-1] else -1
@@ -97,39 +90,17 @@ def fitting(kept: dict[int, bytes], ends: Sequence[str], encoding: Encoding) -> 
     return {at: raw for at, raw in kept.items() if at < len(ends) and at not in odd}
 
 
-def _widths(raw: bytes, encoding: Encoding) -> list[int]:
-    """How many bytes each character of the line has; a piece that is none counts as one, as `replace` shows it."""
-    widths: list[int] = []
-    at = 0
-    while at < len(raw):
-        try:
-            widths += _whole(raw[at:], encoding)
-            break
-        except UnicodeDecodeError as error:
-            widths += _whole(raw[at : at + error.start], encoding) if error.start else []
-            widths.append(error.end - error.start)
-            at += error.end
-    return widths
-
-
-def _whole(raw: bytes, encoding: Encoding) -> list[int]:
-    """The same for bytes that are all characters. Raises UnicodeDecodeError where they are not."""
-    text = raw.decode(CODECS[encoding])
-    if encoding == "shift_jis":
-        return _stepped(raw, lambda at: 2 if 0x81 <= raw[at] <= 0x9F or 0xE0 <= raw[at] <= 0xFC else 1)
-    if encoding == "gb18030":
-        return _stepped(raw, lambda at: 1 if raw[at] < 0x81 or raw[at] == 0xFF else 4 if raw[at + 1] < 0x40 else 2)
-    codec = CODECS[encoding]
-    return [len(character.encode(codec)) for character in text]
-
-
-def _stepped(raw: bytes, width: Callable[[int], int]) -> list[int]:
-    widths: list[int] = []
-    at = 0
-    while at < len(raw):
-        widths.append(width(at))
-        at += widths[-1]
-    return widths
+def _offsets(raw: bytes, codec: str) -> list[int]:
+    """Where each character of a line begins, with bytes that are none shown as `replace` does; and where it ends."""
+    decoder = codecs.getincrementaldecoder(codec)("replace")
+    offsets = [0]
+    for end in range(1, len(raw) + 2):
+        text = decoder.decode(raw[end - 1 : end], end > len(raw))
+        if len(text) > 1:  # what came before the last character was none
+            offsets += [max(offsets[-1], end - len(text[-1].encode(codec, "replace")))] * (len(text) - 1)
+        if text:
+            offsets.append(min(end, len(raw)))
+    return offsets
 
 
 def _shared(left: str, right: str) -> int:

@@ -169,15 +169,15 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
         return _wide(data[2:], mark, known=mark in (written, like))
     if b"\0" in data[:SNIFFED_BYTES]:
         return None
-    if (told := legacy(written)) is not None and holds(data, told) is not None:
-        return _document(data, told, in_doubt=doubted(written))
+    if (known := _remembered(data, written)) is not None:
+        return known
     body = data.removeprefix(MARKS["utf-8-sig"])
     encoding: Encoding = mark or "utf-8"
     try:
         text = decoded(body, "utf-8")
     except UnicodeDecodeError:
-        if (told := legacy(like)) is not None and holds(data, told) is not None:
-            return _document(data, told, in_doubt=doubted(like))
+        if (known := _remembered(data, like)) is not None:
+            return known
         if encoding == written or slightly_damaged(body, most=max(MOST_DAMAGES, len(body) // 10_000)):
             return _with_kept(body, encoding)
         guessed = guess(data)
@@ -185,8 +185,8 @@ def decode(data: bytes, *, written: str | None = None, like: str | None = None) 
         if in_doubt and len(data) > MOST_DOUBTED_BYTES:
             return None
         return _document(data, guessed, in_doubt=in_doubt)
-    if mark is None and (told := legacy(like)) is not None and data.isascii():
-        return _document(data, told, in_doubt=doubted(like))
+    if mark is None and data.isascii() and (known := _remembered(data, like)) is not None:
+        return known
     lines, ends = split(text)
     return Document(tuple(lines), tuple(ends), encoding)
 
@@ -199,14 +199,18 @@ def encode(doc: Document) -> bytes:
     """
     _check_runs(doc)
     codec = CODECS[doc.encoding]
-    body = b"".join(_bytes(doc, codec) if doc.kept else _pieces(doc, codec))
+    body = b"".join(_pieces(doc, codec))
     return body if doc.encoding not in MARKS else MARKS[doc.encoding] + body
 
 
 def _pieces(doc: Document, codec: str) -> Iterator[bytes]:
-    for at in range(0, len(doc.lines), PACKED_LINES):
+    step = 1 if doc.kept else PACKED_LINES
+    for at in range(0, len(doc.lines), step):
         try:
-            yield join(doc.lines[at : at + PACKED_LINES], doc.ends[at : at + PACKED_LINES]).encode(codec)
+            if at in doc.kept:
+                yield doc.kept[at] + doc.ends[at].encode(codec)
+            else:
+                yield join(doc.lines[at : at + step], doc.ends[at : at + step]).encode(codec)
         except UnicodeEncodeError as error:
             ends = split(error.object[: error.start])[1]
             line = at + len(ends) - ends.count("") + 1
@@ -260,6 +264,14 @@ def _wide(body: bytes, encoding: Encoding, *, known: bool) -> Document | None:
     return None if "\0" in text[:SNIFFED_BYTES] or (damaged and not known) else _with_kept(body, encoding)
 
 
+def _remembered(data: bytes, name: str | None) -> Document | None:
+    """Text in an encoding that must be remembered, if this names one that holds all of the bytes."""
+    encoding = legacy(name)
+    if encoding is None or holds(data, encoding) is None:
+        return None
+    return _document(data, encoding, in_doubt=doubted(name))
+
+
 def _document(data: bytes, encoding: Encoding, *, in_doubt: bool = False) -> Document:
     """Text in an encoding that holds all of the bytes."""
     text = decoded(data, CODECS[encoding])
@@ -276,16 +288,6 @@ def _document(data: bytes, encoding: Encoding, *, in_doubt: bool = False) -> Doc
 def _with_kept(body: bytes, encoding: Encoding) -> Document:
     lines, ends, kept = bytelines.read(body, encoding)
     return Document(tuple(lines), tuple(ends), encoding, kept)
-
-
-def _bytes(doc: Document, codec: str) -> Iterator[bytes]:
-    for at, (line, end) in enumerate(zip(doc.lines, doc.ends, strict=True)):
-        raw = doc.kept.get(at)
-        try:
-            yield line.encode(codec) if raw is None else raw
-        except UnicodeEncodeError as error:
-            raise NotEncodable(line[error.start], at + 1, doc.encoding) from None
-        yield end.encode(codec)
 
 
 def new_document(text: str) -> Document:
@@ -306,16 +308,14 @@ def splice(doc: Document, edits: Sequence[Edit]) -> Document:
     Raises ValueError for edits out of order, out of range, or with a line ending in a line.
     """
     _check(doc, edits)
-    common = _commonest(doc)
+    kinds = doc.kinds - {""}
+    tally = Counter(filter(None, doc.ends) if len(kinds) > 1 else kinds)  # to count takes long: only where it must be
+    common = next((end for end, _ in tally.most_common(1)), "\n")
     lines: list[str] = []
     ends: list[str] = []
-    kept: dict[int, bytes] = {}
     at = 0
     final: bool | None = None
     for edit in edits:
-        if doc.kept:
-            kept |= bytelines.moved(doc.kept, range(at, edit.start), len(lines))
-            kept |= _retouched(doc, edit, len(lines) + edit.start - at)
         lines += doc.lines[at : edit.start]
         ends += doc.ends[at : edit.start]
         at = edit.start + edit.length
@@ -328,11 +328,9 @@ def splice(doc: Document, edits: Sequence[Edit]) -> Document:
                 final = edit.final_newline
             elif edit.lines and final is None:
                 final = doc.final_newline or not doc.lines
-    if doc.kept:
-        kept |= bytelines.moved(doc.kept, range(at, len(doc.lines)), len(lines))
     lines += doc.lines[at:]
     ends += doc.ends[at:]
-    return _closed(doc, lines, ends, kept, common, final)
+    return _closed(doc, lines, ends, _kept(doc, edits), common, final)
 
 
 def replace_text(doc: Document, text: str) -> Document:
@@ -382,28 +380,24 @@ def _check(doc: Document, edits: Sequence[Edit]) -> None:
         at = edit.start + edit.length
 
 
-def _commonest(doc: Document) -> str:
-    kinds = doc.kinds - {""}
-    if len(kinds) < 2:  # as nearly always; counting takes five times as long as this
-        return next(iter(kinds), "\n")
-    tally = Counter(doc.ends)
-    del tally[""]
-    return tally.most_common(1)[0][0]
-
-
 def _near(ends: Sequence[str], otherwise: str) -> str:
     """The ending of the last line, or of the one before it where the last has none."""
     return next((end for end in reversed(ends[-2:]) if end), otherwise)
 
 
-def _retouched(doc: Document, edit: Edit, to: int) -> dict[int, bytes]:
-    """The same of lines that are replaced, position by position: what stands around the passage that changes."""
+def _kept(doc: Document, edits: Sequence[Edit]) -> dict[int, bytes]:
+    """What is kept of lines beside the edits, and around the passages that change in the lines of an edit."""
     kept: dict[int, bytes] = {}
-    for at, line in enumerate(edit.lines[: edit.length]):
-        raw = doc.kept.get(edit.start + at)
-        made = None if raw is None else bytelines.retouched(raw, doc.lines[edit.start + at], line, doc.encoding)
-        if made is not None:
-            kept[to + at] = made
+    at = shift = 0
+    for edit in (*edits, Edit(len(doc.lines), 0, ())) if doc.kept else ():
+        kept |= {line + shift: doc.kept[line] for line in range(at, edit.start) if line in doc.kept}
+        for line, new in enumerate(edit.lines[: edit.length], edit.start):
+            raw = doc.kept.get(line)
+            made = None if raw is None else bytelines.retouched(raw, doc.lines[line], new, doc.encoding)
+            if made is not None:
+                kept[line + shift] = made
+        at = edit.start + edit.length
+        shift += len(edit.lines) - edit.length
     return kept
 
 

@@ -155,6 +155,7 @@ def test_a_document_in_doubt_writes_no_other_bytes_than_it_had(text: str) -> Non
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "shift_jis", "gb18030"])
+@quick
 @given(data=st.binary(max_size=60))
 def test_any_bytes_can_be_judged(encoding: str, data: bytes) -> None:
     assert encoding in CODECS
