@@ -48,6 +48,10 @@ class LineReplacement(msgspec.Struct, frozen=True):
 
 Change = Replacement | LineReplacement
 
+_UNSURE = (
+    " It is there without the line's indentation, so the indentation of its new lines is uncertain: quote whole lines."
+)
+
 
 class Passage(msgspec.Struct, frozen=True):
     """Lines that a change looks at, 0-based and half-open, and what it does in them; the surest place it has."""
@@ -126,26 +130,28 @@ def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = 
         if not change.search and not doc.lines:
             spans.append(_Span(0, 0, plain(change.replace), index))
             continue
+        search, new = _without_numbers(text, change, index)
+        if search == new and search:
+            raise NothingToChange(f"change {index + 1}: search and replace are the same.", details={"change": index})
+        name = f"change {index + 1}: its search text"
         try:
-            spans += _occurrences(doc, text, starts, index, change)
-        except SearchNotFound as refused:
-            search, new = _bare(change)
+            found = _occurrences(text, starts, index, change.expected_count, search, new)
+            if isinstance(found, list):
+                spans += found
+                continue
             passage, lines = as_lines(search, new)
             if not lenient or not change.fuzzy or change.expected_count > 1:
-                raise _named(not_found(doc.lines, passage, _name(index), refused.message), index) from None
-            try:
-                alike.append((index, find(doc.lines, passage, lines, _name(index))))
-            except (SearchNotFound, SearchAmbiguous) as error:
-                if refused.message and isinstance(error, SearchNotFound):
-                    error = not_found(doc.lines, passage, _name(index), refused.message)
-                raise _named(error, index) from None
+                raise not_found(doc.lines, passage, name, found)
+            alike.append((index, find(doc.lines, passage, lines, name, why=found)))
+        except (SearchNotFound, SearchAmbiguous) as error:
+            error.details["change"] = index
+            raise
     spans.sort()
-    _check_apart(spans, starts)
+    _check_apart(spans, starts, alike)
     passages = [
         Passage(first, last, tuple(_edits(doc, text, starts, (first, last), group)))
         for first, last, group in _passages(text, starts, spans)
     ]
-    _check_lines_apart(spans, starts, alike)
     passages += (Passage(found.start, found.stop, found.edits) for _, found in alike)
     score = min((found.score for _, found in alike), default=1.0)
     located = Found(tuple(sorted(passages, key=lambda passage: passage.start)), score, bool(alike))
@@ -182,15 +188,6 @@ def as_lines(search: str, replace: str) -> tuple[list[str], list[str]]:
     return search.split("\n"), replace.split("\n")
 
 
-def _name(index: int) -> str:
-    return f"change {index + 1}: its search text"
-
-
-def _named(error: SearchNotFound | SearchAmbiguous, index: int) -> SearchNotFound | SearchAmbiguous:
-    error.details["change"] = index
-    return error
-
-
 class _Starts:
     """Where each line starts in the text, and where the text ends.
 
@@ -208,36 +205,28 @@ class _Starts:
         return bisect_right(range(len(self._before)), at, key=self.__getitem__)
 
 
-def _occurrences(doc: Document, text: str, starts: _Starts, index: int, change: Replacement) -> Iterator[_Span]:
-    if change.expected_count < 1:
-        raise ParameterInvalid("expected_count", f"{change.expected_count} is under 1")
-    search, new = plain(change.search), plain(change.replace)
-    if search == new and search:
-        raise NothingToChange(f"change {index + 1}: search and replace are the same.", details={"change": index})
+def _occurrences(
+    text: str, starts: _Starts, index: int, expected_count: int, search: str, new: str
+) -> list[_Span] | str:
+    """Where a search stands exactly; else why it is not sure what it means, "" where it stands nowhere."""
+    if expected_count < 1:
+        raise ParameterInvalid("expected_count", f"{expected_count} is under 1")
     found = _whole_indentation(text, search, new)
-    if not found and (bare := strip_line_numbers(search)):
-        search, new = bare, _without_numbers(new, index)
-        found = _whole_indentation(text, search, new)
-        if found and search == new:
-            raise NothingToChange(f"change {index + 1}: search and replace are the same.", details={"change": index})
-    if not found:
-        raise SearchNotFound("")
-    if change.expected_count > 1:
+    if expected_count > 1:
         found = _apart(found, len(search))
-    if len(found) != change.expected_count:
+    if not found:
+        return ""
+    if len(found) != expected_count:
         lines = [starts.up_to(at) for at in found]
         raise SearchAmbiguous(
             f"change {index + 1}: its search text occurs {len(found)} times in the file, not "
-            f"{change.expected_count}: lines {shown_lines(lines)}.",
-            details={
-                "change": index,
-                "count": len(found),
-                "expected_count": change.expected_count,
-                "lines": lines,
-            },
+            f"{expected_count}: lines {shown_lines(lines)}.",
+            details={"count": len(found), "expected_count": expected_count, "lines": lines},
         )
-    spans = (_Span(at, at + len(search), new, index) for at in found)
-    return iter([_in_indentation(text, span, starts[starts.up_to(span.start) - 1]) for span in spans])
+    spans = [
+        _in_indentation(text, _Span(at, at + len(search), new, index), starts[starts.up_to(at) - 1]) for at in found
+    ]
+    return _UNSURE if None in spans else [span for span in spans if span is not None]
 
 
 def _whole_indentation(text: str, search: str, new: str) -> list[int]:
@@ -255,12 +244,12 @@ def _whole_indentation(text: str, search: str, new: str) -> list[int]:
     return [at for at, start in before if not start or start.strip(" \t")]
 
 
-def _in_indentation(text: str, span: _Span, line: int) -> _Span:
+def _in_indentation(text: str, span: _Span, line: int) -> _Span | None:
     """A span that begins behind its line's indentation, `line` being where that begins: what may replace it as it is.
 
     The first new line stands where the old one stood. Of further lines it is not sure whether they are indented as the
-    file is or as the search, unless they are as deep as it at least, and deeper where it opens a block.
-    Lines that are removed whole go with their indentation. Raises SearchNotFound where it is not sure.
+    file is or as the search, unless they are as deep as it at least, and deeper where it opens a block: then None.
+    Lines that are removed whole go with their indentation.
     """
     indent, search = text[line : span.start], text[span.start : span.end]
     if not indent or indent.strip(" \t") or not search[0].strip():
@@ -277,31 +266,27 @@ def _in_indentation(text: str, span: _Span, line: int) -> _Span:
     if "\n" in span.new.removesuffix("\n") + search.removesuffix("\n") and (
         indent_of(first) or moved or (one and not deep) or any(opens_flat(indent + first, row) for row in more[:1])
     ):
-        raise SearchNotFound(
-            " It is there without the line's indentation, so the indentation of its new lines is uncertain: "
-            "quote whole lines."
-        )
+        return None
     return span
 
 
-def _bare(change: Replacement) -> tuple[str, str]:
-    """Both texts without the line numbers of an excerpt, if the search has them."""
-    bare = strip_line_numbers(plain(change.search))
-    if bare is None:
-        return change.search, change.replace
-    return bare, strip_line_numbers(plain(change.replace), ascending=False) or change.replace
+def _without_numbers(text: str, change: Replacement, index: int) -> tuple[str, str]:
+    """Search and replacement, without line numbers if the search has them and does not stand there with them.
 
-
-def _without_numbers(new: str, index: int) -> str:
-    """A replacement without line numbers, if all its lines have them. Raises ParameterInvalid if some have."""
-    bare = strip_line_numbers(new, ascending=False)
-    if bare is None and any(map(NUMBERED.match, new.split("\n"))):
+    Raises ParameterInvalid if some lines of the replacement have numbers, and others not.
+    """
+    search, new = plain(change.search), plain(change.replace)
+    bare = None if search in text else strip_line_numbers(search)
+    if not bare:
+        return search, new
+    new_bare = strip_line_numbers(new, ascending=False)
+    if new_bare is None and any(map(NUMBERED.match, new.split("\n"))):
         raise ParameterInvalid(
             "replace",
             f"some of its lines begin with a line number, others do not (change {index + 1})",
             hint="Leave the line numbers out of search and replace.",
         )
-    return new if bare is None else bare
+    return bare, new if new_bare is None else new_bare
 
 
 def _numbered(doc: Document, text: str, starts: _Starts, index: int, change: LineReplacement) -> _Span:
@@ -348,25 +333,14 @@ def _apart(found: Sequence[int], length: int) -> list[int]:
     return kept
 
 
-def _check_apart(spans: Sequence[_Span], starts: _Starts) -> None:
-    for one, other in pairwise(spans):
+def _check_apart(spans: Sequence[_Span], starts: _Starts, alike: Sequence[tuple[int, Match]]) -> None:
+    lines = (_Span(starts[found.start], starts[found.stop], "", index) for index, found in alike)
+    for one, other in pairwise(sorted([*spans, *lines])):
         if other.start < one.end:
             line = starts.up_to(other.start)
             raise ChangesOverlap(
                 f"changes {one.change + 1} and {other.change + 1} both replace text of line {line}.",
                 details={"changes": sorted([one.change, other.change]), "line": line},
-            )
-
-
-def _check_lines_apart(spans: Sequence[_Span], starts: _Starts, alike: Sequence[tuple[int, Match]]) -> None:
-    """As `_check_apart`, by lines, for what does not stand there as quoted."""
-    taken = [(starts.up_to(span.start) - 1, starts.up_to(span.end - 1), span.change) for span in spans]
-    taken += [(found.start, found.stop, index) for index, found in alike]
-    for one, other in pairwise(sorted(taken)):
-        if other[0] < one[1] and {one[2], other[2]} & {index for index, _ in alike}:
-            raise ChangesOverlap(
-                f"changes {one[2] + 1} and {other[2] + 1} both go to line {other[0] + 1}.",
-                details={"changes": sorted([one[2], other[2]]), "line": other[0] + 1},
             )
 
 

@@ -43,12 +43,13 @@ def find(
     new: Sequence[str],
     name: str,
     *,
+    why: str = "",
     within: Callable[[int], bool] = lambda at: True,
 ) -> Match:
     """The one place of a passage, of those that `within` takes by their 0-based first line; and passage → new there.
 
     Raises SearchNotFound (`details`: `nearest`) and SearchAmbiguous (`details`: `count`, 1-based `lines`); `name`
-    is what the messages call the passage. Cost: O(characters).
+    is what the messages call the passage, and `why` the reason that they give if one is known. Cost: O(characters).
     """
     keys = keys_of(lines)
     found = [at for at in places(keys, passage) if within(at)]
@@ -59,15 +60,14 @@ def find(
             details={"count": len(found), "lines": [at + 1 for at in found]},
         )
     if not found:
-        raise not_found(lines, passage, name, keys=keys)
+        raise not_found(lines, passage, name, why, keys=keys)
     at = found[0]
     present = lines[at : at + len(passage)]
     try:
         edits = edits_at(lines, at, passage, new)
     except Uncertain as reason:
-        raise not_found(
-            lines, passage, name, f" It is at line {at + 1} except for typography, and {reason}.", keys=keys
-        ) from None
+        why = why or f" It is at line {at + 1} except for typography, and {reason}."
+        raise not_found(lines, passage, name, why, keys=keys) from None
     return Match(at, at + len(passage), tuple(edits), round(_closeness(passage, present), 3))
 
 
