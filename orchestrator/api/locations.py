@@ -1,10 +1,10 @@
 """Where things are: the workspace, its id, its state directory, its socket, and the file that names them.
 
-The stdio door imports this before it can say a word to its client, so it uses the standard
+The stdio transport imports this before it can answer its client, so it uses the standard
 library alone, and only the cheap half of it.
 """
 
-# Importing pathlib would take 6 ms of the stdio door's 45.
+# Importing pathlib would take 6 ms of the stdio transport's 45.
 # ruff: noqa: PTH100, PTH103, PTH105, PTH109, PTH110, PTH111, PTH112, PTH116, PTH117, PTH120, PTH123
 
 from __future__ import annotations
@@ -14,40 +14,22 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from orchestrator.core.errors import OperatorError, escaped
 
 PROTOCOL = 1
-"""The same as in api/framing.py, which the door must not import."""
+"""The same as in api/framing.py, which the stdio transport must not import."""
 
 MAX_SOCKET_PATH_BYTES = 100
 """The kernel takes 107; some clients pad the path."""
 
 VCS_MARKERS = (".git", ".hg", ".jj")
 MARKERS = (
-    "pyproject.toml",
-    "setup.py",
-    "package.json",
-    "deno.json",
-    "go.mod",
-    "go.work",
-    "Cargo.toml",
-    "CMakeLists.txt",
-    "meson.build",
-    "Makefile",
-    "pom.xml",
-    "build.gradle",
-    "build.gradle.kts",
-    "build.sbt",
-    "Gemfile",
-    "composer.json",
-    "mix.exs",
-    "Package.swift",
-    "flake.nix",
-    "MODULE.bazel",
-)
+    "pyproject.toml setup.py package.json deno.json go.mod go.work Cargo.toml CMakeLists.txt meson.build Makefile "
+    "pom.xml build.gradle build.gradle.kts build.sbt Gemfile composer.json mix.exs Package.swift flake.nix MODULE.bazel"
+).split()
 
 
 class WorkspaceUnknown(OperatorError):
@@ -97,11 +79,10 @@ def home_directory() -> str:
 
 
 def find_workspace(given: str | None = None, *, cwd: str | None = None) -> str:
-    """The real path of the workspace: `given`, else what the folders above `cwd` say.
+    """The real path of the workspace: `given`, else the nearest folder above `cwd` that is marked as one.
 
-    Nearest first: a folder that had a daemon before or has a VCS marker; then one with another
-    marker; then `cwd` itself. `/` and the home folder are taken only when given.
-    Raises WorkspaceUnknown.
+    First folders that had a daemon before or have a VCS marker, then those with another marker, then `cwd`
+    itself. `/` and the home folder are taken only when given. Raises WorkspaceUnknown.
     """
     if given is not None:
         root = os.path.realpath(os.path.expanduser(given))
@@ -141,7 +122,7 @@ def _upwards(folder: str) -> Iterator[str]:
         folder = parent
 
 
-def _has_marker(folder: str, markers: tuple[str, ...]) -> bool:
+def _has_marker(folder: str, markers: Iterable[str]) -> bool:
     return any(os.path.lexists(f"{folder}/{marker}") for marker in markers)
 
 
@@ -207,9 +188,9 @@ def write_location(location: Location) -> None:
 
 
 def own_places(state_dir: str, socket: str | None = None) -> tuple[str, ...]:
-    """All that daemons keep on this machine, by real paths: the state root with every workspace's state, sockets.
+    """The real paths of all that daemons keep on this machine: the state root, state directories and sockets.
 
-    Also what is not there yet, and the state directories and sockets elsewhere that location files name.
+    Some of them may not exist yet.
     """
     places = {state_dir, _home_state(), _xdg_state() or _home_state(), runtime_directory(), socket or state_dir}
     for found in _locations():
@@ -226,7 +207,7 @@ def refuse_own(root: str, places: tuple[str, ...]) -> None:
 
 
 def make_state_root() -> None:
-    """Make the directory of location files, if that is possible: what is there is closed to agents by its inode too."""
+    """Make the directory of location files if that is possible, so that its inode is protected from agents."""
     try:
         os.makedirs(_home_state(), mode=0o700, exist_ok=True)
     except OSError:
@@ -288,10 +269,8 @@ def _location(data: object) -> Location | None:
 
 
 def socket_path(identity: str, given: str | None = None) -> str:
-    """Where the daemon is to listen; makes the directory 0700 where it is missing, and checks it.
+    """Where the daemon listens; makes the directory 0700 where it is missing, and checks it.
 
-    `$XDG_RUNTIME_DIR` where that is a folder of ours and the path stays short, else /tmp
-    (never `$TMPDIR`: two clients may see two of them).
     Raises SocketDirectoryUnsafe or SocketPathTooLong.
     """
     path = f"{runtime_directory()}/{identity}.sock" if given is None else os.path.abspath(given)
@@ -304,20 +283,17 @@ def socket_path(identity: str, given: str | None = None) -> str:
 
 
 def runtime_directory() -> str:
-    """Where sockets and the terminals' session files lie; not made and not checked here."""
+    """Where sockets and the terminals' session files are; not made and not checked here.
+
+    In `$XDG_RUNTIME_DIR` if that is our own and the path stays short, else in /tmp; never in `$TMPDIR`, of which
+    two clients may see two.
+    """
     xdg = os.environ.get("XDG_RUNTIME_DIR", "").rstrip("/")
     longest = len(os.fsencode(f"{xdg}/orchestrator/0123456789abcdef.sock"))
-    if os.path.isabs(xdg) and longest < MAX_SOCKET_PATH_BYTES and _ours(xdg):
+    ours = os.path.isabs(xdg) and os.path.isdir(xdg) and os.stat(xdg).st_uid == os.getuid()
+    if ours and longest < MAX_SOCKET_PATH_BYTES:
         return f"{xdg}/orchestrator"
     return f"/tmp/orchestrator-{os.getuid()}"
-
-
-def _ours(directory: str) -> bool:
-    try:
-        found = os.stat(directory)
-    except OSError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
 
 
 def check_socket_directory(directory: str) -> None:
@@ -370,31 +346,10 @@ def answers(path: str) -> bool:
     return True
 
 
-def preamble(  # noqa: PLR0913  # one flag each, by name
-    door: Literal["rpc", "mcp"],
-    *,
-    agent: str | None = None,
-    token: str | None = None,
-    session: str | None = None,
-    person: bool = False,
-    client: str = "",
-    toolset: str = "core",
-    structured: bool = False,
-    max_answer_bytes: int | None = None,
-) -> bytes:
-    """The first line on the socket, as `api.framing.Preamble` reads it; what is not said is left out."""
-    said: dict[str, object] = {"orchestrator": PROTOCOL, "door": door}
-    offered = {"agent": agent, "token": token, "session": session, "owner": _login(), "client": client}
-    said.update({name: value for name, value in offered.items() if value})
-    if person:
-        said["person"] = True
-    if toolset != "core":
-        said["toolset"] = toolset
-    if structured:
-        said["structured"] = True
-    if max_answer_bytes is not None:
-        said["max_answer_bytes"] = max_answer_bytes
-    return json.dumps(said, separators=(",", ":")).encode() + b"\n"
+def preamble(door: Literal["rpc", "mcp"], **given: str | int | None) -> bytes:
+    """The first line on the socket, as `api.framing.Preamble` reads it; what is empty or false is left out."""
+    members = {"orchestrator": PROTOCOL, "door": door, "owner": _login(), **given}
+    return json.dumps({name: value for name, value in members.items() if value}, separators=(",", ":")).encode() + b"\n"
 
 
 def _login() -> str:

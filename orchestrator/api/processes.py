@@ -1,4 +1,4 @@
-"""Daemons found by the locks that they hold: whatever became of their sockets and location files.
+"""Daemons found by the locks that they hold, even if their sockets and location files are gone.
 
 Standard library only, as `locations`: the stdio transport asks here before it starts a daemon.
 """
@@ -11,6 +11,8 @@ import errno
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
+
+from orchestrator.api.locations import Location
 
 if TYPE_CHECKING:
     import socket
@@ -33,15 +35,6 @@ class Peer(NamedTuple):
     uid: int
 
 
-class Serving(NamedTuple):
-    """A daemon by its command line and the lock on its workspace's root."""
-
-    pid: int
-    workspace: str
-    state_dir: str
-    socket: str
-
-
 def holder_of(state_dir: str) -> Holder | None:
     """Who holds the lock of a state directory, as the lock itself says; None: nobody, or there is no such directory."""
     path = f"{state_dir}/{LOCK_FILE}"
@@ -55,12 +48,12 @@ def holder_of(state_dir: str) -> Holder | None:
         return Holder(0, "")  # it has not said so yet
 
 
-def serving(root: str) -> Serving | None:
+def serving(root: str) -> Location | None:
     """The daemon that serves a workspace, whatever its HOME; None where none is found."""
     return next((found for found in all_serving() if found.workspace == root), None)
 
 
-def nested(root: str) -> Serving | None:
+def nested(root: str) -> Location | None:
     """A daemon that serves a workspace inside or around `root`, whatever its HOME."""
     for found in all_serving():
         if found.workspace.startswith(f"{root.rstrip('/')}/") or root.startswith(f"{found.workspace.rstrip('/')}/"):
@@ -68,7 +61,7 @@ def nested(root: str) -> Serving | None:
     return None
 
 
-def all_serving() -> Iterator[Serving]:
+def all_serving() -> Iterator[Location]:
     """Each process that holds an exclusive lock and names a workspace whose root is locked. Only on Linux."""
     for pid in _lock_holders():
         try:
@@ -80,7 +73,7 @@ def all_serving() -> Iterator[Serving]:
         if options.keys() >= {"--workspace", "--state-dir", "--socket"}:
             workspace = os.path.realpath(options["--workspace"])
             if _is_locked(workspace):
-                yield Serving(pid, workspace, options["--state-dir"], options["--socket"])
+                yield Location(workspace, options["--state-dir"], options["--socket"], pid, "running")
 
 
 def peer_of(connected: socket.socket) -> Peer:

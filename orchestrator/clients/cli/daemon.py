@@ -98,7 +98,7 @@ def stop(settings: Settings) -> int:
     return settings.show(done, ["the daemon has ended"])
 
 
-def _ended(found: processes.Serving) -> r.Done:
+def _ended(found: locations.Location) -> r.Done:
     """End a daemon that can't be reached on its socket, by a signal. Raises DaemonUnreachable."""
     try:
         with daemon_launcher.ending(found.pid):
