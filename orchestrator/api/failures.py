@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
@@ -39,23 +40,21 @@ _ALIASES = {
 """What other tools call our parameters."""
 
 _LIMIT = re.compile(r"Expected `(\w+)` (?:of length )?<= (\d+)(?:\.0)?")  # msgspec's words
-_OVER = {
-    "str": "is too long; the most characters are",
-    "array": "has too many entries; the most are",
-    "int": "is too large; the most is",
-    "float": "is too large; the most is",
-}
-_SMALLER = {
-    "str": "Shorten it, or split the work over several calls.",
-    "array": "Send some of the entries, and the others in further calls.",
-    "int": "Send a smaller number.",
-    "float": "Send a smaller number.",
+_LIMITS = {
+    "str": ("is too long; the most characters are", "Shorten it, or split the work over several calls."),
+    "array": ("has too many entries; the most are", "Send some of the entries, and the others in further calls."),
+    "int": ("is too large; the most is", "Send a smaller number."),
+    "float": ("is too large; the most is", "Send a smaller number."),
 }
 
 _SHOWN = 200
 """Characters of a name that is not ours in a refusal."""
 
-_FLAT_EDITS = (("search", "replace"), ("old_string", "new_string"), ("old_str", "new_str"))
+_EDIT_NAMES = (("search", "replace"), ("old_string", "new_string"), ("old_str", "new_str"))
+"""What tools call the two texts of a change."""
+
+_OF_CHANGE = ("search", "replace", "expected_count")
+"""Parameters that belong to the one change of a call without a list."""
 
 
 def refusal(error: OrchestratorError) -> Refusal:
@@ -75,16 +74,12 @@ def operation_named(name: str) -> AnyOperation:
     if operation is not None:
         return operation
     if name in PLANNED:
-        raise NotAvailable(
-            f"{name} is not built in this version",
-            hint="Use the operations that tools/list names.",
-            details={"operation": name},
-        )
+        raise NotAvailable(f"{name} is not built in this version", details={"operation": name})
     name = name[:_SHOWN]
     nearest = _nearest(name, BY_NAME)
     raise UnknownOperation(
         f"there is no operation {escaped(name)!r}",
-        hint=f"Did you mean {nearest}?" if nearest else "tools/list names all of them.",
+        hint=f"Did you mean {nearest}?" if nearest else None,
         details={"operation": escaped(name), "nearest": nearest},
     )
 
@@ -96,13 +91,10 @@ def parse_params(operation: AnyOperation, raw: bytes | msgspec.Raw) -> Params:
     NotAvailable for a planned one, ParameterInvalid for a wrong type or range.
     """
     try:
-        return _bounded(_convert_json(operation, raw))
-    except msgspec.ValidationError:
-        pass  # read it as plain data below, to say what is wrong with it
-    except UNREADABLE as error:
-        raise _unreadable(error, raw) from error
-    try:
-        given = msgspec.json.decode(raw)
+        try:
+            return _bounded(msgspec.json.decode(raw, type=operation.struct))
+        except msgspec.ValidationError:  # `params_from` explains what is wrong with the plain data
+            given = msgspec.json.decode(raw)
     except UNREADABLE as error:
         raise _unreadable(error, raw) from error
     return params_from(operation, given)
@@ -133,11 +125,6 @@ def params_from(operation: AnyOperation, given: Any) -> Params:
         raise _explained(operation, given, str(error)) from error
 
 
-def _convert_json(operation: AnyOperation, raw: bytes | msgspec.Raw) -> Params:
-    params: Params = msgspec.json.decode(raw, type=operation.struct)
-    return params
-
-
 def _bounded(params: Params) -> Params:
     """Lists of globs have a bound on their sum, too. Raises ParameterInvalid."""
     given = sum(map(len, getattr(params, "globs", ())))
@@ -147,57 +134,46 @@ def _bounded(params: Params) -> Params:
 
 
 def _unflattened(given: dict[str, Any]) -> dict[str, Any]:
-    """Accept `search`/`replace` beside `path` as one change, one change without its list, and a list as JSON text."""
+    """Accept `search` and `replace` beside `path` as one change, one change without its list, and a list as JSON."""
     if "file_path" in given and "path" not in given:
         given = {"path" if name == "file_path" else name: value for name, value in given.items()}
     changes = given.get("changes")
-    if isinstance(changes, str):
-        try:
-            changes = json.loads(changes)
-        except (ValueError, RecursionError):
+    if changes is None:
+        rest = _renamed(given)
+        if "search" not in rest or "replace" not in rest:
             return given
-    if isinstance(changes, dict):
-        changes = [changes]
-    if isinstance(changes, list):
-        return {**given, "changes": [_renamed(change) for change in changes]}
-    if changes is not None:
-        return given
-    for old, new in _FLAT_EDITS:
-        if old in given and new in given:
-            rest = {name: value for name, value in given.items() if name not in (old, new, "expected_count")}
-            change = {"search": given[old], "replace": given[new]}
-            if "expected_count" in given:
-                change["expected_count"] = given["expected_count"]
-            return {**rest, "changes": [change]}
-    return given
+        change = {name: rest.pop(name) for name in _OF_CHANGE if name in rest}
+        return {**rest, "changes": [change]}
+    if isinstance(changes, str):
+        with suppress(ValueError, RecursionError):
+            changes = json.loads(changes)
+    changes = [changes] if isinstance(changes, dict) else changes
+    return {**given, "changes": list(map(_renamed, changes))} if isinstance(changes, list) else given
 
 
 def _renamed(change: Any) -> Any:
-    """One change with the names that other tools give its two texts."""
+    """A copy of a change in which its two texts have our names."""
     if not isinstance(change, dict):
         return change
-    for old, new in _FLAT_EDITS[1:]:
-        if old in change and new in change:
-            rest = {name: value for name, value in change.items() if name not in (old, new)}
-            return {**rest, "search": change[old], "replace": change[new]}
-    return change
+    for names in _EDIT_NAMES:
+        if all(name in change for name in names):
+            ours = dict(zip(names, _EDIT_NAMES[0], strict=True))
+            return {ours.get(name, name): value for name, value in change.items()}
+    return dict(change)
 
 
 def _explained(operation: AnyOperation, given: dict[str, Any], message: str) -> OrchestratorError:
     """Turn msgspec's message into an error with the next step."""
     known = [field.encode_name for field in msgspec.structs.fields(operation.struct)]
-    for name in given:
-        if name in known:
-            continue
-        if name in operation.planned:
-            return NotAvailable(f"{operation.name}: {name} is not built in this version", details={"parameter": name})
-        return _unknown(operation, name, known, given)
     for planned in operation.planned:
         name, _, value = planned.partition("=")
-        if value and given.get(name) == value:
+        if name in given and (not value or given[name] == value):
             return NotAvailable(
                 f"{operation.name}: {planned} is not built in this version", details={"parameter": name}
             )
+    for name in given:
+        if name not in known:
+            return _unknown(operation, name, known, given)
     where = message.rpartition(" - at `$")[2].rstrip("`").lstrip(".") if " - at `$" in message else "params"
     what = message.partition(" - at `$")[0]
     if what.startswith("Object missing required field"):
@@ -208,8 +184,8 @@ def _explained(operation: AnyOperation, given: dict[str, Any], message: str) -> 
         return ParameterUnknown(f"{operation.name}: {where}: {what}", hint=hint, details={"parameter": where})
     limit = _LIMIT.fullmatch(what)
     if limit is not None:
-        kind, most = limit.groups()
-        return ParameterInvalid(where, f"{_OVER[kind]} {int(most):,}", hint=_SMALLER[kind])
+        over, hint = _LIMITS[limit[1]]
+        return ParameterInvalid(where, f"{over} {int(limit[2]):,}", hint=hint)
     return ParameterInvalid(where or "params", what, hint=_shape(operation, where.partition("[")[0]))
 
 
