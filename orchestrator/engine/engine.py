@@ -63,10 +63,9 @@ from orchestrator.engine.services import Services
 from orchestrator.engine.session_lifecycle import SessionLifecycle
 from orchestrator.engine.sessions import SessionService
 from orchestrator.logs import logger
-from orchestrator.ports.checks import Checker
 from orchestrator.ports.machine import Signer
 from orchestrator.ports.maintenance import JournalMaintenance
-from orchestrator.ports.reviewers import Reviewer
+from orchestrator.ports.reviewers import Checker, Reviewer
 from orchestrator.ports.watcher import Watcher
 
 EXPIRY_CHECK_S = 60.0

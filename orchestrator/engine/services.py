@@ -23,8 +23,7 @@ from orchestrator.engine.permissions import Permissions
 from orchestrator.logs import logger
 from orchestrator.ports.journal import Journal
 from orchestrator.ports.machine import Clock, Entropy, Step
-from orchestrator.ports.parser import Parser, PlainParser
-from orchestrator.ports.workers import Effort, InThreads
+from orchestrator.ports.workers import Effort, InThreads, Parser, PlainParser
 from orchestrator.ports.workspace import Ignore, Workspace
 
 OFF_LOOP_BYTES = 64 * 1024

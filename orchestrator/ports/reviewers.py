@@ -1,7 +1,8 @@
-"""Reviewers: a conflict goes out, an answer for its regions comes back."""
+"""Reviewers, who answer for the regions of a conflict; and the check command that a proposal must pass."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.reviews import ReviewUsage, Verdict
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.policy.routes import Checks
 from orchestrator.core.text.private_keys import Secret
 from orchestrator.core.three_way import ThreeWay
 
@@ -149,3 +151,23 @@ class Reviewer(Protocol):
 
     async def review(self, request: ReviewRequest) -> ReviewReply:
         """Ask. Raises ReviewFailure, whatever went wrong; may be cancelled."""
+
+
+class CheckReport(msgspec.Struct, frozen=True):
+    """How it ended; the message has the last lines that it printed."""
+
+    passed: bool
+    message: str
+
+
+class Checker(Protocol):
+    """Runs checks in scratch copies."""
+
+    async def check(
+        self, checks: Checks, path: WorkspacePath, data: bytes, others: Sequence[WorkspacePath]
+    ) -> CheckReport:
+        """Run the command with `data` as the content of `path`, and with scope "tree" copies of the others.
+
+        A command that can't be started, is too slow, or whose tree is too large to copy does not pass.
+        May be cancelled; the command ends with it, and with all that it started.
+        """

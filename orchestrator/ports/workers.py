@@ -1,4 +1,4 @@
-"""Effort: work on texts that may take long, apart from the thread that answers everybody."""
+"""Long work on texts, and parsing, off the thread that answers everybody."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from typing import Protocol, TypeVar
 
 from anyio import to_thread
 
+from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.text.encoding import decode
+from orchestrator.core.text.outline.plain import plain_outline
+from orchestrator.core.text.symbols import Outline
+
 T = TypeVar("T")
 
 OWNER: ContextVar[str] = ContextVar("owner", default="")
-"""For whom the present task works: the agent whose call it is; nobody for the daemon's own work. Owners take turns."""
+"""For whom the present task works: the agent whose call it is, nobody for the daemon itself. Owners take turns."""
 
 LIMIT_S = 10.0
 """For one piece of work."""
@@ -21,15 +26,33 @@ class Effort(Protocol):
     """Does pure work elsewhere."""
 
     async def run(self, work: Callable[[], T], *, limit_s: float = LIMIT_S) -> T:
-        """The result of `work`, or what it raised. It is a `partial` of a function of some module.
+        """The result of `work`, or what it raised; `work` is a `partial` of a function of some module.
 
-        What it is given and what it returns may be copied. Raises TextTooCostly when it takes longer
-        than `limit_s`, or more memory than there is for it.
+        Its arguments and result may be copied. Raises TextTooCostly over `limit_s` or the limit of memory.
+        """
+
+
+class Parser(Protocol):
+    """Outlines texts; remembers them by content."""
+
+    async def outline(self, path: WorkspacePath, digest: Digest, data: bytes) -> Outline | None:
+        """What a content defines, in the language of the path's name; None where the bytes are no text.
+
+        Without a grammar, or past the limits of time and size, an outline by indentation and headings with
+        `parsed` False. Raises nothing: a parser that dies is replaced.
         """
 
 
 class InThreads:
-    """A stand-in without processes and limits."""
+    """Effort without processes and limits, for where no agent is served."""
 
     async def run(self, work: Callable[[], T], *, limit_s: float = LIMIT_S) -> T:
         return await to_thread.run_sync(work)
+
+
+class PlainParser:
+    """A parser without grammars, for where no agent is served."""
+
+    async def outline(self, path: WorkspacePath, digest: Digest, data: bytes) -> Outline | None:
+        document = decode(data)
+        return plain_outline(document.lines) if document is not None else None

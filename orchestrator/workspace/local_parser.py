@@ -40,7 +40,7 @@ class LocalParser:
         self._log = logger("parser")
 
     async def outline(self, path: WorkspacePath, digest: Digest, data: bytes) -> Outline | None:
-        """See `ports.parser.Parser`."""
+        """See `ports.workers.Parser`."""
         language = language_of(path)
         if language is None or len(data) > MOST_PARSED_BYTES:
             return await _plain(data)

@@ -17,7 +17,7 @@ from orchestrator import supervised_process
 from orchestrator.core.errors import PathError, escaped
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.routes import Checks
-from orchestrator.ports.checks import CheckReport
+from orchestrator.ports.reviewers import CheckReport
 from orchestrator.ports.workspace import Workspace
 
 MOST_TREE_BYTES = 256 * 1024 * 1024

@@ -32,8 +32,7 @@ from orchestrator.engine.changes.change_request import ChangeRequest
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.conflicts.sides import chosen, computed, event_of, sides_of, text
 from orchestrator.engine.services import Services
-from orchestrator.ports.checks import Checker
-from orchestrator.ports.reviewers import ReviewReply
+from orchestrator.ports.reviewers import Checker, ReviewReply
 
 Choice = Literal["current", "proposed", "content"]
 
