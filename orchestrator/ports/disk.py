@@ -44,11 +44,7 @@ class Disk(Protocol):
         """A handle of the workspace's root; the path may lead through links."""
 
     def open_beneath(self, root: int, path: str, flags: int) -> int:
-        """Open below a root, without following any link or leaving its file system.
-
-        ELOOP: a link. EXDEV: out of the root (never without a '..' or a leading '/') or into
-        another file system.
-        """
+        """Open below a root. ELOOP: a link. EXDEV: out of the root, or into another file system."""
 
     def open_at(self, directory: int, name: str, flags: int, mode: int = 0) -> int:
         """Open one name in a directory; never a link. New files have `mode` & ~umask."""

@@ -34,13 +34,11 @@ class NewEvent(msgspec.Struct, frozen=True):
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """What is appended together or not at all.
+    """What is appended together or not at all, with the contents in `blobs`.
 
-    `blobs` are kept in the same transaction. `origin.request_id`, if set, is claimed for
-    (agent, request_id); each later unit of the same request (same digest) moves the claim to
-    its own first event, so that a retry after an aborted change finds what the retry led to.
-    `closes`: it ends an intent. On a full disk it gets the room that is held back; one that
-    is refused with DiskFull even so is written, before anything else, once there is space.
+    `origin.request_id` is claimed for (agent, request_id); each later unit of the same request moves the claim to
+    its own first event. `closes`: it ends an intent, so on a full disk it gets the reserved room; one that is
+    refused with DiskFull even so is written first once there is space.
     """
 
     events: tuple[NewEvent, ...]
@@ -59,7 +57,7 @@ class RequestSeen(msgspec.Struct, frozen=True):
 class Mention(msgspec.Struct, frozen=True):
     """Events in one of the streams, or whose stored payload holds one of the texts, or of a session's span.
 
-    It finds bytes, not meanings: it lets through all that is meant, and now and then another.
+    It compares bytes, so now and then another event passes.
     """
 
     streams: tuple[str, ...] = ()
@@ -99,10 +97,10 @@ class KnownVersion(msgspec.Struct, frozen=True):
 
 
 class Redaction(msgspec.Struct, frozen=True, kw_only=True):
-    """One redaction, of an event's fields or of a content, as it is in the journal now.
+    """One redaction, of an event's fields or of a content.
 
-    `scrubbed`: nothing of it is left in the journal's files. False: a reader held an older
-    state, so the write-ahead log still has it; each commit tries again, at the latest the stop.
+    `scrubbed`: nothing of it is left in the journal's files. False: a reader held an older state, so the
+    write-ahead log still has it; each commit tries again, at the latest the stop.
     """
 
     recorded: Recorded
@@ -110,7 +108,7 @@ class Redaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """What the projections were right after event `seq`, as the journal knows it; the bytes are asked for apart."""
+    """What the projections were right after event `seq`; `Journal.snapshot` has the bytes."""
 
     seq: Seq
     hash: bytes  # of event `seq`: a snapshot of another history is not used
@@ -141,11 +139,9 @@ class VerifyReport(msgspec.Struct, frozen=True):
 class Journal(Protocol):
     """The appended truth. One process, one writer; safe to call from any task of one event loop.
 
-    `append` returns after the commit is synced and after every `subscribe`d fold has seen
-    the events. A cancelled append still completes. Raises StreamMoved (nothing appended),
-    RequestIdReused, EventNotSerializable (a value that could not be read back; nothing appended),
-    WritesStopped (after a failed sync or fold), DiskFull, WorkspaceHeld
-    (another daemon opened it). `events`, `newest` and `event` show nothing after `head`.
+    `append` returns after the commit is synced and every `subscribe`d fold has seen the events. A cancelled append
+    still completes. Raises, with nothing appended, StreamMoved, RequestIdReused, EventNotSerializable, WritesStopped
+    (after a failed sync or fold), DiskFull, WorkspaceHeld. `events`, `newest` and `event` show nothing after `head`.
     """
 
     @property
@@ -194,10 +190,9 @@ class Journal(Protocol):
         """The bytes, proven by digest and seal. Raises JournalCorrupt when they are not there or not those."""
 
     def checks(self) -> AsyncGenerator[Checked, None]:
-        """Check, in short slices, the chain from the first event and the pages; yields how far it is.
+        """Check the chain from the first event, and the pages, in short slices; yields how far it is.
 
-        Not the contents nor the tables beside the events: that is `verify`'s. Raises JournalCorrupt at
-        the first thing that does not hold.
+        Raises JournalCorrupt at the first thing that does not hold. Contents and tables are left to `verify`.
         """
 
     async def table_difference(self) -> str | None:
@@ -215,12 +210,10 @@ class Journal(Protocol):
         """The version whose `effective` is the last at or before `at`; None before the first."""
 
     async def tree_at(self, at: int, *, after: str = "", limit: int) -> list[VersionRow]:
-        """Every file that was there at `at`, by the version that it had: the tree, in the order of its paths.
+        """Every file that was there at `at`, in the order of the paths: its version, and the mode that it had then.
 
-        For each path as `version_at`, with the mode that it had at `at`, which may change while the version stays;
-        absent ones are left out. Pages of `limit` (at least 1); `after` is the
-        last path of the page before. A position's tree is final once its changes have their outcomes.
-        Cost: O(paths × log versions), whatever each path has behind it.
+        Pages of `limit` (at least 1); `after` is the last path of the page before. A position's tree is final once
+        its changes have their outcomes. Cost: O(paths × log versions).
         """
 
     async def lacking(self, digests: Collection[Digest]) -> set[Digest]:
@@ -251,17 +244,13 @@ class Journal(Protocol):
         """
 
     async def redact(self, event: PayloadRedacted, origin: Origin) -> Redaction:
-        """Blank `event.fields` of the event `event.target`, forget its salt, and append `event`: both or neither.
+        """Blank `event.fields` of the event `event.target`, forget its salt, and append `event`: all or nothing.
 
-        Of `event` the `rest_hash` is set here. One at a time. Raises VersionUnknown when the
-        target is not there, and as `append`.
+        Sets `rest_hash` of `event`. One at a time. Raises VersionUnknown where there is no target, and as `append`.
         """
 
     async def forget(self, event: ContentRedacted, origin: Origin) -> Redaction:
-        """Remove the content `event.digest` and append `event`: both or neither.
-
-        A content that comes again later is kept again. Raises as `append`.
-        """
+        """Remove the content `event.digest` and append `event`: both or neither. Raises as `append`."""
 
     async def holding(self, text: str, *, limit: int) -> tuple[Seq, ...]:
         """The events that have this text in a field of theirs, oldest first. Cost: O(size of the journal)."""

@@ -22,10 +22,10 @@ class Hints(msgspec.Struct, frozen=True):
 
 
 class Watcher(Protocol):
-    """Tells where to look. It filters what is never looked at, and decides nothing.
+    """Tells where to look, and decides nothing.
 
-    Left out: our temporary files, version control's own folders, what is the daemon's own,
-    and directories that are ignored, unless they were `follow`ed. It never follows a link.
+    Left out are our temporary files, version control's own folders, the daemon's own files, and ignored directories
+    that were not `follow`ed. It never follows a link.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""The workspace: its files, what ignores them, and how a change lands."""
+"""The workspace: its files, what ignores them, and how a change is written."""
 
 from __future__ import annotations
 
@@ -46,9 +46,8 @@ class ListedName(msgspec.Struct, frozen=True):
 class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
     """One path's part of a change, as the workspace carries it out.
 
-    before None: the path must be absent; after None: it will be. `data` is the bytes of
-    `after`. With `moved_from` the bytes come from renaming that path (whose content must
-    be `after`), and `data` is None. `directory`: make a directory.
+    before None: the path must be absent; after None: it will be. `data` has the bytes of `after`, or is None where
+    `moved_from` is renamed, whose content must be `after`. `directory`: make a directory.
     """
 
     path: WorkspacePath
@@ -64,12 +63,11 @@ class DiskChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Displaced(Exception):
-    """What came out (or stood there) was not `before`: somebody else's content.
+    """What came out (or was there) was not `before` but somebody else's content, which is back in its place.
 
-    It is back in its place and nothing was changed. Or `diverged`: twice somebody came between,
-    so it could not be put back where it belongs; nothing was overwritten. `unexpected` holds the
-    contents met, first what now stands at the path, then what is in the temporary file: keep
-    them, then call `AtomicWrite.finish`.
+    `diverged`: twice somebody came between, so it could not be put back; nothing was overwritten. `unexpected` holds
+    the contents met, first that at the path, then that of the temporary file: keep them, then call
+    `AtomicWrite.finish`.
     """
 
     def __init__(self, path: WorkspacePath, *, diverged: bool = False, unexpected: tuple[bytes, ...] = ()) -> None:
@@ -89,31 +87,26 @@ class AtomicWrite(Protocol):
         """
 
     def commit(self) -> FileStat | None:
-        """Exchange, prove what came out, sync the directory.
+        """Exchange, verify what came out, sync the directory; the stat of what is at `path` now (None: absent).
 
-        Returns the stat of what now stands at `path` (None: absent). Raises Displaced,
-        FileBusy, FileExists, PathError, WritesStopped (a sync failed: the outcome is unknown).
+        Raises Displaced, FileBusy, FileExists, PathError, WritesStopped (a sync failed: the outcome is unknown).
         """
 
     def finish(self) -> tuple[bytes, ...]:
         """Unlink what was swapped out, after hashing it once more.
 
-        Returns contents that were not `before` (a writer got at it after the proof): the
-        caller keeps them; it is unlinked only when `finish` is called again with them kept.
+        Returns contents that were not `before`, as somebody wrote to it after the verification: the caller keeps
+        them and calls `finish` again, which unlinks it.
         """
 
     def roll_back(self) -> None:
         """Undo a `commit` that is not finished, because another part of the same change failed.
 
-        Raises Displaced with `diverged` if somebody's content came to stand there since: it is left
-        alone. Raises WritesStopped as `commit` does.
+        Raises Displaced with `diverged` where somebody's content is there since, and WritesStopped as `commit` does.
         """
 
     def abandon(self) -> None:
-        """Unlink the temporary file of a change that will not be committed, and the parents made for it.
-
-        Safe at any point, twice too; a committed change it leaves alone.
-        """
+        """Unlink the temporary file of an uncommitted change, and the parents made for it. Safe at any point."""
 
 
 class TempFile(msgspec.Struct, frozen=True):
@@ -123,12 +116,25 @@ class TempFile(msgspec.Struct, frozen=True):
     name: str
 
 
+class Scanned(msgspec.Struct, frozen=True, array_like=True):
+    """One file that the scan met."""
+
+    path: WorkspacePath
+    signature: Signature
+    mode: int
+
+
+class ScanResult(msgspec.Struct, frozen=True):
+    """The tree as it stands: files in path order; how many names were left out, by reason."""
+
+    files: tuple[Scanned, ...]
+    skipped: dict[str, int]
+
+
 class Workspace(Protocol):
     """The files under one root; every path is resolved by the kernel under a handle of that root.
 
-    Calls are blocking and thread-safe. All raise the PathError family for what the path
-    leads to: SymlinkRefused, NotARegularFile, CrossDevice, OutsideWorkspace, NotADirectory,
-    AccessRefused, FileNotFound.
+    Calls are blocking and thread-safe, and raise the PathError family for what the path leads to.
     """
 
     @property
@@ -168,24 +174,9 @@ class Workspace(Protocol):
         """Remove a directory and those below it, where nothing is left in them but each other; else it alone."""
 
     def scan(self) -> ScanResult:
-        """Every file that is not ignored, with its stat; see `ScanResult`."""
+        """Every file that is not ignored."""
 
     def close(self) -> None: ...
-
-
-class Scanned(msgspec.Struct, frozen=True, array_like=True):
-    """One file that the scan met."""
-
-    path: WorkspacePath
-    signature: Signature
-    mode: int
-
-
-class ScanResult(msgspec.Struct, frozen=True):
-    """The tree as it stands: files in path order; how many names were left out, by reason."""
-
-    files: tuple[Scanned, ...]
-    skipped: dict[str, int]
 
 
 class Ignore(Protocol):
