@@ -11,19 +11,18 @@ from orchestrator.api import results as r
 from orchestrator.api.operation import PATHS, Operation
 from orchestrator.core import errors as e
 
-Format = Literal["jsonl", "csv"]
+Format = Literal["jsonl"]
 
 
 class JournalExport(p.JournalFilter, frozen=True):
-    format: Annotated[Format, Meta(description="jsonl: entries as journal_query gives them.")] = "jsonl"
+    format: Annotated[Format, Meta(description="Entries as journal_query gives them, one a line.")] = "jsonl"
     after: Annotated[p.Version, Meta(description="'@N': only what came later; `after` of the last page.")] = "@0"
     limit: Annotated[int, Meta(description="Most events in one page.", ge=1, le=1000)] = 500
 
 
 class ExportPage(r.Result, frozen=True, kw_only=True):
-    """Events in the journal's order, as text; the header of CSV stands in the page after '@0'."""
+    """Events in the journal's order, as text."""
 
-    format: Format
     text: str = ""
     events: int  # that are in the text
     after: str  # go on from here
@@ -34,7 +33,7 @@ JOURNAL_EXPORT = Operation(
     "journal_export",
     JournalExport,
     ExportPage,
-    "Events of the journal as JSON Lines or CSV, oldest first, page by page.",
+    "Events of the journal as JSON Lines, oldest first, page by page.",
     operator_only=True,
     raises=(e.VersionUnknown, *PATHS),
 )

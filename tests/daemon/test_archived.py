@@ -30,7 +30,6 @@ ASKED: dict[str, Ask] = {
     "journal_query": lambda files: files.journal_query(kind="change_applied"),
     "journal_query by path": lambda files: files.journal_query("a.txt", kind="change_intended"),
     "journal_export": lambda files: files.journal_export(kind="change_applied"),
-    "journal_export as CSV": lambda files: files.journal_export(kind="change_applied", format="csv"),
 }
 """All of these need events."""
 

@@ -77,7 +77,7 @@ def test_pages_give_each_event_once_and_in_order(
         while after is not None:
             found = await oldest(journal, wanted, after=after, limit=limit, step=step, budget=budget)
             forward += [recorded.seq for recorded in found.events]
-            after = found.stands
+            after = found.last
         assert forward == expected
         backward: list[int] = []
         before: int | None = None
@@ -86,7 +86,7 @@ def test_pages_give_each_event_once_and_in_order(
             found = await newest(journal, wanted, before=before, limit=limit, step=step, budget=budget)
             backward += [recorded.seq for recorded in found.events]
             assert len(found.events) <= limit
-            before, more = found.stands, found.stands is not None
+            before, more = found.last, found.last is not None
             for _ in range(between):
                 await journal.append(Unit((NewEvent(*EVENTS[0]),), Origin(agent=AgentName("x"))))
         assert backward == expected[::-1]

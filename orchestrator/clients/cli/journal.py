@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,7 +15,7 @@ import click
 import msgspec
 
 from orchestrator.api import parameters as p
-from orchestrator.api.audit import JOURNAL_EXPORT, ExportPage, Format, JournalExport
+from orchestrator.api.audit import JOURNAL_EXPORT, ExportPage, JournalExport
 from orchestrator.api.checkpoints import JOURNAL_CHECKPOINT, JOURNAL_REDACT, JournalCheckpoint
 from orchestrator.api.feed import FeedEvent, Subscribe
 from orchestrator.api.maintenance import JOURNAL_ARCHIVE
@@ -25,7 +24,7 @@ from orchestrator.clients import git_notes
 from orchestrator.clients.cli.context import DONE, Settings, echo, echo_json, json_escaped, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command
 from orchestrator.clients.connection import Connection
-from orchestrator.clients.render.text import content, some, when
+from orchestrator.clients.render.text import some, when
 from orchestrator.core.errors import CallerError, DaemonRestarted, DaemonUnreachable, escaped, plural
 
 RECONNECT_S = 30.0
@@ -107,13 +106,13 @@ _OUT = click.Option(["--out"], metavar="FILE", help="Write it to a new file, out
 
 @command(JOURNAL_EXPORT, hide=("limit",), options=(_OUT,))
 def export(settings: Settings, params: JournalExport, *, out: str | None) -> int:
-    """Write the journal's events out, oldest first, as JSON Lines or CSV."""
+    """Write the journal's events out, oldest first, as JSON Lines."""
     place = None if out is None else _outside(settings, out)
     with settings.connect() as connection:
         pages = _pages(connection, params)
         first = next(pages)  # what is refused leaves no file
         if place is None:
-            events, last = _write(chain((first,), pages), partial(_print, format=params.format))
+            events, last = _write(chain((first,), pages), _print)
         else:
             with _new_file(place) as file:
                 events, last = _write(chain((first,), pages), file.write)
@@ -141,13 +140,9 @@ def _write(pages: Iterable[ExportPage], write: Callable[[str], object]) -> tuple
     return events, last
 
 
-def _print(text: str, format: Format) -> None:
-    """Characters that do not show are escaped: in JSON always, in CSV, which has no escapes, on a terminal only."""
-    if format != "csv":
-        text = json_escaped(text)
-    elif sys.stdout.isatty():
-        text = "".join(f"{line}\n" for line in content(text))
-    click.echo(text, nl=False)
+def _print(text: str) -> None:
+    """Characters that do not show are escaped."""
+    click.echo(json_escaped(text), nl=False)
 
 
 @command(

@@ -237,3 +237,18 @@ class ContentShown(Event, frozen=True, kw_only=True, tag="content_shown"):
 
     session: SessionId
     seen: SeenLines
+
+
+def path_changes(event: Event) -> tuple[PathChange, ...]:
+    """What an event did to each path; nothing for most. `binary` where a content was never hashed."""
+    match event:
+        case ChangeApplied(paths=paths):
+            return paths
+        case ExternalFileChanged(path=path, before=before, after=after, moved_from=source):
+            return (PathChange(path, before, after, moved_from=source, binary=before is None or after is None),)
+        case ExternalFileCreated(path=path, after=after, moved_from=source):
+            return (PathChange(path, None, after, moved_from=source, binary=after is None),)
+        case ExternalFileRemoved(path=path, before=before):
+            return (PathChange(path, before, None, binary=before is None),)
+        case _:
+            return ()

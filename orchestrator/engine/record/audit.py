@@ -1,20 +1,36 @@
-"""journal_query and journal_export: who did what, in pages."""
+"""journal_query and journal_export: who did what, in pages, as far as the caller may see it."""
 
 from __future__ import annotations
+
+from functools import cache, partial
+
+import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.audit import ExportPage, JournalExport
-from orchestrator.core.ids import parse_seq, show
+from orchestrator.core.change import PathChange
+from orchestrator.core.events.base import Recorded
+from orchestrator.core.events.catalog import outcome_of, tag_of
+from orchestrator.core.events.conflicts import ApprovalRequested
+from orchestrator.core.events.files import (
+    ChangeApplied,
+    ExternalFileCreated,
+    ExternalFileRemoved,
+    FilesFound,
+    path_changes,
+)
+from orchestrator.core.events.visibility import visible
+from orchestrator.core.ids import WorkspacePath, parse_seq, show
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import Paths
-from orchestrator.engine.record.entries import Entries
 from orchestrator.engine.record.event_search import EventSearch, newest, oldest
-from orchestrator.engine.record.export import CSV_HEADER, csv_line, json_line
 from orchestrator.engine.services import Services
 
 PAGE_CHARACTERS = 2 * 1024 * 1024
 """A page that has grown past this ends, however few its events are; an answer has to fit into a frame."""
+
+_ENCODER = msgspec.json.Encoder()
 
 
 class Auditor:
@@ -35,30 +51,82 @@ class Auditor:
         answer = tuple([await entries.entry(item, path=wanted.path) for item in page])
         if len(found.events) > params.limit:
             return r.JournalPage(entries=answer, cursor=answer[-1].seq)
-        if found.stands is None:
+        if found.last is None:
             return r.JournalPage(entries=answer)
-        return r.JournalPage(entries=answer, cursor=show(found.stands), partial=True)
+        return r.JournalPage(entries=answer, cursor=show(found.last), partial=True)
 
     async def journal_export(self, caller: Caller, call: Call, params: JournalExport) -> ExportPage:
         after = parse_seq(params.after, parameter="after")
         wanted = await self._finder.wanted(caller, params)
-        line_of = csv_line if params.format == "csv" else json_line
-        parts, events, size = [CSV_HEADER] if after == 0 and params.format == "csv" else [], 0, 0
-        stands: int | None = None
+        lines: list[str] = []
+        size, last = 0, None
         if wanted is not None:
             found = await oldest(self._s.journal, wanted, after=after, limit=params.limit)
-            entries, stands = Entries(self._s, caller), found.stands
+            entries, last = Entries(self._s, caller), found.last
             for item in found.events:
-                text = line_of(await entries.entry(item, path=wanted.path))
-                events, size = events + 1, size + len(text)
-                parts.append(text)
+                entry = await entries.entry(item, path=wanted.path)
+                lines.append(_ENCODER.encode(entry).decode() + "\n")
+                size += len(lines[-1])
                 if size > PAGE_CHARACTERS:
-                    stands = item.seq
+                    last = item.seq
                     break
         return ExportPage(
-            format=params.format,
-            text="".join(parts),
-            events=events,
-            after=show(self._s.journal.head if stands is None else stands),
-            more=stands is not None,
+            text="".join(lines),
+            events=len(lines),
+            after=show(self._s.journal.head if last is None else last),
+            more=last is not None,
+        )
+
+
+class Entries:
+    """Makes the entries of one answer, without hashes of what the caller may not read."""
+
+    def __init__(self, services: Services, caller: Caller) -> None:
+        self._journal = services.journal
+        self._readable = cache(partial(services.readable, caller))
+
+    async def entry(self, item: Recorded, *, path: WorkspacePath | None = None) -> r.JournalEntry:
+        """One event; with `path` a scan's list is cut down to it."""
+        event, call = item.event, item.origin.call
+        if path is not None and isinstance(event, FilesFound):
+            event = FilesFound(entries=tuple(found for found in event.entries if found.path == path))
+        about = getattr(event, "provenance", event)
+        approval = item.seq if isinstance(event, ApprovalRequested) else getattr(about, "approval", None)
+        return r.JournalEntry(
+            seq=show(item.seq),
+            at=item.at,
+            kind=tag_of(event),
+            stream=item.stream,
+            agent=item.agent,
+            session=item.session,
+            event=visible(event, item.stream, self._readable),
+            owner=item.origin.owner,
+            outcome=outcome_of(event),
+            operation=(call.operation if call is not None else getattr(about, "operation", None)) or None,
+            arguments=(call.arguments or None) if call is not None else None,
+            took_us=call.took_us if call is not None else None,
+            tokens=getattr(event, "tokens", None),
+            approval=show(approval) if isinstance(approval, int) else None,
+            cause=show(item.origin.cause) if item.origin.cause is not None else None,
+            paths=tuple([await self._path(item, change) for change in path_changes(event)]),
+        )
+
+    async def _path(self, item: Recorded, change: PathChange) -> r.EntryPath:
+        """What an event did to a path: the versions before and after."""
+        event, before = item.event, change.previous
+        if isinstance(event, ChangeApplied):
+            there = change.after is not None or change.directory
+        else:
+            there = not isinstance(event, ExternalFileRemoved)
+            if not isinstance(event, ExternalFileCreated):
+                rows = await self._journal.versions(change.path, limit=1, before=item.seq)
+                before = rows[0].seq if rows else None
+        readable = self._readable(change.path)
+        return r.EntryPath(
+            path=change.path,
+            before=show(before) if before is not None else None,
+            after=show(item.seq) if there else None,
+            before_hash=change.before if readable else None,
+            after_hash=change.after if readable else None,
+            moved_from=change.moved_from,
         )

@@ -58,10 +58,10 @@ class EventQuery(msgspec.Struct, frozen=True):
 
 
 class FoundEvents(msgspec.Struct, frozen=True):
-    """What a walk met, in its order; `stands`: the last position it looked at, None at the end of all."""
+    """What a walk found, in its order; `last` is the last position that it looked at, None at the end of all."""
 
     events: list[Recorded]
-    stands: int | None
+    last: int | None
 
 
 def about(recorded: Recorded, path: WorkspacePath) -> bool:
@@ -96,7 +96,6 @@ class EventSearch:
         tags = _tags(params.kind, params.outcome)
         if tags is None:
             return None
-        since, until = _bounds(params, self._s.journal.head)
         mentions: list[Mention] = []
         path = self._paths.either(params.path) if params.path is not None else None
         if path is not None:
@@ -110,13 +109,22 @@ class EventSearch:
             tags=tags,
             agent=params.agent,
             session=session,
-            after=max(since.after, task.task - 1 if task else 0),
-            until=until.until,
-            since_at=since.since_at,
-            until_at=until.until_at,
+            after=task.task - 1 if task else 0,
             mentions=tuple(mentions),
         )
-        return EventQuery(wanted, path, task, params.outcome)
+        return EventQuery(self._between(wanted, params), path, task, params.outcome)
+
+    def _between(self, wanted: EventFilter, params: p.JournalFilter) -> EventFilter:
+        """The filter with the caller's bounds, each a position or a time."""
+        replace, head = msgspec.structs.replace, self._s.journal.head
+        if params.since is not None:
+            since = parse_timestamp(params.since, parameter="since", head=head)
+            after = wanted.after if since.seq is None else max(wanted.after, since.seq - 1)
+            wanted = replace(wanted, after=after, since_at=since.at)
+        if params.until is not None:
+            until = parse_timestamp(params.until, parameter="until", head=head)
+            wanted = replace(wanted, until=until.seq, until_at=until.at)
+        return wanted
 
     def _session(self, caller: Caller, session: str | None) -> str | None:
         if caller.is_person:
@@ -150,18 +158,6 @@ def _tags(kind: str | None, outcome: Outcome | None) -> tuple[str, ...] | None:
     return (kind,) if kind in tags else None
 
 
-def _bounds(params: p.JournalFilter, head: int) -> tuple[EventFilter, EventFilter]:
-    """Where to begin and where to end, each as a filter."""
-    since, until = EventFilter(), EventFilter()
-    if params.since is not None:
-        moment = parse_timestamp(params.since, parameter="since", head=head)
-        since = EventFilter(after=max(0, moment.seq - 1)) if moment.seq is not None else EventFilter(since_at=moment.at)
-    if params.until is not None:
-        moment = parse_timestamp(params.until, parameter="until", head=head)
-        until = EventFilter(until=moment.seq) if moment.seq is not None else EventFilter(until_at=moment.at)
-    return since, until
-
-
 async def newest(
     journal: Journal, wanted: EventQuery, *, before: int | None, limit: int, step: int = STEP, budget: int = BUDGET
 ) -> FoundEvents:
@@ -169,21 +165,18 @@ async def newest(
 
     Where no index leads, `budget` positions are looked through at most, `step` by each query.
     """
-    top = journal.head if wanted.filter.until is None else min(wanted.filter.until, journal.head)
-    if before is not None:
-        top = Seq(min(top, before - 1))
-    floor, lowest = wanted.filter.after, 0
-    if wanted.bounded:
-        lowest = top - budget
+    floor, top = wanted.filter.after, min(_end(journal, wanted), journal.head if before is None else before - 1)
+    lowest = max(floor, top - budget) if wanted.bounded else floor
     found: list[Recorded] = []
-    while top > max(floor, lowest) and len(found) < limit:
-        bottom = max(floor, lowest, top - step) if wanted.bounded else floor
+    while top > lowest:
+        bottom = max(lowest, top - step) if wanted.bounded else lowest
         part = msgspec.structs.replace(wanted.filter, after=bottom, until=top)
         rows = await journal.newest(part, limit=limit)
-        found += [recorded for recorded in rows if wanted.fits(recorded)]
-        top = Seq(rows[-1].seq - 1 if len(rows) == limit else bottom)
-    if len(found) >= limit:
-        return FoundEvents(found[:limit], found[limit - 1].seq)
+        for recorded in filter(wanted.fits, rows):
+            found.append(recorded)
+            if len(found) == limit:
+                return FoundEvents(found, recorded.seq)
+        top = rows[-1].seq - 1 if len(rows) == limit else bottom
     return FoundEvents(found, top + 1 if top > floor else None)
 
 
@@ -191,12 +184,11 @@ async def oldest(
     journal: Journal, wanted: EventQuery, *, after: int, limit: int, step: int = STEP, budget: int = BUDGET
 ) -> FoundEvents:
     """As `newest`, but from the oldest on, all after a position."""
-    end = journal.head if wanted.filter.until is None else min(wanted.filter.until, journal.head)
-    bottom = max(after, wanted.filter.after)
-    highest = bottom + budget if wanted.bounded else end
+    bottom, end = max(after, wanted.filter.after), _end(journal, wanted)
+    highest = min(end, bottom + budget) if wanted.bounded else end
     found: list[Recorded] = []
-    while bottom < min(end, highest):
-        top = min(end, highest, bottom + step) if wanted.bounded else end
+    while bottom < highest:
+        top = min(highest, bottom + step) if wanted.bounded else highest
         part = msgspec.structs.replace(wanted.filter, after=bottom, until=top)
         async for recorded in journal.events(part, batch=min(limit, 1000)):
             if wanted.fits(recorded):
@@ -205,3 +197,7 @@ async def oldest(
                     return FoundEvents(found, recorded.seq)
         bottom = top
     return FoundEvents(found, bottom if bottom < end else None)
+
+
+def _end(journal: Journal, wanted: EventQuery) -> int:
+    return journal.head if wanted.filter.until is None else min(wanted.filter.until, journal.head)

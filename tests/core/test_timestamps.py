@@ -1,34 +1,11 @@
-"""Cells that no spreadsheet runs, and moments as callers write them."""
+"""Points in time as callers write them."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.timestamps import Timestamp, parse_timestamp, written
-from orchestrator.engine.record.export import cell
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (None, ""),
-        ("plain", "plain"),
-        ("=1+1", "'=1+1"),
-        ("+1", "'+1"),
-        ("-1", "'-1"),
-        ("@x", "'@x"),
-        ("\tx", "'\tx"),
-        ("a\nb", "a\nb"),
-        (12, "12"),
-        ({"a": "=1"}, '{"a":"=1"}'),
-        (-1, "'-1"),
-    ],
-)
-def test_cell(value: Any, shown: str) -> None:
-    assert cell(value) == shown
 
 
 @pytest.mark.parametrize(
