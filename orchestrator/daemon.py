@@ -28,7 +28,7 @@ from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import Policy
 from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.engine import Engine
-from orchestrator.engine.record.restore import restored
+from orchestrator.engine.record.snapshots import restored
 from orchestrator.engine.services import Services
 from orchestrator.extensions.manager import Extensions
 from orchestrator.journal.disk_reserve import RESERVE_BYTES
@@ -179,7 +179,7 @@ class Daemon:
         self._keeper = SqliteMaintenance(journal, clock=clock)
         doubts: list[str] = []
         state = await restored(
-            journal, doubts, told=lambda at, head: self._lock.say(f"reading events: @{at} of @{head}")
+            journal, doubts, progress=lambda at, head: self._lock.say(f"reading events: @{at} of @{head}")
         )
         disk = KernelDisk()
         workspace = LocalWorkspace(

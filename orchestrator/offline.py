@@ -23,9 +23,9 @@ from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.external.baseline import Baseline
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.record.checkpoints import verified
 from orchestrator.engine.record.maintenance import backup_answer, backup_place
-from orchestrator.engine.record.restore import restored
+from orchestrator.engine.record.snapshots import restored
+from orchestrator.engine.record.verification import verified
 from orchestrator.engine.services import Services
 from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile
 from orchestrator.journal.maintenance import STREAM as JOURNAL

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import partial
 
 import msgspec
 from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.errors import ParameterInvalid, PathError, VersionUnknown, escaped, plural
+from orchestrator.core.errors import ParameterInvalid, VersionUnknown, escaped, plural
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import PolicyLoaded
 from orchestrator.core.events.sessions import AgentAdded, AgentRevoked
@@ -25,9 +24,8 @@ from orchestrator.engine.changes.recovery import Recovery
 from orchestrator.engine.external.baseline import Baseline
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.leases import Reservations
-from orchestrator.engine.record.checkpoints import Sealer
-from orchestrator.engine.record.verification import Checking
-from orchestrator.engine.services import MAX_FILE_BYTES, Services
+from orchestrator.engine.record.verification import Verification
+from orchestrator.engine.services import Services
 
 SHOWN_FILES = 5
 """That one note of `status` names."""
@@ -51,7 +49,7 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
 class Administration:
     """The operations that are no agent's."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  # `status` asks every part
+    def __init__(  # `status` asks every part
         self,
         services: Services,
         effects: Effects,
@@ -60,12 +58,11 @@ class Administration:
         baseline: Baseline,
         recovery: Recovery,
         watching: Watching,
-        checking: Checking,
-        sealer: Sealer,
+        verification: Verification,
     ) -> None:
         self._s, self._effects, self._gate, self._facts = services, effects, gate, facts
         self._baseline, self._recovery, self._watching = baseline, recovery, watching
-        self._checking, self._sealer = checking, sealer
+        self._verification = verification
         self._reservations = Reservations(services)
 
     async def status(self, caller: Caller, call: Call, params: p.Status) -> r.StatusInfo:
@@ -77,7 +74,7 @@ class Administration:
         if stopped:
             amiss.append(f"writes are stopped: {stopped}")
         notes = [*self._facts.notes, *self._facts.plugins(), *amiss]
-        notes += self._checking.unread
+        notes += self._verification.unread
         if unnoted := self._s.notes.unnoted:
             notes.append(f"not in the journal, which could take nothing then: {unnoted} reads and refusals")
         skipped = ", ".join(f"{count} {why}" for why, count in sorted(self._baseline.skipped.items()) if count)
@@ -116,8 +113,8 @@ class Administration:
                 state="writes_stopped" if stopped else "ok",
                 baseline="done" if self._baseline.done.is_set() else "running",
                 watching=self._watching.health,
-                checked=self._checking.checked,
-                whole=self._sealer.whole,
+                checked=self._verification.checked,
+                whole=self._verification.whole,
                 notes=tuple(notes),
                 amiss=(*self._facts.failed_plugins(), *amiss),
                 recovered=self._recovery.closed,
@@ -197,26 +194,6 @@ class Administration:
         self._s.permissions.policy = policy
         event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))
         await self._s.append(Origin(), ("policy", event))
-
-    # --- do the records agree ---------------------------------------------------------
-
-    async def workspace_check(self, caller: Caller, call: Call, params: p.WorkspaceCheck) -> r.WorkspaceReport:
-        await self._baseline.done.wait()
-        differences: list[r.DiskDifference] = []
-        entries = list(self._s.state.registry.files())
-        for entry in entries:
-            async with self._s.locks.shared(entry.path):
-                now = self._s.state.registry.get(entry.path)
-                if now is None or now.digest is None:
-                    continue
-                try:
-                    read = await to_thread.run_sync(partial(self._s.workspace.read, entry.path, most=MAX_FILE_BYTES))
-                    on_disk: str | None = read.digest
-                except PathError as error:
-                    on_disk = None if error.code == "not_found" else error.code
-                if on_disk != now.digest:
-                    differences.append(r.DiskDifference(path=entry.path, journal=now.digest, disk=on_disk))
-        return r.WorkspaceReport(ok=not differences, files=len(entries), differences=tuple(differences))
 
     async def stop(self, caller: Caller, call: Call, params: p.Stop) -> r.Done:
         self._facts.stop()

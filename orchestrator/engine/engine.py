@@ -56,9 +56,9 @@ from orchestrator.engine.record.checkpoints import Sealer
 from orchestrator.engine.record.maintenance import Maintenance
 from orchestrator.engine.record.redaction import Redactor
 from orchestrator.engine.record.snapshots import Snapshotter
-from orchestrator.engine.record.state_check import Rebuilder
+from orchestrator.engine.record.state_check import StateCheck
 from orchestrator.engine.record.subscriptions import Follower
-from orchestrator.engine.record.verification import Checking
+from orchestrator.engine.record.verification import Verification
 from orchestrator.engine.services import Services
 from orchestrator.engine.session_lifecycle import SessionLifecycle
 from orchestrator.engine.sessions import SessionService
@@ -104,21 +104,22 @@ class Engine:
         self._leaser = Leaser(services, paths)
         self.noticer = StaleReadNotifier(services, observer, paths)
         self.lifecycle = SessionLifecycle(services, self.noticer)
-        self._sealer, self._checking = Sealer(services, signer), Checking(services, effects.stop)
+        self._sealer, self._verification = Sealer(services, signer), Verification(services, effects.stop)
         self._snapshots = Snapshotter(services)
         self._follower = Follower(services)
         self._begun, self._beginning = True, anyio.Lock()
         self._log = logger("engine")
         sessions = SessionService(services, answers, self.noticer)
         reader, historian = Reader(services, observer, paths), Historian(services, observer, paths)
-        lister, travel = Lister(services, reader, paths), TimeTravel(services, paths, self._baseline)
+        lister, travel = Lister(services, reader, paths), TimeTravel(services, paths)
         writer, undoer = Writer(services, pipeline, paths), Undoer(services, pipeline, answers)
         conflicts = ConflictList(services, answers, review_context, rebaser)
         resolver = ConflictResolver(services, answers, gate, proposals, rebaser)
         auditor, redactor = Auditor(services, paths), Redactor(services, gate, paths)
         upkeep = Maintenance(services, gate, keeper, state_dir=facts.state_dir, keep_snapshot=self._snapshots.keep)
+        checks = StateCheck(services, self._baseline)
         administration = Administration(
-            services, effects, gate, facts, self._baseline, self._recovery, self._watching, self._checking, self._sealer
+            services, effects, gate, facts, self._baseline, self._recovery, self._watching, self._verification
         )
         handlers = Handlers(
             handled_by(o.LIST_FILES, lister.list_files),
@@ -148,7 +149,7 @@ class Engine:
             handled_by(blame.CHANGES_SINCE, ChangeSummaries(services).changes_since),
             handled_by(time_travel.TREE_AT, travel.tree_at),
             handled_by(time_travel.CONTENT_AT, travel.content_at),
-            handled_by(time_travel.REPLAY_CHECK, travel.replay_check),
+            handled_by(time_travel.REPLAY_CHECK, checks.replay_check),
             handled_by(o.STATUS, administration.status),
             handled_by(o.APPROVALS_LIST, self._approvals.approvals_list),
             handled_by(o.APPROVALS_SHOW, self._approvals.approvals_show),
@@ -161,9 +162,9 @@ class Engine:
             handled_by(o.APPROVER_RESET, administration.approver_reset),
             handled_by(o.POLICY_CHECK, administration.policy_check),
             handled_by(o.POLICY_RELOAD, administration.policy_reload),
-            handled_by(o.JOURNAL_VERIFY, self._sealer.journal_verify),
-            handled_by(o.JOURNAL_REBUILD, Rebuilder(services, self._baseline).journal_rebuild),
-            handled_by(o.WORKSPACE_CHECK, administration.workspace_check),
+            handled_by(o.JOURNAL_VERIFY, self._verification.journal_verify),
+            handled_by(o.JOURNAL_REBUILD, checks.journal_rebuild),
+            handled_by(o.WORKSPACE_CHECK, checks.workspace_check),
             handled_by(o.STOP, administration.stop),
             handled_by(leases.RESERVE_PATHS, self._leaser.reserve_paths),
             handled_by(leases.RELEASE_PATHS, self._leaser.release_paths),
@@ -208,7 +209,7 @@ class Engine:
                 clocks.start_soon(self._reviewing.run)
                 clocks.start_soon(self._watching.run)
                 clocks.start_soon(self._sealer.duty)
-                clocks.start_soon(self._checking.run)
+                clocks.start_soon(self._verification.run)
                 clocks.start_soon(self._snapshots.run)
                 yield self
                 clocks.cancel_scope.cancel()

@@ -1,8 +1,9 @@
-"""Sessions and tasks: what a caller has at hand, and what it says it works on; and waiting for a change."""
+"""Sessions and tasks: what a session has read and changed, what it works on; and waiting for a change."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -11,12 +12,11 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.content import LineRange
 from orchestrator.core.errors import ParameterInvalid, SessionUnknown, VersionUnknown
 from orchestrator.core.events.sessions import TaskBegun, TaskEnded
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.seen import SeenFile
-from orchestrator.core.projections.sessions import Session, Task
+from orchestrator.core.projections.sessions import Session
 from orchestrator.core.projections.tags import entry_rank
 from orchestrator.core.text.room import Room, size
 from orchestrator.engine.caller import Call, Caller
@@ -30,6 +30,9 @@ SHOWN = 30
 
 ENTRY_DOCUMENTS = 8
 
+UNFINISHED = ("waiting", "conflict", "still_waiting")
+"""The states of a change for whose end `await_change` waits."""
+
 
 class SessionService:
     """Answers about the caller's own session."""
@@ -42,6 +45,8 @@ class SessionService:
         session = self._session(caller)
         reservations = self._reservations
         leases = reservations.live() if params.all_leases else reservations.seen_by(caller, session.seen)
+        stale = await self._noticer.stale(caller)
+        stale_paths = {notice.path for notice in stale}
         info = r.SessionInfo(
             session=session.id,
             agent=session.agent,
@@ -50,7 +55,8 @@ class SessionService:
             workspace=self._s.workspace.root,
             head=show(self._s.state.head),
             recent_reads=tuple(
-                [await self._recent(caller, *read) for read in list(reversed(session.seen.items()))[:SHOWN]]
+                _recent(path, seen, stale=path in stale_paths or self._s.state.registry.get(path) is None)
+                for path, seen in list(reversed(session.seen.items()))[:SHOWN]
             ),
             pending=self._pending(caller),
             uncommitted_changes=tuple(
@@ -63,22 +69,23 @@ class SessionService:
                 )
                 for made in reversed(session.changes[-SHOWN:])
             ),
-            tasks=tuple([await self._task(task) for task in session.tasks.values()]),
+            tasks=tuple(
+                [
+                    r.TaskInfo(
+                        task=show(task.task),
+                        title=await self._title(task.task),
+                        session=task.session,
+                        agent=task.agent or "",
+                        since=task.since,
+                    )
+                    for task in session.tasks.values()
+                ]
+            ),
             leases=await reservations.infos(leases),
-            stale=await self._noticer.stale(caller),
+            stale=stale[:SHOWN],
             start_here=self._start_here(caller, session),
         )
         return session_page(info, params, call.room)
-
-    async def _recent(self, caller: Caller, path: WorkspacePath, seen: SeenFile) -> r.RecentRead:
-        version = seen.newest or 0
-        coverage = seen.coverage(seen.newest) if seen.newest else None
-        return r.RecentRead(
-            path=path,
-            version_id=show(version),
-            lines=_lines(coverage.ranges) if coverage else "",
-            stale=await self._noticer.is_stale(caller, path),
-        )
 
     def _pending(self, caller: Caller) -> tuple[r.PendingEdit, ...]:
         waiting = [
@@ -103,12 +110,9 @@ class SessionService:
         )
         return tuple(path for _, path in ranked[:ENTRY_DOCUMENTS])
 
-    async def _task(self, task: Task) -> r.TaskInfo:
-        recorded = await self._s.journal.event(task.task)
-        title = recorded.event.title if recorded and isinstance(recorded.event, TaskBegun) else ""
-        return r.TaskInfo(
-            task=show(task.task), title=title, session=task.session, agent=task.agent or "", since=task.since
-        )
+    async def _title(self, task: Seq) -> str:
+        recorded = await self._s.journal.event(task)
+        return recorded.event.title if recorded and isinstance(recorded.event, TaskBegun) else ""
 
     async def begin_task(self, caller: Caller, call: Call, params: p.BeginTask) -> r.TaskAnswer:
         event = TaskBegun(session=caller.session, title=params.title)
@@ -126,10 +130,8 @@ class SessionService:
         return await self.ended(number)
 
     async def ended(self, task: Seq) -> r.TaskAnswer:
-        """What the end of a task is answered with, also when it is asked for again."""
-        recorded = await self._s.journal.event(task)
-        title = recorded.event.title if recorded and isinstance(recorded.event, TaskBegun) else ""
-        return r.TaskAnswer(task=show(task), title=title, ended=True)
+        """The answer to the end of a task, also when it is asked for again."""
+        return r.TaskAnswer(task=show(task), title=await self._title(task), ended=True)
 
     async def await_change(self, caller: Caller, call: Call, params: p.AwaitChange) -> r.ChangeAnswer:
         number = parse_seq(params.id, parameter="id")
@@ -137,23 +139,23 @@ class SessionService:
         moved = self._s.next_move()
         answer = await self._answers.of(number, shows=shows)
         with anyio.move_on_after(params.timeout_s):
-            while answer.status in ("waiting", "conflict", "still_waiting"):
+            while answer.status in UNFINISHED:
                 await moved.wait()
                 moved = self._s.next_move()
                 if not self._answers.waits(number):  # else its diff would be made anew at each event of anybody
                     answer = await self._answers.of(number, shows=shows)
-        if answer.status in ("waiting", "conflict", "still_waiting"):
-            waits = "for a person's yes" if answer.status == "waiting" else "to be settled"
-            return r.ChangeAnswer(
-                status="still_waiting",
-                success=False,
-                message=f"{show(number)} still waits {waits}; call await_change again, or go on with other work",
-                approval=answer.approval,
-                conflict=answer.conflict,
-                change=answer.change,
-                paths=answer.paths,
-            )
-        return answer
+        if answer.status not in UNFINISHED:
+            return answer
+        waits = "for a person's yes" if answer.status == "waiting" else "to be resolved"
+        return r.ChangeAnswer(
+            status="still_waiting",
+            success=False,
+            message=f"{show(number)} still waits {waits}; call await_change again, or go on with other work",
+            approval=answer.approval,
+            conflict=answer.conflict,
+            change=answer.change,
+            paths=answer.paths,
+        )
 
     def _session(self, caller: Caller) -> Session:
         session = self._s.state.sessions.get(caller.session)
@@ -162,67 +164,60 @@ class SessionService:
         return session
 
 
-def _lines(ranges: tuple[LineRange, ...]) -> str:
-    return ", ".join(f"{span.start}-{span.end}" for span in ranges)
+def _recent(path: WorkspacePath, seen: SeenFile, *, stale: bool) -> r.RecentRead:
+    coverage = seen.coverage(seen.newest) if seen.newest else None
+    lines = ", ".join(f"{span.start}-{span.end}" for span in coverage.ranges) if coverage else ""
+    return r.RecentRead(path=path, version_id=show(seen.newest or 0), lines=lines, stale=stale)
 
 
 LISTS = ("recent_reads", "pending", "uncommitted_changes", "tasks", "leases", "stale", "start_here")
 """In the order in which they are shown."""
 
 PARTS = {"uncommitted_changes": "paths", "leases": "globs"}
-"""The member of an item by which one that fits no answer is divided."""
+"""The member by which an item that is too long for one answer is divided."""
 
-LEASES = "leases:0:0"
+LEASES = "leases:0"
 """The cursor at which the leases begin."""
 
 NEXT_BYTES = 150
-_CURSOR = re.compile(rf"({'|'.join(LISTS)}):([0-9]{{1,9}}):([0-9]{{1,9}})")
+_CURSOR = re.compile(rf"({'|'.join(LISTS)}):([0-9]{{1,9}})")
 _ENCODER = msgspec.json.Encoder()
 
 
 def session_page(info: r.SessionInfo, params: p.SessionStatus, room: Room) -> r.SessionInfo:
-    """What fits of the lists, from the cursor on: list, item, and first part of that item. Raises ParameterInvalid."""
-    first, index, part = _start(params.cursor)
-    fields: dict[str, Any] = dict.fromkeys(LISTS, ())
-    empty = msgspec.structs.replace(info, **fields)
-    room = room.less(_bytes(empty) + NEXT_BYTES)
-    for name in LISTS[LISTS.index(first) :]:
-        for at in range(index, len(items := getattr(info, name))):
-            item, member = items[at], PARTS.get(name)
-            if part and member:
-                item = msgspec.structs.replace(item, **{member: getattr(item, member)[part:]})
-            goes_on = None
-            if _bytes(item) > room.bytes:
-                if any(fields.values()):
-                    goes_on = f"{name}:{at}:{part}"
-                elif member:
-                    item, kept = _first_of(item, member, room)
-                    goes_on = f"{name}:{at}:{part + kept}" if kept else f"{name}:{at + 1}:0"
-            if goes_on is None or not any(fields.values()):
-                fields[name] = (*fields[name], item)
-            if goes_on is not None:
-                asked = "all_leases=true, " if params.all_leases else ""
-                return msgspec.structs.replace(empty, **fields, next=f'session_status({asked}cursor="{goes_on}")')
-            room, part = room.less(_bytes(item)), 0
-        index = part = 0
-    return msgspec.structs.replace(empty, **fields)
-
-
-def _start(cursor: str | None) -> tuple[str, int, int]:
-    if cursor is None:
-        return LISTS[0], 0, 0
-    match = _CURSOR.fullmatch(cursor)
-    if match is None:
+    """What fits of the lists, from the cursor on: a list, and an item of it. Raises ParameterInvalid."""
+    start = _CURSOR.fullmatch(params.cursor or f"{LISTS[0]}:0")
+    if start is None:
         raise ParameterInvalid("cursor", "is not one of ours; send the call that `next` of the last answer names")
-    return match[1], int(match[2]), int(match[3])
+    empty = msgspec.structs.replace(info, **dict.fromkeys(LISTS, ()))
+    room = room.less(_bytes(empty) + NEXT_BYTES)
+    items = [
+        (name, number, item)
+        for name in LISTS[LISTS.index(start[1]) :]
+        for number, item in enumerate(_items(info, name, room.bytes // 2))
+        if name != start[1] or number >= int(start[2])
+    ]
+    kept = room.first((_bytes(item), 0) for _, _, item in items)
+    page = {name: tuple(item for listed, _, item in items[:kept] if listed == name) for name in LISTS}
+    follow = None
+    if items[kept:]:
+        asked = "all_leases=true, " if params.all_leases else ""
+        follow = f'session_status({asked}cursor="{items[kept][0]}:{items[kept][1]}")'
+    return msgspec.structs.replace(empty, **page, next=follow)
 
 
-def _first_of(item: Any, member: str, room: Room) -> tuple[Any, int]:
-    """An item with as many of its parts as fit, and their number; 0 for all of them."""
-    parts = getattr(item, member)
-    room = room.less(_bytes(msgspec.structs.replace(item, **{member: ()})))
-    kept = room.first((_bytes(part), 0) for part in parts)
-    return msgspec.structs.replace(item, **{member: parts[:kept]}), kept if kept < len(parts) else 0
+def _items(info: r.SessionInfo, name: str, most_bytes: int) -> Iterator[Any]:
+    """The items of a list; one that is too long comes as several, each with some of its parts."""
+    member = PARTS.get(name)
+    if member is None:
+        yield from getattr(info, name)
+        return
+    for item in getattr(info, name):
+        parts = getattr(item, member)
+        while len(parts) > (kept := Room(most_bytes).first((_bytes(part), 0) for part in parts)):
+            yield msgspec.structs.replace(item, **{member: parts[:kept]})
+            parts = parts[kept:]
+        yield msgspec.structs.replace(item, **{member: parts})
 
 
 def _bytes(value: Any) -> int:

@@ -12,7 +12,7 @@ from orchestrator.core.errors import VersionUnknown
 from orchestrator.core.ids import Seq
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
-from orchestrator.engine.positions import position, settled, tree
+from orchestrator.engine.reads.past_versions import position, tree, wait_for_changes
 from orchestrator.engine.services import Services
 from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
@@ -43,7 +43,7 @@ async def test_a_tree_waits_for_the_changes_that_began_before_it(services: Servi
     told: list[str | None] = []
 
     async def ask() -> None:
-        await settled(services, Seq(2))
+        await wait_for_changes(services, Seq(2))
         told.extend(row.digest for row in (await tree(services, Seq(2))).values())
 
     async with anyio.create_task_group() as tasks:
@@ -53,7 +53,7 @@ async def test_a_tree_waits_for_the_changes_that_began_before_it(services: Servi
             for _ in range(20):
                 await checkpoint()
             assert told == []
-            await settled(services, Seq(1))  # nothing began before that
+            await wait_for_changes(services, Seq(1))  # nothing began before that
             await journal.append(unit(applied(Seq(2), b"one", b"two"), stream=STREAM))  # @3
     assert told == [digest(b"two")]
 

@@ -16,7 +16,7 @@ from orchestrator.core.maintenance_errors import ArchiveMissing
 from orchestrator.core.projections.history import VERSION
 from orchestrator.core.projections.snapshots import encode, freeze
 from orchestrator.core.projections.state import State
-from orchestrator.engine.record.restore import restored
+from orchestrator.engine.record.snapshots import restored
 from orchestrator.journal import chain_verification, versions
 from orchestrator.journal import queries as reading_module
 from orchestrator.journal.maintenance import SqliteMaintenance

@@ -71,6 +71,10 @@ class Registry:
         """The version that removed the file that once stood here, if nothing stands here now."""
         return self._removed.get(path)
 
+    def removed(self) -> list[WorkspacePath]:
+        """All paths where a file once stood, and none stands now."""
+        return list(self._removed)
+
     def files(self) -> Iterator[FileEntry]:
         """All entries, in no order."""
         return iter(self._files.values())

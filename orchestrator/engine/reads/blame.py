@@ -24,9 +24,8 @@ from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer, required, warnings
 from orchestrator.engine.paths import Paths, quoted
-from orchestrator.engine.positions import position
 from orchestrator.engine.reads.attribution import Attributions
-from orchestrator.engine.reads.past_versions import PastVersions
+from orchestrator.engine.reads.past_versions import PastVersions, position
 from orchestrator.engine.services import Services
 
 FRAME_BYTES, FRAME_LINES = 500, 6

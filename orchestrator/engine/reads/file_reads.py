@@ -11,7 +11,6 @@ from orchestrator.core.content import LineRange
 from orchestrator.core.errors import (
     ApprovalRequired,
     BinaryFile,
-    FileNotFound,
     ParameterInvalid,
     escaped,
 )
@@ -20,7 +19,6 @@ from orchestrator.core.events.conflicts import ApprovalRequested
 from orchestrator.core.events.files import FileRead, MetadataRead, SeenLines
 from orchestrator.core.ids import Digest, EscapedPath, Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
-from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.projections.tags import tags_of
 from orchestrator.core.text import tokens
 from orchestrator.core.text.encoding import Document
@@ -29,8 +27,7 @@ from orchestrator.core.text.room import size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import UNNOTED, CurrentFile, Observer, required, warnings
 from orchestrator.engine.paths import Paths, quoted
-from orchestrator.engine.positions import position
-from orchestrator.engine.reads.past_versions import HINT, PastVersions
+from orchestrator.engine.reads.past_versions import PastVersions, position
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 
 TYPES = {
@@ -50,8 +47,6 @@ ROW_BYTES, CUT_BYTES = 12, 45
 """A line's number and its end; what is said where it was cut."""
 
 MIN_LINE = 50
-FEW = 500
-"""Versions looked through for where a file came from."""
 
 
 class Shown(NamedTuple):
@@ -92,8 +87,9 @@ class Reader:
         async with self._s.locks.shared(path):
             told: tuple[str, ...] = ()
             if params.at is not None:
-                row = await self._row_at(caller, path, position(self._s, params.at, parameter="at", least=1))
-                version, (digest, data) = row.seq, await self._past.content(path, row.seq, row.digest)
+                row = await self._past.at(path, position(self._s, params.at, parameter="at", least=1))
+                await self._past.permit(caller, row)
+                version, (digest, data) = row.seq, await self._past.content(row)
             else:
                 refresh = self._observer.refresh if asks else self._observer.refresh_for_display
                 present = await refresh(path, content=True)
@@ -151,26 +147,6 @@ class Reader:
         if not self._s.readable(caller, path):
             return "secret"
         return "guarded" if isinstance(self._s.verdict(caller, "write", path), NeedApproval) else "normal"
-
-    async def _row_at(self, caller: Caller, path: WorkspacePath, at: Seq) -> VersionRow:
-        """The version that stood there, if the caller may be shown it."""
-        row = await self._s.journal.version_at(path, at)
-        if row is None or not row.present:
-            raise await self._absent(caller, path, at, row)
-        await self._past.permit(caller, row)
-        return row
-
-    async def _absent(self, caller: Caller, path: WorkspacePath, at: Seq, row: VersionRow | None) -> FileNotFound:
-        """Why nothing stood at a path then, and where to look."""
-        if row is not None:
-            return FileNotFound(path, f"it was not there at {show(at)}: {show(row.seq)} removed it", hint=HINT)
-        versions = await self._s.journal.versions(path, limit=FEW)
-        if not versions:
-            return FileNotFound(path, "the journal knows no file of this name")
-        source, hint = versions[-1].moved_from, HINT
-        if source is not None and self._s.listable(caller, source):
-            hint = f"It came from {source} with {show(versions[-1].seq)}: read that path at {show(at)}."
-        return FileNotFound(path, f"it was not there yet at {show(at)}", hint=hint)
 
     async def _granted(self, caller: Caller, call: Call, shown: Shown, verdict: NeedApproval) -> Seq:
         """A grant for exactly this read, or a request for one and a refusal that names it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Literal
 
 import msgspec
 
@@ -15,8 +16,9 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events.external import ExternalBatchOpened
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, SeenLines
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.projections.registry import FileEntry
 from orchestrator.core.text.document_diff import shown_diff
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.core.text.room import size
@@ -27,8 +29,7 @@ from orchestrator.engine.external.batches import members
 from orchestrator.engine.external.observer import UNNOTED, CurrentFile, Observer, required, warnings
 from orchestrator.engine.merges import told
 from orchestrator.engine.paths import Paths, quoted
-from orchestrator.engine.positions import position
-from orchestrator.engine.reads.past_versions import PastVersions
+from orchestrator.engine.reads.past_versions import PastVersions, position
 from orchestrator.engine.reads.tree_diffs import TreeDiffs
 from orchestrator.engine.services import Services
 
@@ -39,14 +40,6 @@ FRAME_BYTES, FRAME_LINES = 600, 8
 """Around what an answer shows: its head, the markers, how to go on."""
 
 _ENCODER = msgspec.json.Encoder()
-
-
-class Side(msgspec.Struct, frozen=True):
-    """One side of a diff."""
-
-    version: Seq
-    digest: Digest | None  # None: never hashed, or absent
-    present: bool
 
 
 class Historian:
@@ -135,14 +128,10 @@ class Historian:
         self._s.permit(caller, "read", path)
         async with self._s.locks.shared(path):
             present = await self._observer.refresh_for_display(path, content=True)
-            version = present.entry.version if present.entry else self._gone(path, present)
-            now = Side(version or Seq(0), present.entry.digest if present.entry else None, present.entry is not None)
-            if version is None:
-                required(present)
-                raise FileNotFound(path, "the journal knows no file of this name")
-            right = await self._side(caller, path, params.to, now, parameter="to")
-            left = await self._left(caller, path, params.from_, right, now)
-            old, new = await self._text(path, left), await self._text(path, right)
+            now = await self._now(path, present)
+            right = await self._side(caller, "to", params.to, now, now)
+            left = await self._side(caller, "from", params.from_, now, right)
+            old, new = await self._text(left), await self._text(right)
         warned = warnings(present)
         frame = 3 * size(path) + FRAME_BYTES + sum(map(size, warned))
         work = partial(
@@ -155,22 +144,22 @@ class Historian:
             room=call.room.less(frame, FRAME_LINES),
         )
         fitting, added, removed = await self._s.effort.run(work) if large(old, new) else work()
-        seen = SeenLines(path=path, version=right.version, ranges=fitting.shown, total_lines=new.line_count)
+        seen = SeenLines(path=path, version=right.seq, ranges=fitting.shown, total_lines=new.line_count)
         event = DiffShown(
             path=path,
-            from_version=left.version,
-            to_version=right.version,
-            seen=seen if right.digest and fitting.shown and right.version else None,
+            from_version=left.seq,
+            to_version=right.seq,
+            seen=seen if right.digest and fitting.shown and right.seq else None,
         )
         await self._s.note_shown(caller, call, event)
         return r.Diff(
             path=path,
-            from_version=show(left.version),
-            to_version=show(right.version),
+            from_version=show(left.seq),
+            to_version=show(right.seq),
             diff=fitting.text,
             added=added,
             removed=removed,
-            merge=await self._merged(path, right.version),
+            merge=await self._merged(path, right.seq),
             next=_following(path, left, right, fitting),
             warnings=warned,
         )
@@ -182,42 +171,50 @@ class Historian:
             return ()
         return told([region for region in recorded.event.fit.merge if region.path == path])
 
-    def _gone(self, path: WorkspacePath, present: CurrentFile) -> Seq | None:
-        """The version of a file that does not stand there; None if the journal knows none."""
-        if present.unnoted is not None and self._s.state.registry.get(path) is not None:
-            return UNNOTED
-        return self._s.state.registry.removed_at(path)
+    async def _now(self, path: WorkspacePath, present: CurrentFile) -> VersionRow:
+        """The present version, or the removal; without a version where the journal can't note what is there."""
+        entry = present.entry
+        if present.unnoted is not None and (entry is not None or self._s.state.registry.get(path) is not None):
+            return _without_version(path, entry)
+        row = await self._s.journal.version_at(path, self._s.journal.head)
+        if row is None:
+            required(present)
+            raise FileNotFound(path, "the journal knows no file of this name")
+        return row
 
-    async def _side(self, caller: Caller, path: WorkspacePath, raw: p.Version, now: Side, *, parameter: str) -> Side:
+    async def _side(
+        self, caller: Caller, name: Literal["from", "to"], raw: p.Version, now: VersionRow, right: VersionRow
+    ) -> VersionRow:
+        """A version that the caller may be shown; `@previous` is the one before `right`."""
+        path = now.path
         if raw in ("current", "working"):
             return now
-        return await self._kept(
-            caller, await self._s.journal.version_at(path, position(self._s, raw, parameter=parameter))
-        )
-
-    async def _left(self, caller: Caller, path: WorkspacePath, raw: p.Version, right: Side, now: Side) -> Side:
-        if raw != "@previous":
-            return await self._side(caller, path, raw, now, parameter="from")
-        before = None if right is now and right.version == UNNOTED else int(right.version)
-        rows = await self._s.journal.versions(path, limit=1, before=before)
-        return await self._kept(caller, rows[0] if rows else None)
-
-    async def _kept(self, caller: Caller, row: VersionRow | None) -> Side:
-        """One version, which the caller may be shown."""
+        if raw == "@previous" and name == "from":
+            before = None if right is now and right.seq == UNNOTED else right.seq
+            rows = await self._s.journal.versions(path, limit=1, before=before)
+            row = rows[0] if rows else None
+        else:
+            row = await self._s.journal.version_at(path, position(self._s, raw, parameter=name))
         if row is None:
-            return Side(Seq(0), None, present=False)
+            return _without_version(path, None)
         await self._past.permit(caller, row)
-        return Side(row.seq, row.digest, row.present)
+        return row
 
-    async def _text(self, path: WorkspacePath, side: Side) -> Document:
-        return await self._past.text(path, side.version, side.digest) if side.present else EMPTY
+    async def _text(self, row: VersionRow) -> Document:
+        return await self._past.text(row) if row.present else EMPTY
 
 
-def _following(path: WorkspacePath, left: Side, right: Side, fitting: ShownDiff) -> str | None:
+def _without_version(path: WorkspacePath, entry: FileEntry | None) -> VersionRow:
+    """What the journal has no version for: nothing, or what it can't note now."""
+    digest = entry.digest if entry is not None else None
+    nowhere, present = UNNOTED, entry is not None
+    return VersionRow(path=path, seq=nowhere, effective=nowhere, at=0, kind="outside", digest=digest, present=present)
+
+
+def _following(path: WorkspacePath, left: VersionRow, right: VersionRow, fitting: ShownDiff) -> str | None:
     """The call that shows what a diff goes on with: the newer lines, or of a file that is gone the older ones."""
     if fitting.goes_on is None:
         return None
-    old, new = fitting.goes_on
-    line, version = (new, right.version) if right.digest is not None else (old, left.version)
-    at = f', at="{show(version)}"' if version else ""
+    line, row = (fitting.goes_on[1], right) if right.digest is not None else (fitting.goes_on[0], left)
+    at = f', at="{show(row.seq)}"' if row.seq else ""
     return f"read_file(path={quoted(path)}, start={line}{at})"

@@ -1,9 +1,10 @@
-"""Versions of files as they were, as far as a caller may be shown them."""
+"""The past as callers name it: positions, the versions of files and their contents, whole trees."""
 
 from __future__ import annotations
 
-from orchestrator.core.errors import BinaryFile, Denied, FileNotFound, VersionNotKept
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.api.parameters import Version
+from orchestrator.core.errors import BinaryFile, Denied, FileNotFound, VersionNotKept, VersionUnknown
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text.encoding import Document
 from orchestrator.engine.caller import Caller
@@ -14,43 +15,49 @@ HINT = "file_history lists its versions."
 PAGE = 200
 """Versions that the journal gives at once."""
 
+TREE_PAGE = 5000
+"""Files of a tree that the journal gives at once."""
+
 
 class PastVersions:
     """Fetches versions and their contents.
 
-    A caller may be shown an old version only if it may read every name that the file had until then. What stands
-    at a path now is shown by its path alone, like on the disk.
+    A caller may be shown an old version only if it may read every name that the file had until then. The present
+    version is shown by its path alone, like on the disk.
     """
 
     def __init__(self, services: Services) -> None:
         self._journal, self._contents = services.journal, services.contents
         self._registry, self._permissions = services.state.registry, services.permissions
 
-    async def at(self, path: WorkspacePath, at: Seq, *, hint: str = HINT) -> VersionRow:
-        """The version that stood at a path. Raises FileNotFound."""
+    async def at(self, path: WorkspacePath, at: Seq) -> VersionRow:
+        """The version that a path had at a position. Raises FileNotFound."""
         row = await self._journal.version_at(path, at)
-        if row is None or not row.present:
-            raise FileNotFound(path, f"it was not there at {show(at)}", hint=hint)
+        if row is None:
+            raise FileNotFound(path, f"it was not there yet at {show(at)}", hint=HINT)
+        if not row.present:
+            raise FileNotFound(path, f"it was not there at {show(at)}: {show(row.seq)} removed it", hint=HINT)
         return row
 
-    async def content(self, path: WorkspacePath, version: Seq, digest: Digest | None) -> tuple[Digest, bytes]:
+    async def content(self, row: VersionRow) -> tuple[Digest, bytes]:
         """The content of a version. Raises VersionNotKept."""
-        if digest is None:
-            raise VersionNotKept(f"the content of {path} at {show(version)} was never hashed")
-        return digest, await self._contents.need(digest, f"{path} at {show(version)}")
+        what = f"{row.path} at {show(row.seq)}"
+        if row.digest is None:
+            raise VersionNotKept(f"the content of {what} was never hashed")
+        return row.digest, await self._contents.need(row.digest, what)
 
-    async def text(self, path: WorkspacePath, version: Seq, digest: Digest | None) -> Document:
+    async def text(self, row: VersionRow) -> Document:
         """The same, decoded. Raises VersionNotKept, BinaryFile."""
-        document = await self._contents.text(*await self.content(path, version, digest))
+        document = await self._contents.text(*await self.content(row))
         if document is None:
-            raise BinaryFile(path, f"its content at {show(version)} is not text")
+            raise BinaryFile(row.path, f"its content at {show(row.seq)} is not text")
         return document
 
     async def permit(self, caller: Caller, row: VersionRow) -> None:
         """Raises Denied, without the other name."""
         if not await self.readable(caller, row):
             raise Denied(
-                f"read {row.path} at {show(row.seq)}: that content stood under a name whose content is not shown",
+                f"read {row.path} at {show(row.seq)}: the file had a name then whose content is not shown",
                 hint="Read the file as it is now.",
                 details={"path": row.path, "version_id": show(row.seq)},
             )
@@ -60,28 +67,66 @@ class PastVersions:
         entry = self._registry.get(row.path)
         if not row.present or (entry is not None and entry.version == row.seq):
             return True
-        return all(self._permissions.readable(caller, name) for name in await self._names(row))
-
-    async def _names(self, row: VersionRow) -> set[WorkspacePath]:
-        """The names that the file had until this version, which is in them."""
         path: WorkspacePath | None = row.path
-        names: set[WorkspacePath] = set()
         until = int(row.seq) + 1
         while path is not None:
-            names.add(path)
+            if not self._permissions.readable(caller, path):
+                return False
             path, until = await self._came_from(path, until)
-        return names
+        return True
 
     async def _came_from(self, path: WorkspacePath, before: int) -> tuple[WorkspacePath | None, int]:
-        """Where the file that stood at a path came from, and before which version; None: it was made there."""
+        """From where the file at a path was moved there, and before which version; None: it was made there."""
         newer: VersionRow | None = None
         while rows := await self._journal.versions(path, limit=PAGE, before=before):
             for row in rows:
                 if row.moved_from is not None:
                     return row.moved_from, int(row.seq)
-                made = not row.present and newer is not None and not newer.undoes  # an undo brings the same file back
-                if made:
+                if not row.present and newer is not None and not newer.undoes:  # an undo brings the same file back
                     return None, 0
                 newer = row
             before = int(rows[-1].seq)
         return None, 0
+
+
+def position(services: Services, raw: Version, *, parameter: str, least: int = 0) -> Seq:
+    """Read a position that the journal has reached; `least` 0 lets `@0` through, which is before everything.
+
+    Raises ParameterInvalid, VersionUnknown (it names the journal's end).
+    """
+    at, head = parse_seq(raw, parameter=parameter), services.journal.head
+    details = {"head": show(head)}
+    if at > head:
+        raise VersionUnknown(
+            f"{show(at)} is ahead of the journal, which ends at {show(head)}",
+            hint=f"Go on from {show(head)}.",
+            details=details,
+        )
+    if at < least:
+        raise VersionUnknown(
+            f"{show(at)} is before the journal's first event, @1; its end is {show(head)}", details=details
+        )
+    return at
+
+
+async def wait_for_changes(services: Services, at: Seq) -> None:
+    """Wait until every change that began at or before `at` is over, so that its tree is final.
+
+    Whoever carries a change out holds the locks of its paths until the outcome is known.
+    """
+    for intent in services.state.pending.open_intents():
+        if intent.seq > at:
+            continue
+        for item in intent.paths:
+            async with services.locks.shared(item.path):
+                pass
+
+
+async def tree(services: Services, at: Seq) -> dict[WorkspacePath, VersionRow]:
+    """Every file that was there at a position."""
+    rows: dict[WorkspacePath, VersionRow] = {}
+    after = ""
+    while page := await services.journal.tree_at(at, after=after, limit=TREE_PAGE):
+        rows |= {row.path: row for row in page}
+        after = page[-1].path
+    return rows

@@ -2,50 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from orchestrator.api import results as r
 from orchestrator.core.content import LineRange
 from orchestrator.core.decisions.stale_regions import At, Lines, Piece, joined
+from orchestrator.core.decisions.tracked_regions import Authors
 from orchestrator.core.events.notices import MOST_UNSEEN, UnseenChange
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
-from orchestrator.core.projections.read_sets import OUTSIDE, View
-from orchestrator.engine.reads.tracked_reads import TrackedReads
+from orchestrator.core.projections.read_sets import View
+from orchestrator.engine.reads.tracked_reads import TrackedReads, everybody_of
 from orchestrator.engine.services import Services
 
 
 class Stale(msgspec.Struct, frozen=True):
-    """A view that is out of date. `present` None: nothing stands there now. Pieces are joined, in order."""
+    """A view that is out of date. `present` None: the file is gone. Pieces are joined, in order."""
 
     path: WorkspacePath
     view: View
-    version: Seq  # of what stands there now, or of its removal
+    version: Seq  # of the file now, or of its removal
+    authors: Authors  # who changed what was seen, the first one first; where no lines tell, who changed the file
     pieces: tuple[Piece, ...] = ()
-    texts: dict[At, Lines] = {}
+    texts: Mapping[At, Lines] = {}
     present: Lines | None = None
-    pieces_by: tuple[tuple[str, Seq], ...] = ()  # who made the pieces, and when first
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Who changed what was seen, the first one first; where no lines tell, who changed the file."""
-        return tuple(who for who, _ in self._authors)
+        """The names of the authors."""
+        return tuple(who for who, _ in self.authors)
 
     @property
     def since(self) -> Seq:
-        """The first of those changes."""
-        return self._authors[0][1]
+        """The first of their changes."""
+        return self.authors[0][1]
 
     @property
     def changes(self) -> int:
         """How many changes others made to the file since it was read."""
         return sum(other.count for other in self.view.other_authors)
-
-    @property
-    def _authors(self) -> tuple[tuple[str, Seq], ...]:
-        everybody = tuple((other.who, other.first) for other in self.view.other_authors)
-        return self.pieces_by or everybody or ((OUTSIDE, self.view.touched),)
 
 
 class ReadSets:
@@ -64,41 +60,35 @@ class ReadSets:
         """
         if not view.touched or not view.read_records:
             return None
+        everybody = everybody_of(view)
         entry = self._registry.get(path)
         if entry is None:
             removed = self._registry.removed_at(path) or view.touched
-            return None if news_only and view.notified >= removed else Stale(path, view, removed)
+            return None if news_only and view.notified >= removed else Stale(path, view, removed, everybody)
         if news_only and view.notified >= view.touched:
             return None
         followed = await self.tracked.stale(session, view, At(path, entry.version), news_only=news_only)
         if followed is None:
-            return Stale(path, view, entry.version, present=()) if view.moved_from else None
-        if not followed.found and not view.moved_from:
+            return Stale(path, view, entry.version, everybody, present=()) if view.moved_from else None
+        found, texts, present = followed
+        if not found and not view.moved_from:
             return None
         by: dict[str, Seq] = {}
-        for item in followed.found:
-            for who, seq in item.authors:
-                by[who] = min(seq, by.get(who, seq))
-        return Stale(
-            path,
-            view,
-            entry.version,
-            joined([item.piece for item in followed.found]),
-            followed.texts,
-            followed.present,
-            tuple(sorted(by.items(), key=lambda item: item[1])),
-        )
+        for who, seq in (author for item in found for author in item.authors):
+            by[who] = min(seq, by.get(who, seq))
+        authors = tuple(sorted(by.items(), key=lambda item: item[1])) or everybody
+        return Stale(path, view, entry.version, authors, joined([item.piece for item in found]), texts, present)
 
     async def unseen(self, session: SessionId, paths: Iterable[WorkspacePath]) -> tuple[UnseenChange, ...]:
         """What others did to lines of these files that the session saw, and that no read or notice showed it since."""
         reader = self._readers.get(session)
-        out: list[UnseenChange] = []
-        for path in paths if reader is not None else ():
-            view = reader.views.get(path) if reader is not None else None
-            found = await self.stale(session, path, _with_told(view)) if view is not None else None
+        views = reader.views if reader is not None else {}
+        unseen: list[UnseenChange] = []
+        for path in paths:
+            found = await self.stale(session, path, _with_notices(views[path])) if path in views else None
             if found is None:
                 continue
-            out += (
+            unseen += (
                 UnseenChange(
                     path=path,
                     version=piece.origin.version,
@@ -110,17 +100,13 @@ class ReadSets:
                 )
                 for piece in found.pieces
             )
-        return tuple(out[:MOST_UNSEEN])
+        return tuple(unseen[:MOST_UNSEEN])
 
 
-def _with_told(view: View) -> View:
+def _with_notices(view: View) -> View:
     """The view as if a notice that showed lines in full had been a read of them."""
-    if not view.shown:
-        return view
-    read_records = sorted(
-        (*view.read_records, *view.shown), key=lambda read_record: (read_record.version, read_record.told)
-    )
-    return msgspec.structs.replace(view, read_records=tuple(read_records))
+    records = sorted((*view.read_records, *view.shown), key=lambda record: (record.version, record.told))
+    return msgspec.structs.replace(view, read_records=tuple(records)) if view.shown else view
 
 
 def unseen_in_words(unseen: Sequence[UnseenChange]) -> str:

@@ -1,4 +1,4 @@
-"""Notices: telling a session, with its next answer, what others did to what it has read."""
+"""Notices: with its next answer, a session learns what others did to what it has read."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ from orchestrator.engine.services import Services
 from orchestrator.logs import logger
 
 MOST_NOTICES = 5
-"""In one answer; what others did to more files is counted there, and told with the next ones."""
+"""In one answer; what others did to more files is counted there, and comes with the next answers."""
 
-MOST_LISTED = 30
 MOST_PIECES = 20
 DIFF_LINES = 20
 LINE_CHARACTERS = 200
@@ -43,7 +42,7 @@ class StaleReadNotifier:
         self._s, self._observer, self._paths = services, observer, paths
         self._sets = ReadSets(services)
         self._looked: dict[SessionId, Seq] = {}
-        """Up to where the views of each were looked through: every change up to there is notified, or no news."""
+        """Up to where the views of each were looked through: the changes before need no other notice."""
         self._looking: dict[SessionId, anyio.Lock] = {}
         self._log = logger("engine")
 
@@ -53,87 +52,65 @@ class StaleReadNotifier:
         return reader is not None and reader.touched > self._looked.get(caller.session, 0)
 
     async def due(self, caller: Caller, room: Room = UNBOUNDED, *, later: bool = False) -> tuple[r.Notice, ...]:
-        """What to tell the caller's session with the answer that goes out now; it counts as told by that.
+        """The notices for the answer that goes out now; they count as notified by that.
 
         What there is no room for comes with the next answer: one comes in few words, unless that may be `later`.
         """
         reader = self._s.state.readers.get(caller.session)
         if reader is None or not self.waits(caller):
             return ()
-        lock = self._looking.get(caller.session)
-        if lock is None:
-            lock = self._looking[caller.session] = anyio.Lock(fast_acquire=True)
         try:
-            async with lock:
-                return await self._tell(caller, reader, room, later=later)
+            async with self._looking.setdefault(caller.session, anyio.Lock(fast_acquire=True)):
+                return await self._notify(caller, reader, room, later=later)
         except OrchestratorError as error:
-            self._log.error("a session could not be told what others changed", error=error.message)
+            self._log.error("a session could not be notified of what others changed", error=error.message)
             return ()
-        finally:
-            if not lock.statistics().tasks_waiting and not lock.locked():
-                self._looking.pop(caller.session, None)
 
     def forget(self, session: SessionId) -> None:
-        """The session ended. Should it be resumed, it is looked through once more; what was told is in the journal."""
+        """The session ended. Should it be resumed, its views are looked through once more."""
         self._looked.pop(session, None)
+        self._looking.pop(session, None)
         self._sets.tracked.forget(session)
 
-    async def _tell(self, caller: Caller, reader: Reader, room: Room, *, later: bool) -> tuple[r.Notice, ...]:
+    async def _notify(self, caller: Caller, reader: Reader, room: Room, *, later: bool) -> tuple[r.Notice, ...]:
         touched, looked = reader.touched, self._looked.get(caller.session, Seq(0))
         due = [(path, view) for path, view in reader.views.items() if view.touched > max(view.notified, looked)]
         left = deque(sorted(due, key=lambda item: item[1].notified))  # so that each has its turn
         notices: list[r.Notice] = []
-        told: list[NotifiedPath] = []
+        notified: list[NotifiedPath] = []
         while left and len(notices) < MOST_NOTICES:
             path, view = left[0]
             found = await self._sets.stale(caller.session, path, view, news_only=True)
-            if found is not None and self._may_tell(caller, path, view):
+            if found is not None and self._may_see(caller, path, view):
                 notice = self._notice(caller, found, with_diff=True)
-                if room is not UNBOUNDED:
-                    if not room.first([_cost(notice)], least=0):
-                        if notices:
-                            break
-                        more_lines = notice.more_lines + len(notice.lines[1:])
-                        notice = msgspec.structs.replace(
-                            notice, diff=None, lines=notice.lines[:1], more_lines=more_lines
-                        )
-                        if later and not room.first([_cost(notice)], least=0):
-                            break
-                    room = room.less(*_cost(notice))
+                if not room.first([_cost(notice)], least=0):
+                    if notices:
+                        break
+                    more = notice.more_lines + len(notice.lines[1:])
+                    notice = msgspec.structs.replace(notice, diff=None, lines=notice.lines[:1], more_lines=more)
+                    if later and not room.first([_cost(notice)], least=0):
+                        break
+                room = room.less(*_cost(notice))
                 notices.append(notice)
-                told.append(NotifiedPath(path, found.version, _shown(notice, found)))
+                notified.append(NotifiedPath(path, found.version, _shown(notice, found)))
             left.popleft()
-        if told:
-            shown = NoticeShown(session=caller.session, paths=tuple(told))
-            await self._s.note_shown(caller, None, shown)
-        more = sum(self._may_tell(caller, path, view) for path, view in left)
-        if more and notices:
-            notices[-1] = msgspec.structs.replace(notices[-1], more_files=more)
+        if notified:
+            await self._s.note_shown(caller, None, NoticeShown(session=caller.session, paths=tuple(notified)))
+        if notices and (more_files := sum(self._may_see(caller, path, view) for path, view in left)):
+            notices[-1] = msgspec.structs.replace(notices[-1], more_files=more_files)
         if not left:
             self._looked[caller.session] = touched
         return tuple(notices)
 
     async def stale(self, caller: Caller) -> tuple[r.Notice, ...]:
-        """Everything that is stale now, told or not; the newest reads first."""
+        """Everything that is stale now, notified or not; the newest reads first."""
         reader = self._s.state.readers.get(caller.session)
         found: list[r.Notice] = []
         for path, view in reversed(tuple(reader.views.items())) if reader is not None else ():
             stale = await self._sets.stale(caller.session, path, view)
-            if stale is not None and self._may_tell(caller, path, view):
+            if stale is not None and self._may_see(caller, path, view):
                 found.append(self._notice(caller, stale, with_diff=False))
-            if len(found) == MOST_LISTED:
-                break
         return tuple(found)
-
-    async def is_stale(self, caller: Caller, path: WorkspacePath) -> bool:
-        """Whether others changed what the caller's session saw of a file, or it is gone."""
-        if self._s.state.registry.get(path) is None:
-            return True
-        reader = self._s.state.readers.get(caller.session)
-        view = reader.views.get(path) if reader is not None else None
-        if view is None or await self._sets.stale(caller.session, path, view) is None:
-            return False
-        return self._may_tell(caller, path, view)
 
     async def stale_readers(self, caller: Caller, call: Call, params: n.StaleReaders) -> n.StaleReadersAnswer:
         path = self._paths.file(params.path)
@@ -145,7 +122,18 @@ class StaleReadNotifier:
         for reader in sorted(self._s.state.readers.of(path), key=lambda reader: reader.session):
             found = await self._sets.stale(reader.session, path, reader.views[path])
             if found is not None:
-                readers.append(self._reader(caller, reader, found))
+                readers.append(
+                    n.StaleReader(
+                        agent=reader.agent,
+                        session=reader.session,
+                        open=reader.open,
+                        version_id=show(max(record.version for record in found.view.read_records)),
+                        lines=_lines(found, readable=self._s.readable(caller, path)),
+                        changes=found.changes,
+                        by=found.by,
+                        since=show(found.since),
+                    )
+                )
         await self._s.note_metadata(caller, call, path)
         entry = self._s.state.registry.get(path)
         return n.StaleReadersAnswer(
@@ -153,18 +141,6 @@ class StaleReadNotifier:
             version_id=show(entry.version) if entry is not None else None,
             readers=tuple(readers[: params.limit]),
             total=len(readers),
-        )
-
-    def _reader(self, caller: Caller, reader: Reader, found: Stale) -> n.StaleReader:
-        return n.StaleReader(
-            agent=reader.agent,
-            session=reader.session,
-            open=reader.open,
-            version_id=show(max(read_record.version for read_record in found.view.read_records)),
-            lines=_lines(found, readable=self._s.readable(caller, found.path)),
-            changes=found.changes,
-            by=found.by,
-            since=show(found.since),
         )
 
     def _notice(self, caller: Caller, found: Stale, *, with_diff: bool) -> r.Notice:
@@ -188,7 +164,7 @@ class StaleReadNotifier:
             diff_truncated=cut,
         )
 
-    def _may_tell(self, caller: Caller, path: WorkspacePath, view: View) -> bool:
+    def _may_see(self, caller: Caller, path: WorkspacePath, view: View) -> bool:
         """Whether policy lets the caller know of the file, and read it under each name that it was seen by."""
         names = {path, *(read_record.path for read_record in view.read_records)}
         denied = any(isinstance(self._s.verdict(caller, "read", name), Deny) for name in names)
@@ -237,13 +213,12 @@ def _hunk(piece: Piece, found: Stale) -> list[str]:
     """The rows of a piece; of each side no more than are shown at most, and one."""
     most = DIFF_LINES + 1
     text, present = found.texts[piece.origin], found.present or ()
-    first_seen = piece.seen.start - 1
-    gone = min(piece.seen.end, len(text)) - first_seen
+    first = piece.seen.start - 1
+    old_len = min(piece.seen.end, len(text)) - first
+    new_len = min(piece.length, len(present) - piece.start)
     new = [f"+{line}" for line in present[piece.start : piece.start + min(piece.length, most)]]
-    come = min(piece.length, len(present) - piece.start)
     if piece.added:
-        head = f"@@ -{piece.seen.start},2 +{piece.start},{come + 2} @@"
-        return [head, f" {text[first_seen]}", *new, f" {text[first_seen + 1]}"]
-    first = piece.start + 1 if piece.length else piece.start
-    head = f"@@ -{piece.seen.start},{gone} +{first},{come} @@"
-    return [head, *(f"-{line}" for line in text[first_seen : first_seen + min(gone, most)]), *new]
+        head = f"@@ -{piece.seen.start},2 +{piece.start},{new_len + 2} @@"
+        return [head, f" {text[first]}", *new, f" {text[first + 1]}"]
+    head = f"@@ -{piece.seen.start},{old_len} +{piece.start + bool(piece.length)},{new_len} @@"
+    return [head, *(f"-{line}" for line in text[first : first + min(old_len, most)]), *new]

@@ -1,4 +1,4 @@
-"""tree_at, content_at and replay_check: the tracked files at any point."""
+"""tree_at and content_at: the tracked files at any point."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.external.baseline import Baseline
 from orchestrator.engine.paths import Paths
-from orchestrator.engine.positions import position, settled
-from orchestrator.engine.reads.past_versions import PastVersions
-from orchestrator.engine.reads.replay import Replay
+from orchestrator.engine.reads.past_versions import PastVersions, position, wait_for_changes
 from orchestrator.engine.services import Services
 
 _ROOT = WorkspacePath(".")
@@ -24,13 +21,13 @@ _ROOT = WorkspacePath(".")
 class TimeTravel:
     """Answers with whole states of the workspace; what policy keeps from the caller is named, not given."""
 
-    def __init__(self, services: Services, paths: Paths, baseline: Baseline) -> None:
-        self._s, self._paths, self._baseline = services, paths, baseline
+    def __init__(self, services: Services, paths: Paths) -> None:
+        self._s, self._paths = services, paths
         self._past = PastVersions(services)
 
     async def tree_at(self, caller: Caller, call: Call, params: t.TreeAt) -> t.Tree:
         at, after = self._where(params)
-        await settled(self._s, at)
+        await wait_for_changes(self._s, at)
         rows = await self._s.journal.tree_at(at, after=after, limit=params.limit + 1)
         more, rows = len(rows) > params.limit, rows[: params.limit]
         lacking = await self._s.journal.lacking([row.digest for row in rows if row.digest is not None])
@@ -99,8 +96,8 @@ class TimeTravel:
             )
         at = position(self._s, params.at, parameter="at", least=1)
         async with self._s.locks.shared(path):
-            row = await self._past.at(path, at, hint="tree_at names the files of that time.")
-        digest, data = await self._past.content(path, row.seq, row.digest)
+            row = await self._past.at(path, at)
+        digest, data = await self._past.content(row)
         if params.offset > len(data):
             raise ParameterInvalid("offset", f"{params.offset} lies behind the end, {len(data)}")
         if params.offset == 0:
@@ -115,7 +112,3 @@ class TimeTravel:
             data=data[params.offset : end],
             next=end if end < len(data) else None,
         )
-
-    async def replay_check(self, caller: Caller, call: Call, params: t.ReplayCheck) -> t.ReplayReport:
-        await self._baseline.done.wait()
-        return await Replay(self._s).compare()

@@ -7,33 +7,26 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
-from typing import NamedTuple
+from typing import TypeAlias
 
 from orchestrator.core.content import LineHunk
 from orchestrator.core.decisions.stale_regions import At, Lines
 from orchestrator.core.decisions.tracked_regions import Authors, Found, Step, Tracker
-from orchestrator.core.ids import Digest, SessionId, WorkspacePath
+from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.read_sets import OUTSIDE, ReadRecord, View
-from orchestrator.core.projections.recent_versions import RecentVersions, Version
+from orchestrator.core.projections.recent_versions import RecentVersions
 from orchestrator.engine.contents import Contents
 from orchestrator.ports.journal import Journal
 
 MOST_TRACKED = 50_000
 """Views, and places in them that are otherwise than they were seen; who was not asked about longest goes first."""
 
-MOST_TRACED = 50
-"""Changes that the journal is asked for; of more, all who changed the file count as authors of each place."""
-
 MOST_DIGESTS = 2_000
 """Versions of which the journal need not be asked again."""
 
 
-class Followed(NamedTuple):
-    """What is stale, and the contents that it was found in."""
-
-    found: list[Found]
-    texts: dict[At, Lines]
-    present: Lines
+Followed: TypeAlias = tuple[list[Found], dict[At, Lines], Lines]
+"""What is stale, the texts in which it was found, and the present one."""
 
 
 class _NotKept(Exception):
@@ -41,13 +34,14 @@ class _NotKept(Exception):
 
 
 class _Tracked:
-    """A view so far, followed from `start` to `here`."""
+    """A view, followed up to `here`; the tracker counts what changed since `read_records`."""
 
-    __slots__ = ("here", "read_records", "size", "start", "tracker")
+    __slots__ = ("here", "read_records", "size", "tracker")
 
-    def __init__(self, first: ReadRecord) -> None:
+    def __init__(self, first: ReadRecord, notified: Seq) -> None:
         self.tracker = Tracker(first)
-        self.start = self.here = self.tracker.at
+        self.here = self.tracker.at
+        self.tracker.told = min(notified, self.here.version)
         self.read_records: tuple[ReadRecord, ...] = ()
         self.size = 1
 
@@ -89,13 +83,13 @@ class TrackedReads:
             self._held += tracked.size
             while self._held > MOST_TRACKED:
                 self._held -= self._tracked.popitem(last=False)[1].size
-        return Followed(found, texts, texts[present])
+        return found, texts, texts[present]
 
     async def _brought_up(self, tracked: _Tracked | None, view: View, present: At) -> _Tracked:
         records = view.read_records
         first = _same_records(tracked, view, present) if tracked is not None else None
         if tracked is None or first is None:
-            tracked, first = _Tracked(records[0]), 0
+            tracked, first = _Tracked(records[0], view.notified), 0
         await self._tell(tracked, view)
         for record in records[first:]:
             if not await self._was_present(record):
@@ -138,14 +132,14 @@ class TrackedReads:
             await self._tell(tracked, view)
 
     async def _between(self, here: At, until: At, view: View) -> AsyncIterator[tuple[At, Authors]]:
-        """Each version after `here`, and who made it; of a file that moved, or where they are many, only the last."""
-        versions = await self._versions(here, until, view)
-        if versions is not None:
-            for version in versions:
+        """Each version after `here` with its authors; where they are not known one by one, only the last of all."""
+        recent = self._recent.since(here.path, here.version) if here.path == until.path else None
+        if recent is not None and self._recent.digest(*until) is not None:
+            for version in recent:
                 if here.version < version.seq <= until.version:
                     yield At(until.path, version.seq), version.authors
             return
-        everybody = tuple((other.who, other.first) for other in view.other_authors) or ((OUTSIDE, view.touched),)
+        everybody = everybody_of(view)
         if here.version < view.notified < until.version:
             for path in dict.fromkeys((until.path, here.path)):
                 if await self._text(At(path, view.notified)) is not None:
@@ -153,31 +147,13 @@ class TrackedReads:
                     break
         yield until, everybody
 
-    async def _versions(self, here: At, until: At, view: View) -> Sequence[Version] | None:
-        """The versions of a path, without a gap; None where they are not known one by one."""
-        if here.path != until.path:
-            return None
-        recent = self._recent.since(here.path, here.version)
-        if recent is not None and self._recent.digest(*until) is not None:
-            return recent
-        if sum(other.count for other in view.other_authors) > MOST_TRACED:
-            return None
-        known = await self._journal.changes_of(here.path, after=here.version, until=until.version)
-        if not known or known[-1].row.seq != until.version:
-            return None
-        return [
-            Version(one.row.seq, one.row.digest, ((one.row.author or OUTSIDE, one.row.seq),))
-            for one in known
-            if one.row.digest
-        ]
-
     async def _was_present(self, record: ReadRecord) -> bool:
         """Whether it was shown as the file's state of then."""
-        stood = self._recent.stood(record.path, record.version, record.at)
-        if stood is None:
+        was_present = self._recent.stood(record.path, record.version, record.at)
+        if was_present is None:
             row = await self._journal.version_at(record.path, record.at)
-            stood = row is not None and row.seq == record.version
-        return stood
+            return row is not None and row.seq == record.version
+        return was_present
 
     # --- contents -----------------------------------------------------------------------
 
@@ -202,13 +178,15 @@ class TrackedReads:
         return document.lines if document is not None else None
 
     async def _texts(self, wanted: set[At]) -> dict[At, Lines]:
-        texts: dict[At, Lines] = {}
-        for at in wanted:
-            text = await self._text(at)
-            if text is None:
-                raise _NotKept
-            texts[at] = text
+        texts = {at: text for at in wanted if (text := await self._text(at)) is not None}
+        if len(texts) < len(wanted):
+            raise _NotKept
         return texts
+
+
+def everybody_of(view: View) -> Authors:
+    """All who changed the file since it was read."""
+    return tuple((other.who, other.first) for other in view.other_authors) or ((OUTSIDE, view.touched),)
 
 
 def _met(record: ReadRecord) -> At:
@@ -224,7 +202,7 @@ def _same_records(tracked: _Tracked, view: View, present: At) -> int | None:
     before, now = tracked.read_records, view.read_records
     if present.version < tracked.here.version:
         return None
-    if tracked.start.version < view.notified < tracked.here.version and tracked.tracker.told < view.notified:
+    if tracked.tracker.told < view.notified < tracked.here.version:
         return None
     last = before[-1]
     for n in range(len(now) - 1, -1, -1):

@@ -11,7 +11,6 @@ from anyio import to_thread
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.errors import DiskFull, ParameterInvalid, PathError, VersionNotKept, WritesStopped
-from orchestrator.core.events.base import Event
 from orchestrator.core.events.files import DiffShown, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.projections.history import VersionRow
@@ -22,8 +21,7 @@ from orchestrator.core.treediff import Difference, Tree, differences, gone_and_c
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
-from orchestrator.engine.positions import position, settled, tree
-from orchestrator.engine.reads.past_versions import PastVersions
+from orchestrator.engine.reads.past_versions import PastVersions, position, tree, wait_for_changes
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import EventFilter
 
@@ -70,19 +68,19 @@ class TreeDiffs:
         if params.cursor is None and "working" in (params.from_, params.to):
             told = await self._survey()
         span = await self._span(caller, params)
-        await settled(self._s, max(span.left, span.right))
+        await wait_for_changes(self._s, max(span.left, span.right))
         left, right = await tree(self._s, span.left), await tree(self._s, span.right)
         moves = await self._moves(left, right, span)
         found = self._parted(caller, differences(left, right, moves=moves))
         listed = [item for item in found if self._s.listable(caller, item.path)]
         room = call.room.less(FRAME_BYTES + sum(map(size, told)), FRAME_LINES)
-        page = Page(span, params.max_tokens or PAGE_TOKENS, params.context_lines, room)
+        page = Page(span, params.max_tokens or PAGE_TOKENS, room)
         for item in listed:
             if item.path <= span.after:
                 continue
             if not page.takes(item, await self._patch(caller, item, params.context_lines)):
                 break
-        await self._s.note_shown(caller, call, *page.events())
+        await self._s.note_shown(caller, call, *page.events)
         return page.answer(total=len(found), unlisted=len(found) - len(listed), warnings=told)
 
     async def _span(self, caller: Caller, params: p.GetDiff) -> Span:
@@ -92,17 +90,13 @@ class TreeDiffs:
                 raise ParameterInvalid("cursor", "it is not the cursor of an earlier answer")
             left, right = (position(self._s, int(number), parameter="cursor") for number in match.groups()[:2])
             return Span(left, right, match[3])
-        if params.from_ == "@previous":
-            left = await self._came_in(caller)
-        else:
-            left = self._position(params.from_, "from")
-        return Span(left, self._position(params.to, "to"))
+        left = await self._session_start(caller) if params.from_ == "@previous" else self._at(params.from_, "from")
+        return Span(left, self._at(params.to, "to"))
 
-    def _position(self, raw: p.Version, parameter: str) -> Seq:
+    def _at(self, raw: p.Version, parameter: str) -> Seq:
         return self._s.journal.head if raw in ("current", "working") else position(self._s, raw, parameter=parameter)
 
-    async def _came_in(self, caller: Caller) -> Seq:
-        """Where the caller's session began."""
+    async def _session_start(self, caller: Caller) -> Seq:
         async for recorded in self._s.journal.events(EventFilter(session=caller.session), batch=1):
             return recorded.seq
         return self._s.journal.head
@@ -136,25 +130,21 @@ class TreeDiffs:
         return ()
 
     async def _moves(self, left: Tree, right: Tree, span: Span) -> list[tuple[WorkspacePath, WorkspacePath]]:
-        """Files that went from one path to another in between, also where they were changed on the way."""
+        """Files that were moved from one path to another in between, also where they were changed on the way."""
         forward = span.left <= span.right
-        gone, come = gone_and_come(left, right) if forward else gone_and_come(right, left)
-        if not come or len(gone) > MOST_FOLLOWED:
-            return []
         first, last = sorted((span.left, span.right))
-        pairs = [(path, await self._followed(path, set(come), first, last)) for path in gone]
-        return [(old, new) if forward else (new, old) for old, new in pairs if new is not None]
-
-    async def _followed(
-        self, path: WorkspacePath, ends: set[WorkspacePath], first: Seq, last: Seq
-    ) -> WorkspacePath | None:
-        here, since = path, first
-        for _ in range(MOST_MOVES):
-            moved = [row for row in await self._s.journal.moved_away((here,)) if since < row.effective <= last]
-            if not moved:
-                return here if here in ends else None
-            here, since = moved[-1].path, moved[-1].effective
-        return None
+        gone, come = gone_and_come(left, right) if forward else gone_and_come(right, left)
+        pairs: list[tuple[WorkspacePath, WorkspacePath]] = []
+        for path in gone if come and len(gone) <= MOST_FOLLOWED else ():
+            here, since = path, first
+            for _ in range(MOST_MOVES):
+                moved = [row for row in await self._s.journal.moved_away((here,)) if since < row.effective <= last]
+                if not moved:
+                    break
+                here, since = moved[-1].path, moved[-1].effective
+            if here in come:
+                pairs.append((path, here) if forward else (here, path))
+        return pairs
 
     # --- policy -------------------------------------------------------------------------
 
@@ -169,17 +159,18 @@ class TreeDiffs:
                 parted += [Difference(item.old, None), Difference(None, item.new)]
         return sorted(parted, key=lambda item: item.path)
 
-    async def _patch(self, caller: Caller, item: Difference, context: int) -> FilePatch | r.FileDiff:
-        """How a file changed; or only that it did, and why no more is said."""
+    async def _patch(self, caller: Caller, item: Difference, context: int) -> FilePatch | r.LeftOut:
+        """How a file changed; or why no more is shown than that it did."""
+        rows = [row for row in (item.old, item.new) if row is not None]
         if not self._s.readable(caller, item.path):
-            return _named(item, "policy")
-        for row in (item.old, item.new):
-            if row is not None and not await self._past.readable(caller, row):
-                return _named(item, "policy")
+            return "policy"
+        for row in rows:
+            if not await self._past.readable(caller, row):
+                return "policy"
         try:
             old, new = await self._state(item.old), await self._state(item.new)
         except VersionNotKept:
-            return _named(item, "not_kept")
+            return "not_kept"
         if sum(len(state.data) for state in (old, new) if state is not None) <= OFF_LOOP_BYTES:
             return file_patch(old, new, context=context)
         return await self._s.effort.run(partial(file_patch, old, new, context=context))
@@ -187,25 +178,26 @@ class TreeDiffs:
     async def _state(self, row: VersionRow | None) -> FileState | None:
         if row is None:
             return None
-        digest, data = await self._past.content(row.path, row.seq, row.digest)
+        digest, data = await self._past.content(row)
         known = self._s.state.encodings.of(digest)
         mode = DEFAULT_MODE if row.mode is None else row.mode
         return FileState(row.path, data, mode, known.written, known.like)
 
 
 class Page:
-    """Files of one answer, as long as the budget lasts; the first one is always on it."""
+    """Files of one answer, as long as there is room; the first one is always on it."""
 
-    def __init__(self, span: Span, budget: int, context: int, room: Room) -> None:
-        self._span, self._budget, self._context, self._room = span, budget, context, room
-        self._spent, self._whole = 0, room
+    def __init__(self, span: Span, budget: int, room: Room) -> None:
+        self._span, self._budget, self._whole, self._room = span, budget, room, room
+        self._spent = 0
         self._texts: list[str] = []
         self._files: list[r.FileDiff] = []
-        self._seen: list[DiffShown] = []
+        self.events = [DiffShown(path=_ROOT, from_version=span.left, to_version=span.right)]
+        """That a diff of the tree was shown, and which lines of which file."""
         self._full_after: str | None = None
         self._over = False  # more than the client hands on
 
-    def takes(self, item: Difference, patch: FilePatch | r.FileDiff) -> bool:
+    def takes(self, item: Difference, patch: FilePatch | r.LeftOut) -> bool:
         """Whether the file still goes on this page; if not, the page is full."""
         text = patch.text if isinstance(patch, FilePatch) else ""
         cost = tokens.estimate(text)
@@ -220,48 +212,25 @@ class Page:
             self._full_after = self._files[-1].path
             return False
         self._room = self._room.less(*taken)
-        if isinstance(patch, r.FileDiff):
-            self._files.append(patch)
-            return True
-        self._files.append(self._file(item, patch, too_large=too_large))
-        if not too_large:
+        if isinstance(patch, str):
+            self._files.append(_file(item, patch))
+        elif too_large:
+            span = f'from="{show(self._span.left)}", to="{show(self._span.right)}"'
+            self._files.append(_file(item, "too_large", patch, f"get_diff(path={quoted(item.path)}, {span})"))
+        else:
+            self._files.append(_file(item, None, patch))
             self._spent += cost
-            self._texts.append(patch.text)
+            self._texts.append(text)
             self._note(item, patch)
         return True
 
-    def _file(self, item: Difference, patch: FilePatch, *, too_large: bool) -> r.FileDiff:
-        counted = None if patch.binary else patch
-        follow = None
-        if too_large:
-            follow = (
-                f'get_diff(path={quoted(item.path)}, from="{show(self._span.left)}", to="{show(self._span.right)}")'
-            )
-        return msgspec.structs.replace(
-            _named(item, "too_large" if too_large else None),
-            added=counted.added if counted else None,
-            removed=counted.removed if counted else None,
-            binary=patch.binary,
-            next=follow,
-        )
-
     def _note(self, item: Difference, patch: FilePatch) -> None:
         """What the session has seen of the newer version by this."""
-        if item.new is None or not patch.shown:
-            return
-        seen = SeenLines(path=item.new.path, version=item.new.seq, ranges=patch.shown, total_lines=patch.total_lines)
-        self._seen.append(
-            DiffShown(
-                path=item.new.path,
-                from_version=item.old.seq if item.old else Seq(0),
-                to_version=item.new.seq,
-                seen=seen,
-            )
-        )
-
-    def events(self) -> list[Event]:
-        """That a diff of the tree was shown, and which lines of which file."""
-        return [DiffShown(path=_ROOT, from_version=self._span.left, to_version=self._span.right), *self._seen]
+        new = item.new
+        if new is not None and patch.shown:
+            seen = SeenLines(path=new.path, version=new.seq, ranges=patch.shown, total_lines=patch.total_lines)
+            before = item.old.seq if item.old else Seq(0)
+            self.events.append(DiffShown(path=new.path, from_version=before, to_version=new.seq, seen=seen))
 
     def answer(self, *, total: int, unlisted: int, warnings: tuple[str, ...]) -> r.Diff:
         """The page."""
@@ -282,8 +251,10 @@ class Page:
         )
 
 
-def _named(item: Difference, left_out: r.LeftOut | None) -> r.FileDiff:
-    """A file without its lines."""
+def _file(
+    item: Difference, left_out: r.LeftOut | None, patch: FilePatch | None = None, follow: str | None = None
+) -> r.FileDiff:
+    """What an answer says of a file beside its diff."""
     old, new = item.old, item.new
     status: r.FileStatus = "modified"
     if old is None or new is None:
@@ -292,16 +263,23 @@ def _named(item: Difference, left_out: r.LeftOut | None) -> r.FileDiff:
         status = "renamed"
     elif old.seq == new.seq or (old.digest is not None and old.digest == new.digest):
         status = "mode"
-    moved = old is not None and new is not None and old.mode != new.mode
+    counted = patch is not None and not patch.binary
     return r.FileDiff(
         path=item.path,
         status=status,
         moved_from=old.path if status == "renamed" and old is not None else None,
-        mode_before=_octal(old) if moved else None,
-        mode_after=_octal(new) if moved else None,
+        mode_before=_octal(old, new),
+        mode_after=_octal(new, old),
         left_out=left_out,
+        added=patch.added if patch is not None and counted else None,
+        removed=patch.removed if patch is not None and counted else None,
+        binary=patch is not None and patch.binary,
+        next=follow,
     )
 
 
-def _octal(row: VersionRow | None) -> str | None:
-    return None if row is None or row.mode is None else f"{row.mode:04o}"
+def _octal(row: VersionRow | None, other: VersionRow | None) -> str | None:
+    """The permission bits of one side, where the other has others."""
+    if row is None or other is None or row.mode is None or row.mode == other.mode:
+        return None
+    return f"{row.mode:04o}"

@@ -1,22 +1,29 @@
-"""Keeps the state beside the journal now and then, so that a start has a short tail to fold."""
+"""Snapshots: the state kept beside the journal now and then, and restored at a start with the events since."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from contextlib import aclosing
 
 import anyio
 from anyio import to_thread
 
-from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.errors import JournalCorrupt, OrchestratorError
 from orchestrator.core.events.base import Recorded
-from orchestrator.core.ids import Seq
-from orchestrator.core.projections.snapshots import Frozen, encode, freeze
+from orchestrator.core.ids import Seq, show
+from orchestrator.core.projections.snapshots import Frozen, decode, encode, freeze
+from orchestrator.core.projections.state import State
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
-from orchestrator.ports.journal import Snapshot
+from orchestrator.ports.journal import Journal, Snapshot
 
 EVERY = 10_000
 """Events between two snapshots; folding as many takes a start about 0.1 s."""
+
+
+Progress = Callable[[int, int], None]
+"""How far the events are read, and up to where."""
 
 
 class Snapshotter:
@@ -38,20 +45,15 @@ class Snapshotter:
         try:
             known = await self._s.journal.snapshots()
         except OrchestratorError:
-            known = []  # the start said so already
-        version = self._s.state.version
-        self._last = next(
-            (item.seq for item in known if item.version == version and item.seq <= self._s.state.head),
-            Seq(0),
-        )
-        self._s.journal.subscribe(self._count)
-        self._look(self._s.state.head)
+            known = []  # the start logged why
+        state = self._s.state
+        usable = (item.seq for item in known if item.version == state.version and item.seq <= state.head)
+        self._last = next(usable, Seq(0))
+        self._s.journal.subscribe(self._look)
+        self._look()
 
-    def _count(self, recorded: Recorded) -> None:
-        self._look(recorded.seq)
-
-    def _look(self, head: Seq) -> None:
-        if head - self._last >= self._every:
+    def _look(self, _: Recorded | None = None) -> None:
+        if self._s.state.head - self._last >= self._every:
             self._due.set()
 
     async def run(self) -> None:
@@ -60,7 +62,7 @@ class Snapshotter:
             await self._due.wait()
             self._due = anyio.Event()
             await self.keep()
-            self._look(self._s.state.head)
+            self._look()
 
     async def keep(self) -> None:
         """Keep the state as it is now, unless that is kept. A failure is logged: the next start takes longer."""
@@ -81,3 +83,55 @@ def encoded(frozen: Frozen) -> tuple[Snapshot, bytes]:
     data, head = encode(frozen), frozen.head
     digest = hashlib.sha256(data).digest()
     return Snapshot(head.seq, bytes.fromhex(head.hash), digest, head.version), data
+
+
+async def restored(
+    journal: Journal, doubts: list[str] | None = None, progress: Progress = lambda at, head: None
+) -> State:
+    """The state at the journal's head. Raises JournalCorrupt, JournalTooNew for an event that can't be folded.
+
+    A snapshot that is damaged, altered, of another history or of other projections is passed over: an
+    older one does, or the first event. `doubts` gets a line for each that a person should know of.
+    """
+    state = await _snapshot(journal, doubts if doubts is not None else [])
+    async with aclosing(journal.replay(after=state.head)) as pieces:
+        async for piece in pieces:
+            progress(state.head, journal.head)
+            try:
+                state.apply_all(piece)
+            except ValueError as error:
+                raise JournalCorrupt(
+                    f"the journal has a gap: {error}", hint="`orchestrator journal verify` says more; restore a backup."
+                ) from error
+    return state
+
+
+async def thawed(journal: Journal, snapshot: Snapshot) -> State:
+    """The state that a snapshot holds. Raises JournalCorrupt, ValueError where it can't be trusted."""
+    data = await journal.snapshot(snapshot.seq)
+    thawing = await to_thread.run_sync(decode, data)
+    if (thawing.head.seq, thawing.head.hash) != (snapshot.seq, snapshot.hash.hex()):
+        raise ValueError(f"it says that it is of {show(thawing.head.seq)}")
+    last = await journal.event(snapshot.seq)
+    if last is None or last.hash != snapshot.hash:
+        raise ValueError("it is of another history than the journal's")
+    return thawing.state()
+
+
+async def _snapshot(journal: Journal, doubts: list[str]) -> State:
+    version, log = State().version, logger("engine")
+    try:
+        kept = [item for item in await journal.snapshots() if item.seq <= journal.head]
+    except JournalCorrupt as error:
+        log.warning("the snapshots can't be read; folding from the first event", error=error.message)
+        kept = []
+    for snapshot in kept:
+        if snapshot.version != version:
+            log.info("a snapshot of other projections is passed over", seq=snapshot.seq, version=snapshot.version)
+            continue
+        try:
+            return await thawed(journal, snapshot)
+        except (JournalCorrupt, ValueError) as error:
+            log.warning("a snapshot is passed over", seq=snapshot.seq, error=str(error))
+            doubts.append(f"a snapshot was passed over at the start, older events were read instead: {error}")
+    return State()

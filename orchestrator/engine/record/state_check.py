@@ -1,31 +1,36 @@
-"""`journal rebuild --check`: is the state that decisions read what the events say, from wherever one begins."""
+"""Whether the events, the state folded from them, and the disk agree; nothing is repaired."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import aclosing
+from functools import partial
 
 from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.errors import JournalCorrupt
+from orchestrator.api.time_travel import DifferenceKind, ReplayCheck, ReplayDifference, ReplayReport
+from orchestrator.core.errors import FileTooLarge, JournalCorrupt, PathError
 from orchestrator.core.events.base import RecordedLike
-from orchestrator.core.ids import show
+from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.projections.registry import FileEntry
 from orchestrator.core.projections.snapshots import Frozen, decode, encode, freeze
 from orchestrator.core.projections.state import State, first_difference
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.baseline import Baseline
-from orchestrator.engine.record.restore import thawed
-from orchestrator.engine.services import Services
+from orchestrator.engine.record.snapshots import thawed
+from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.ports.journal import Snapshot
 
 
-class Rebuilder:
-    """Compares; repairs nothing."""
+class StateCheck:
+    """Compares the events with memory, snapshots and tables, and memory with contents and disk."""
 
     def __init__(self, services: Services, baseline: Baseline) -> None:
-        self._s, self._baseline = services, baseline
+        self._s, self._baseline, self._registry = services, baseline, services.state.registry
+
+    # --- the state and the events -------------------------------------------------------
 
     async def journal_rebuild(self, caller: Caller, call: Call, params: p.JournalRebuild) -> r.RebuildAnswer:
         await self._baseline.done.wait()
@@ -67,6 +72,98 @@ class Rebuilder:
         held = (await to_thread.run_sync(decode, mine)).state()
         found = await to_thread.run_sync(lambda: first_difference(held.plain(), state.plain(), where))
         return found or f"{where or '/'}: equal entries, in another order or of another event"
+
+    # --- the state and the disk ---------------------------------------------------------
+
+    async def replay_check(self, caller: Caller, call: Call, params: ReplayCheck) -> ReplayReport:
+        rebuilt = await self.journal_rebuild(caller, call, p.JournalRebuild())
+        found: list[ReplayDifference] = []
+        if rebuilt.first_difference is not None:
+            found.append(ReplayDifference(path=".", kind="history", journal=rebuilt.first_difference))
+        head, paths, unchecked = self._s.journal.head, sorted(self._registry.paths()), []
+        for path in paths:
+            async with self._s.locks.shared(path):
+                entry = self._registry.get(path)
+                if entry is None:
+                    continue  # removed since; whether it is there again is looked for later
+                if entry.digest is None:
+                    unchecked.append(path)
+                found += [*await self._lost(entry), *await self._on_disk(entry)]
+        found += await self._extra()
+        return ReplayReport(
+            ok=not found,
+            at=show(head),
+            events=head,
+            files=len(paths),
+            differences=tuple(sorted(found, key=lambda item: (item.path, item.kind))),
+            unchecked=tuple(unchecked),
+        )
+
+    async def workspace_check(self, caller: Caller, call: Call, params: p.WorkspaceCheck) -> r.WorkspaceReport:
+        await self._baseline.done.wait()
+        differences: list[r.DiskDifference] = []
+        paths = self._registry.paths()
+        for path in paths:
+            async with self._s.locks.shared(path):
+                entry = self._registry.get(path)
+                if entry is not None and entry.digest is not None:
+                    differences += (
+                        r.DiskDifference(path=path, journal=entry.digest, disk=item.disk)
+                        for item in await self._on_disk(entry)
+                        if item.kind != "mode"
+                    )
+        return r.WorkspaceReport(ok=not differences, files=len(paths), differences=tuple(differences))
+
+    async def _lost(self, entry: FileEntry) -> list[ReplayDifference]:
+        """A content that should be kept, and is not."""
+        if entry.digest is None:
+            return []
+        try:
+            kept = await self._s.journal.blob(entry.digest) is not None or not entry.kept
+        except JournalCorrupt as error:
+            return [_differs(entry.path, "lost", entry.digest, error.code)]
+        return [] if kept else [_differs(entry.path, "lost", entry.digest, None)]
+
+    async def _on_disk(self, entry: FileEntry) -> list[ReplayDifference]:
+        """What is not on the disk as the registry has it. Callers hold the path's lock."""
+        path, found = entry.path, list[ReplayDifference]()
+        try:
+            stat = self._s.workspace.stat(path)
+            if stat is None:
+                return [_differs(path, "missing", show(entry.version), None)]
+            if stat.kind != "file":
+                return [_differs(path, "kind", "file", stat.kind)]
+            if entry.mode is not None and entry.mode != stat.mode:
+                found.append(_differs(path, "mode", f"{entry.mode:04o}", f"{stat.mode:04o}"))
+            if entry.digest is not None:
+                read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=MAX_FILE_BYTES))
+                if read.digest != entry.digest:
+                    found.append(_differs(path, "content", entry.digest, read.digest))
+        except FileTooLarge as error:
+            found.append(_differs(path, "content", entry.digest, error.code))
+        except PathError as error:
+            found.append(_differs(path, "unreadable", entry.digest, error.code))
+        return found
+
+    async def _extra(self) -> list[ReplayDifference]:
+        """Files on the disk that no event explains."""
+        found: list[ReplayDifference] = []
+        scanned = await to_thread.run_sync(self._s.workspace.scan)
+        for path in sorted({item.path for item in scanned.files} | set(self._registry.removed())):
+            if self._registry.get(path) is not None:
+                continue
+            async with self._s.locks.shared(path):
+                try:
+                    stat = self._s.workspace.stat(path)
+                except PathError:
+                    continue  # a link in its way: no file of ours is there
+                if stat is not None and stat.kind == "file" and self._registry.get(path) is None:
+                    found.append(_differs(path, "extra", None, f"{stat.signature.size} bytes"))
+        return found
+
+
+def _differs(path: WorkspacePath, kind: DifferenceKind, journal: str | None, disk: str | None) -> ReplayDifference:
+    return ReplayDifference(path=path, kind=kind, journal=journal, disk=disk)
 
 
 def _fold(state: State, piece: Sequence[RecordedLike]) -> None:

@@ -20,9 +20,9 @@ from orchestrator.core.events.catalog import BY_TAG, CHANGE_TAGS, tag_of
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.events.visibility import visible, without_paths
 from orchestrator.core.globs import Globs
-from orchestrator.core.ids import Seq, SessionId, WorkspacePath, parse_seq, show
+from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
 from orchestrator.engine.caller import Caller
-from orchestrator.engine.positions import not_beyond
+from orchestrator.engine.reads.past_versions import position
 from orchestrator.engine.reads.read_sets import ReadSets
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
@@ -58,7 +58,7 @@ class Follower:
             raise ParameterInvalid("kinds", f"{escaped(unknown)!r} is no kind of event", hint=", ".join(sorted(BY_TAG)))
         globs = Globs(params.globs) if params.globs else None
         head = self._s.journal.head
-        after = head if params.after is None else not_beyond(parse_seq(params.after, parameter="after"), head)
+        after = head if params.after is None else position(self._s, params.after, parameter="after")
         noted = DirectoryListed(operation="subscribe", path=WorkspacePath("."), globs=params.globs)
         await self._s.note_shown(caller, None, noted)
         session = SessionId(params.stale_for) if params.stale_for is not None else None
@@ -69,7 +69,7 @@ class Follower:
     async def _events(
         self,
         caller: Caller,
-        position: Seq,
+        after: Seq,
         kinds: tuple[str, ...],
         globs: Globs | None,
         reader: SessionId | None,
@@ -77,9 +77,9 @@ class Follower:
     ) -> AsyncGenerator[FeedEvent, None]:
         while True:
             head = self._s.journal.head
-            while position < head:
+            while after < head:
                 admitted()
-                wanted = EventFilter(tags=kinds, after=position, until=head)
+                wanted = EventFilter(tags=kinds, after=after, until=head)
                 batch = await self._batch(wanted)
                 for recorded in batch:
                     shown = self._shown(caller, recorded, globs)
@@ -87,7 +87,7 @@ class Follower:
                         reader is None or await self._makes_stale(caller, recorded, shown, reader)
                     ):
                         yield shown
-                position = batch[-1].seq if len(batch) == BATCH else head
+                after = batch[-1].seq if len(batch) == BATCH else head
             if self._s.journal.head == head:
                 self._grown = self._grown or anyio.Event()
                 await self._grown.wait()
