@@ -1,4 +1,4 @@
-"""Contents at hand: what was read lately, decoded, and what the blob store keeps."""
+"""Contents in memory: what was read lately, decoded, in front of the blob store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,16 @@ LARGE_BYTES = 256 * 1024
 MOST_HUNKS = 20_000
 """All remembered differences together; some 5 MB."""
 
-_UNSEEN = object()
+
+class _Content:
+    """The bytes, and what decoding them gave, if that was done."""
+
+    __slots__ = ("cost", "data", "decoded", "document")
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.cost = data, 0
+        self.document: Document | None = None
+        self.decoded = False
 
 
 class Contents:
@@ -47,75 +56,70 @@ class Contents:
     ) -> None:
         self._journal, self._encodings, self._effort = journal, encodings, effort
         self._most = cache_bytes
-        self._held = 0
-        self._cost: dict[Digest, int] = {}
-        self._bytes: OrderedDict[Digest, bytes] = OrderedDict()
-        self._documents: dict[Digest, Document | None] = {}
+        self.held = 0
+        """What all of it takes, in bytes of memory."""
+        self._kept: OrderedDict[Digest, _Content] = OrderedDict()
         self._differences: OrderedDict[tuple[Digest, Digest], Sequence[LineHunk]] = OrderedDict()
         self._hunks = 0
 
     def put(self, digest: Digest, data: bytes, document: Document | None = None) -> None:
-        """Keep at hand what was just read or written; `document` is what decoding it is sure to give."""
-        if digest in self._bytes:
-            self._bytes.move_to_end(digest)
-            return
-        if len(data) > MOST_OF_ONE:
-            return
-        self._bytes[digest] = data
-        self._charge(digest, len(data))
-        if document is not None:
-            self._keep(digest, document)
+        """Keep what was just read or written; `document` is what decoding it is sure to give."""
+        if digest in self._kept:
+            self._kept.move_to_end(digest)
+        elif len(data) <= MOST_OF_ONE:
+            self._kept[digest] = _Content(data)
+            self._charge(digest, len(data))
+            if document is not None:
+                self._decoded(digest, document)
 
-    @property
-    def held(self) -> int:
-        """What all of it takes, in bytes of memory."""
-        return self._held
-
-    def _keep(self, digest: Digest, document: Document | None) -> None:
-        self._documents[digest] = document
-        if document is not None:
-            self._charge(digest, _taken(document))
+    def _decoded(self, digest: Digest, document: Document | None) -> None:
+        kept = self._kept.get(digest)
+        if kept is not None and not kept.decoded:
+            kept.document, kept.decoded = document, True
+            if document is not None:  # nearly: a character takes one byte, two or four
+                self._charge(digest, sum(map(len, document.lines)) + LINE_BYTES * len(document.lines))
 
     def _charge(self, digest: Digest, size: int) -> None:
         """So much more is held; what was used longest ago goes, but not the last."""
-        self._cost[digest] = self._cost.get(digest, 0) + size
-        self._held += size
-        while self._held > self._most and len(self._bytes) > 1:
-            self.drop(next(iter(self._bytes)))
+        self._kept[digest].cost += size
+        self.held += size
+        while self.held > self._most and len(self._kept) > 1:
+            self.drop(next(iter(self._kept)))
 
     def cached(self, digest: Digest) -> bytes | None:
-        """What is at hand, without asking the journal."""
-        data = self._bytes.get(digest)
-        if data is not None:
-            self._bytes.move_to_end(digest)
-        return data
+        """The bytes, without asking the journal."""
+        kept = self._kept.get(digest)
+        if kept is None:
+            return None
+        self._kept.move_to_end(digest)
+        return kept.data
 
     def drop(self, digest: Digest) -> None:
         """Forget a content that is kept no more."""
-        self._bytes.pop(digest, None)
-        self._documents.pop(digest, None)
-        self._held -= self._cost.pop(digest, 0)
+        kept = self._kept.pop(digest, None)
+        self.held -= kept.cost if kept is not None else 0
 
     def document(self, digest: Digest, data: bytes) -> Document | None:
         """The text of a content, decoded once; None for a binary file."""
-        known = self._documents.get(digest, _UNSEEN)
-        if known is not _UNSEEN:
-            return known  # type: ignore[return-value]  # the sentinel is ruled out above
-        known = self._encodings.of(digest)
-        document = decode(data, written=known.written, like=known.like)
-        if digest in self._bytes:
-            self._keep(digest, document)
+        kept = self._kept.get(digest)
+        if kept is not None and kept.decoded:
+            return kept.document
+        document = self._decoder(digest, data)()
+        self._decoded(digest, document)
         return document
 
     async def text(self, digest: Digest, data: bytes) -> Document | None:
         """As `document`; a large content is decoded beside the event loop."""
-        if len(data) <= LARGE_BYTES or digest in self._documents:
+        kept = self._kept.get(digest)
+        if len(data) <= LARGE_BYTES or (kept is not None and kept.decoded):
             return self.document(digest, data)
-        known = self._encodings.of(digest)
-        document = await to_thread.run_sync(partial(decode, data, written=known.written, like=known.like))
-        if digest in self._bytes and digest not in self._documents:
-            self._keep(digest, document)
+        document = await to_thread.run_sync(self._decoder(digest, data))
+        self._decoded(digest, document)
         return document
+
+    def _decoder(self, digest: Digest, data: bytes) -> partial[Document | None]:
+        known = self._encodings.of(digest)
+        return partial(decode, data, written=known.written, like=known.like)
 
     async def get(self, digest: Digest) -> bytes | None:
         """A content, from the cache or the journal; None if it is not kept."""
@@ -128,10 +132,6 @@ class Contents:
 
     async def kept_text(self, digest: Digest) -> Document | None:
         """The text of a content; None if it is binary, or not kept."""
-        document = self._documents.get(digest)
-        if document is not None:
-            self._bytes.move_to_end(digest)
-            return document
         data = await self.get(digest)
         return await self.text(digest, data) if data is not None else None
 
@@ -179,12 +179,10 @@ class Contents:
         was, is_now = await self.kept_text(old), await self.kept_text(new)
         if was is None or is_now is None:
             return None
-        hunks: Sequence[LineHunk]
         try:
-            if was.line_count + is_now.line_count <= LARGE_LINES:
-                hunks = hunks_between(was.lines, is_now.lines)
-            else:
-                hunks = await self._effort.run(partial(hunks_between, was.lines, is_now.lines))
+            compare = partial(hunks_between, was.lines, is_now.lines)
+            large = was.line_count + is_now.line_count > LARGE_LINES
+            hunks = await self._effort.run(compare) if large else compare()
         except TextTooCostly:
             hunks = [LineHunk(0, was.line_count, 0, is_now.line_count)]
         self._differences[old, new] = hunks
@@ -192,9 +190,3 @@ class Contents:
         while self._hunks > MOST_HUNKS and len(self._differences) > 1:
             self._hunks -= len(self._differences.popitem(last=False)[1]) + 1
         return hunks
-
-
-def _taken(document: Document) -> int:
-    """Memory of a decoded text, nearly: a character takes one byte, two or four."""
-    text = document.lines
-    return sum(map(len, text)) + LINE_BYTES * len(text)

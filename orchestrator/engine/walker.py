@@ -28,6 +28,11 @@ def joined(directory: WorkspacePath, name: str) -> WorkspacePath:
     return WorkspacePath(name if directory == ROOT else f"{directory}/{name}")
 
 
+def below(start: WorkspacePath, path: WorkspacePath) -> WorkspacePath:
+    """A path as globs see it: relative to where a walk starts."""
+    return path if start == ROOT else WorkspacePath(path[len(start) + 1 :])
+
+
 class Walker:
     """Walks by directory handles; blocking, so it is run in a worker thread."""
 

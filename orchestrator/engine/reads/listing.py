@@ -16,7 +16,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.reads.file_reads import TYPES, Reader
 from orchestrator.engine.services import Services
-from orchestrator.engine.walker import Walked, Walker
+from orchestrator.engine.walker import Walked, Walker, below
 
 FRAME_BYTES = 300
 """Around the entries: the head, and the cursor beside its path."""
@@ -60,7 +60,7 @@ class Lister:
                 item
                 for item in self._walk(path, depth, params.include_hidden)
                 if not (files_only and item.stat.kind == "directory")
-                and (wanted is None or wanted.match(_below(path, item.path)))
+                and (wanted is None or wanted.match(below(path, item.path)))
                 and self._s.listable(caller, item.path)
             ]
             return sorted(chosen, key=lambda item: _cursor(item, flat=flat))
@@ -114,11 +114,6 @@ def _cost(entry: r.Entry) -> int:
     notes = (f"{entry.size} bytes", *entry.tags, entry.version_id, kept_back)
     kind = 0 if entry.type == "FileEntry" else KIND_BYTES + size(escaped(entry.target or ""))
     return size(escaped(entry.path)) + kind + ENTRY_BYTES + sum(len(note) + 2 for note in notes if note)
-
-
-def _below(start: WorkspacePath, path: WorkspacePath) -> WorkspacePath:
-    """The path as the globs see it: relative to where the listing starts."""
-    return path if start == "." else WorkspacePath(path[len(start) + 1 :])
 
 
 def _cursor(item: Walked, *, flat: bool) -> str:

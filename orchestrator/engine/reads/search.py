@@ -28,7 +28,7 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import UNNOTED, Observer, required, warnings
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.engine.walker import Walker
+from orchestrator.engine.walker import Walker, below
 
 LARGE_BYTES = 512 * 1024
 """Larger texts are searched in a worker."""
@@ -42,23 +42,6 @@ ROW_BYTES, FILE_BYTES = 12, 24
 MIN_LINE = 50
 
 
-class Counted(msgspec.Struct, frozen=True):
-    """How many lines of a file match."""
-
-    path: WorkspacePath
-    total: int
-
-
-class Swept(msgspec.Struct):
-    """What a pass over a tree gave."""
-
-    counts: list[Counted] = []
-    large: list[WorkspacePath] = []
-    searched: int = 0
-    left_out: int = 0
-    unsearched: int = 0
-
-
 class FileMatches(NamedTuple):
     """What was found in one file, as it is now."""
 
@@ -67,6 +50,21 @@ class FileMatches(NamedTuple):
     lines: int
     matches: Found
     warnings: tuple[str, ...]
+
+
+class Sweep:
+    """How many lines match in each file of a tree, by path."""
+
+    def __init__(self, left_out: int = 0) -> None:
+        self.counts: dict[WorkspacePath, int] = {}
+        self.left_out = left_out  # files that policy keeps out
+        self.searched = self.unsearched = 0
+
+    def add(self, path: WorkspacePath, found: tuple[Found, int] | None) -> None:
+        """A file was searched; None: it is not text."""
+        self.searched += 1
+        if found is not None and found[0].total:
+            self.counts[path] = found[0].total
 
 
 class Searcher:
@@ -82,17 +80,54 @@ class Searcher:
         stat = self._s.workspace.stat(start)
         if stat is None:
             raise FileNotFound(start, "there is nothing to search")
-        alone = stat.kind != "directory"
-        if alone:
+        skip_line, skip_path = _read_cursor(params.cursor)
+        page = _Page(call.room.less(FRAME_BYTES, FRAME_LINES), params)
+        if stat.kind != "directory":
             self._s.permit(caller, "search", start)
-            swept = Swept(counts=[Counted(start, -1)], searched=1)
+            sweep = Sweep()
+            if skip_path is None or start >= skip_path:
+                after = skip_line if start == skip_path else 0
+                found = await self._matches(start, pattern, params, after=after, most=page.left + 1)
+                sweep.add(start, (found.matches, found.lines))
+                if not params.count_only:
+                    page.takes(found, last=True)
         else:
             self._s.permit(caller, "list", start)
-            files = await to_thread.run_sync(lambda: self._files(caller, start, params.globs))
-            swept = await to_thread.run_sync(lambda: self._sweep(files[0], pattern, params.invert))
-            swept.left_out = files[1]
-            await self._sweep_large(swept, pattern, params.invert)
-        return await self._page(caller, call, params, pattern, start, swept, alone=alone)
+            files, left_out = await to_thread.run_sync(lambda: self._files(caller, start, params.globs))
+            sweep = Sweep(left_out)
+            await self._sweep(sweep, files, pattern, invert=params.invert)
+            shown = [] if params.count_only else sorted(path for path in sweep.counts if path >= (skip_path or ""))
+            for path in shown:
+                after = skip_line if path == skip_path else 0
+                try:
+                    found = await self._matches(path, pattern, params, after=after, most=page.left + 1)
+                except PathError:
+                    continue  # it is gone by now, or no text
+                if not page.takes(found, last=path == shown[-1]):
+                    break
+        total = sum(sweep.counts.values())
+        event = ContentSearched(
+            pattern=params.pattern,
+            path=start,
+            globs=params.globs,
+            seen=tuple(page.seen),
+            total=total,
+            files_searched=sweep.searched,
+            left_out=sweep.left_out,
+            tokens=sum(tokens.estimate(hit.text) for hit in page.hits),
+        )
+        await self._s.note_shown(caller, call, event)
+        return r.SearchResult(
+            hits=tuple(page.hits),
+            total=total,
+            files_searched=sweep.searched,
+            files_left_out=sweep.left_out,
+            truncated=page.more is not None,
+            partial=sweep.unsearched > 0,
+            cursor=page.more,
+            versions=page.versions,
+            warnings=tuple(page.warnings),
+        )
 
     def _files(self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]) -> tuple[list[WorkspacePath], int]:
         """The files to search, in path order, and how many policy keeps out."""
@@ -102,8 +137,7 @@ class Searcher:
         for item in self._walker.walk(start):
             if item.stat.kind != "file" or not item.valid:
                 continue
-            below = item.path if start == "." else WorkspacePath(item.path[len(start) + 1 :])
-            if wanted is not None and not wanted.match(below):
+            if wanted is not None and not wanted.match(below(start, item.path)):
                 continue
             if isinstance(self._s.verdict(caller, "search", item.path), Allow):
                 files.append(item.path)
@@ -111,117 +145,46 @@ class Searcher:
                 left_out += 1
         return sorted(files), left_out
 
-    def _sweep(self, files: Iterable[WorkspacePath], pattern: Pattern, invert: bool) -> Swept:
-        """Count the matching lines of each file; files that go away meanwhile are counted as unsearched."""
-        swept = Swept()
-        for path in files:
-            try:
-                read = self._s.workspace.read(path, most=MAX_FILE_BYTES)
-            except PathError:
-                swept.unsearched += 1
-                continue
-            swept.searched += 1
-            known = self._known(path)
-            if not invert and known is NOTHING and not pattern.maybe(read.data):
-                continue
-            if len(read.data) > LARGE_BYTES:
-                swept.large.append(path)
-                continue
-            found = found_in(read.data, known, pattern=pattern, context_lines=0, invert=invert, max_hits=0)
-            if found is not None and found[0].total:
-                swept.counts.append(Counted(path, found[0].total))
-        return swept
+    async def _sweep(self, sweep: Sweep, files: Iterable[WorkspacePath], pattern: Pattern, *, invert: bool) -> None:
+        """Count the matching lines of each file: of large ones in a worker. What can't be searched is counted, too."""
+        large: list[WorkspacePath] = []
+        search_in = partial(found_in, pattern=pattern, invert=invert)
 
-    async def _sweep_large(self, swept: Swept, pattern: Pattern, invert: bool) -> None:
-        """Count the same of the large files, each in a worker; one for which that takes too long is not searched."""
-        for path in swept.large:
+        def sweep_small() -> None:
+            for path in files:
+                try:
+                    read = self._s.workspace.read(path, most=MAX_FILE_BYTES)
+                except PathError:
+                    sweep.unsearched += 1
+                    continue
+                known = self._known(path)
+                if not invert and known is NOTHING and not pattern.maybe(read.data):
+                    sweep.add(path, None)
+                elif len(read.data) > LARGE_BYTES:
+                    large.append(path)
+                else:
+                    sweep.add(path, search_in(read.data, known))
+
+        await to_thread.run_sync(sweep_small)
+        for path in large:
             try:
                 read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=MAX_FILE_BYTES))
-                known = self._known(path)
-                work = partial(found_in, read.data, known, pattern=pattern, context_lines=0, invert=invert, max_hits=0)
-                found = await self._s.effort.run(work)
+                sweep.add(path, await self._s.effort.run(partial(search_in, read.data, self._known(path))))
             except (PathError, TextTooCostly):
-                swept.searched -= 1
-                swept.unsearched += 1
-                continue
-            if found is not None and found[0].total:
-                swept.counts.append(Counted(path, found[0].total))
-        if swept.large:
-            swept.counts.sort(key=lambda counted: counted.path)
+                sweep.unsearched += 1
 
     def _known(self, path: WorkspacePath) -> Known:
         """What is known of the encoding of a file."""
         entry = self._s.state.registry.get(path)
         return self._s.state.encodings.of(entry.digest if entry is not None else None)
 
-    async def _page(
-        self,
-        caller: Caller,
-        call: Call,
-        params: p.SearchContent,
-        pattern: Pattern,
-        start: WorkspacePath,
-        swept: Swept,
-        *,
-        alone: bool,
-    ) -> r.SearchResult:
-        skip_line, skip_path = _read_cursor(params.cursor)
-        page = _Page(call.room.less(FRAME_BYTES, FRAME_LINES), params)
-        total = sum(counted.total for counted in swept.counts if counted.total > 0)
-        for counted in swept.counts:
-            path = counted.path
-            if params.count_only and not alone:
-                break
-            if skip_path is not None and path < skip_path:
-                continue
-            after = skip_line if path == skip_path else 0
-            found = await self._matches(path, pattern, params, after=after, most=page.left + 1, refuse=alone)
-            if found is None:
-                continue
-            total = found.matches.total if alone else total
-            if params.count_only or not page.takes(found, last=path == swept.counts[-1].path):
-                break
-        text_cost = sum(tokens.estimate(hit.text) for hit in page.hits)
-        event = ContentSearched(
-            pattern=params.pattern,
-            path=start,
-            globs=params.globs,
-            seen=tuple(page.seen),
-            total=total,
-            files_searched=swept.searched,
-            left_out=swept.left_out,
-            tokens=text_cost,
-        )
-        await self._s.note_shown(caller, call, event)
-        return r.SearchResult(
-            hits=tuple(page.hits),
-            total=total,
-            files_searched=swept.searched,
-            files_left_out=swept.left_out,
-            truncated=page.more is not None,
-            partial=swept.unsearched > 0,
-            cursor=page.more,
-            versions=page.versions,
-            warnings=tuple(page.warnings),
-        )
-
     async def _matches(
-        self, path: WorkspacePath, pattern: Pattern, params: p.SearchContent, *, after: int, most: int, refuse: bool
-    ) -> FileMatches | None:
-        """The first matching lines of one file as it is now, beyond a line; None if it went away or is no text."""
+        self, path: WorkspacePath, pattern: Pattern, params: p.SearchContent, *, after: int, most: int
+    ) -> FileMatches:
+        """The first matching lines of one file as it is now, beyond a line. Raises the PathError family."""
         async with self._s.locks.shared(path):
-            try:
-                present = await self._observer.refresh_for_display(path, content=True)
-            except PathError:
-                if refuse:
-                    raise
-                return None
-            try:
-                entry, digest, data = required(present)
-            except PathError:
-                if refuse:
-                    raise
-                return None
+            present = await self._observer.refresh_for_display(path, content=True)
+            entry, digest, data = required(present)
             wanted = partial(
                 found_in,
                 pattern=pattern,
@@ -236,9 +199,7 @@ class Searcher:
                 document = self._s.contents.document(digest, data)
                 found = wanted(document) if document is not None else None
             if found is None:
-                if refuse:
-                    raise BinaryFile(path, "it is not text")
-                return None
+                raise BinaryFile(path, "it is not text")
             return FileMatches(path, entry.version, found[1], found[0], warnings(present))
 
 
@@ -293,9 +254,9 @@ def found_in(
     known: Known = NOTHING,
     *,
     pattern: Pattern,
-    context_lines: int,
-    invert: bool,
-    max_hits: int,
+    context_lines: int = 0,
+    invert: bool = False,
+    max_hits: int = 0,
     after: int = 0,
 ) -> tuple[Found, int] | None:
     """Search a text: what was found, and how many lines it has; None if the bytes are none."""
