@@ -1,9 +1,9 @@
-"""What people ask of the daemon: its state, who may call, which policy holds, and whether the records agree."""
+"""What people ask of the daemon: its state, who may call, and which policy is in force."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 from anyio import to_thread
@@ -42,8 +42,8 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
     read_policy: Callable[[], tuple[str, str]]  # its text, and where that stands
     stop: Callable[[], None]
     notes: tuple[str, ...] = ()
-    plugins: Callable[[], tuple[str, ...]] = tuple  # what there is to say of them now
-    failed_plugins: Callable[[], tuple[str, ...]] = tuple  # of that, what is amiss
+    plugins: Callable[[], tuple[str, ...]] = tuple  # notes on them now
+    failed_plugins: Callable[[], tuple[str, ...]] = tuple  # those of the notes that a person must act on
 
 
 class Administration:
@@ -73,20 +73,6 @@ class Administration:
         stopped = self._effects.stopped or self._s.journal.trouble
         if stopped:
             amiss.append(f"writes are stopped: {stopped}")
-        notes = [*self._facts.notes, *self._facts.plugins(), *amiss]
-        notes += self._verification.unread
-        if unnoted := self._s.notes.unnoted:
-            notes.append(f"not in the journal, which could take nothing then: {unnoted} reads and refusals")
-        skipped = ", ".join(f"{count} {why}" for why, count in sorted(self._baseline.skipped.items()) if count)
-        if skipped:
-            notes.append(f"left out of the start scan: {skipped}")
-        notes += _ignore_files(self._s.ignore.over_budget())
-        if self._baseline.done.is_set() and (left := sum(not entry.kept for entry in self._s.state.registry.files())):
-            most = self._s.policy.external.keep_max_bytes
-            notes.append(
-                f"contents not kept: {plural(left, 'file')}, secret or over {most} bytes; what other programs do to "
-                "them can't be undone"
-            )
         return r.StatusInfo(
             pid=self._facts.pid,
             version=self._facts.version,
@@ -115,7 +101,7 @@ class Administration:
                 watching=self._watching.health,
                 checked=self._verification.checked,
                 whole=self._verification.whole,
-                notes=tuple(notes),
+                notes=(*self._facts.notes, *self._facts.plugins(), *amiss, *self._notes()),
                 amiss=(*self._facts.failed_plugins(), *amiss),
                 recovered=self._recovery.closed,
                 diverged=tuple(map(show, pending.diverged)),
@@ -124,6 +110,24 @@ class Administration:
             approver="set" if self._gate.is_set else "missing",
             leases=await self._reservations.infos(self._reservations.live()),
         )
+
+    def _notes(self) -> Iterator[str]:
+        yield from self._verification.unread
+        if unnoted := self._s.notes.unnoted:
+            yield f"not in the journal, which could take nothing then: {unnoted} reads and refusals"
+        if skipped := [f"{count} {why}" for why, count in sorted(self._baseline.skipped.items()) if count]:
+            yield f"left out of the start scan: {', '.join(skipped)}"
+        unused = self._s.ignore.over_budget()
+        for path, why in unused[:SHOWN_FILES]:
+            yield f"ignore file {escaped(path)} is not used, so what it names is tracked: {why}. Shorten or split it"
+        if unused[SHOWN_FILES:]:
+            yield f"further ignore files that are not used: {len(unused) - SHOWN_FILES}"
+        if self._baseline.done.is_set() and (left := sum(not entry.kept for entry in self._s.state.registry.files())):
+            most = self._s.policy.external.keep_max_bytes
+            yield (
+                f"contents not kept: {plural(left, 'file')}, secret or over {most} bytes; what other programs do to "
+                "them can't be undone"
+            )
 
     # --- who may call -----------------------------------------------------------------
 
@@ -198,13 +202,3 @@ class Administration:
     async def stop(self, caller: Caller, call: Call, params: p.Stop) -> r.Done:
         self._facts.stop()
         return r.Done(message="the daemon ends when the calls that are open are answered")
-
-
-def _ignore_files(over_budget: tuple[tuple[str, str], ...]) -> list[str]:
-    notes = [
-        f"ignore file {escaped(path)} is not used, so what it names is tracked: {why}. Shorten or split it"
-        for path, why in over_budget[:SHOWN_FILES]
-    ]
-    if more := len(over_budget) - len(notes):
-        notes.append(f"further ignore files that are not used: {more}")
-    return notes

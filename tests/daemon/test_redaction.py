@@ -85,7 +85,7 @@ async def test_the_same_text_elsewhere_is_named(daemon: RunningDaemon) -> None:
     async with daemon.client() as person:
         later, earlier = (await person.journal_query(kind="content_searched")).entries
         done = await person.journal_redact(event=earlier.seq, approver=code)
-    assert f"the same text still stands in {later.seq}: redact those too" in done.warnings
+    assert f"the same text is also in {later.seq}: redact those too" in done.warnings
 
 
 @pytest.mark.parametrize(("event", "code"), [("@1", "not_redactable"), ("@9999", "version_unknown")])

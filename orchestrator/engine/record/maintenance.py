@@ -46,21 +46,18 @@ class Maintenance:
         last = Seq(parse_seq(params.before, parameter="before") - 1)
         if not 0 < last < self._s.journal.head:
             raise ParameterInvalid("before", f"must lie after @1 and up to the head, {show(self._s.journal.head)}")
-        await self._demand_over(last)
+        await self._check_over(last)
         moved = await self._keeper.archive(last, caller.origin(call))
-        events = sum(item.last - item.first + 1 for item in moved)
-        message = "these events were archived already"
-        if moved:
-            message = f"{plural(events, 'event')} moved into {plural(len(moved), 'file')}"
-        return self._answer(message, moved)
+        events = plural(sum(item.last - item.first + 1 for item in moved), "event")
+        done = f"{events} moved into {plural(len(moved), 'file')}" if moved else "these events were archived already"
+        return self._answer(done, moved)
 
-    async def _demand_over(self, last: Seq) -> None:
-        """Raises StillNeeded if an event up to `last` is one that the present still rests on."""
-        waiting = sorted(self._waiting())
-        if waiting and waiting[0][0] <= last:
-            seq, what = waiting[0]
+    async def _check_over(self, last: Seq) -> None:
+        """Raises StillNeeded if an event up to `last` is still in progress, or a start needs it."""
+        seq, what = min(self._in_progress(), default=(last + 1, ""))
+        if seq <= last:
             raise StillNeeded(
-                f"{what} {show(seq)} is not over yet", hint=f"Settle it, or archive --before {show(seq)}."
+                f"{what} {show(seq)} is not over yet", hint=f"Resolve it, or archive --before {show(seq)}."
             )
         await self._keep_snapshot()  # a start begins there, and reads no archived event
         snapshot = await self._keeper.newest_snapshot()
@@ -71,16 +68,12 @@ class Maintenance:
                 hint="A newer one could not be kept: the daemon's log says why. Try again.",
             )
 
-    def _waiting(self) -> Iterator[tuple[Seq, str]]:
+    def _in_progress(self) -> Iterator[tuple[int, str]]:
         pending = self._s.state.pending
-        for intent in pending.open_intents():
-            yield intent.seq, "the change"
-        for approval in (*pending.waiting(), *pending.granted()):
-            yield approval.seq, "the approval"
-        for conflict in pending.open_conflicts():
-            yield conflict.seq, "the conflict"
-        for lease in self._s.state.leases.live():
-            yield lease.seq, "the lease"
+        yield from ((intent.seq, "the change") for intent in pending.open_intents())
+        yield from ((approval.seq, "the approval") for approval in (*pending.waiting(), *pending.granted()))
+        yield from ((conflict.seq, "the conflict") for conflict in pending.open_conflicts())
+        yield from ((lease.seq, "the lease") for lease in self._s.state.leases.live())
 
     async def journal_unarchive(self, caller: Caller, call: Call, params: k.JournalUnarchive) -> k.ArchiveAnswer:
         await self._gate.check(caller, params.approver)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import anyio
 
@@ -11,15 +12,16 @@ from orchestrator.core.annotations import brought_by, contents_of
 from orchestrator.core.errors import JournalCorrupt, NotRedactable, ParameterInvalid, VersionNotKept, VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.journal import ContentRedacted, PayloadRedacted
-from orchestrator.core.ids import Digest, WorkspacePath, parse_digest, parse_seq, show
+from orchestrator.core.ids import Digest, parse_digest, parse_seq, show
 from orchestrator.core.redaction import fields_to_blank, texts_of
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import Services
+from orchestrator.ports.journal import Redaction
 
 SHORTEST_SOUGHT = 4
-"""Letters; a shorter text stands in too many events to be worth a warning."""
+"""Letters; a shorter text is in too many events to be worth a warning."""
 
 MOST_NAMED = 20
 
@@ -55,36 +57,21 @@ class Redactor:
     async def _event(self, caller: Caller, call: Call, params: JournalRedact, raw: str | int) -> Redacted:
         target = await self._found(raw, parameter="event")
         fields = fields_to_blank(target.seq, target.event, params.fields)
-        texts = [text for name, text in texts_of(target.event) if name in fields]
+        texts = dict.fromkeys(text for name, text in texts_of(target.event) if name in fields)
         event = PayloadRedacted(target=target.seq, fields=fields, by=caller.agent, reason=params.reason)
         done = await self._s.journal.redact(event, caller.origin(call))
-        warnings = [OTHER_COPIES] if done.scrubbed else [NOT_SCRUBBED, OTHER_COPIES]
-        warnings[:0] = [warning for text in texts for warning in await self._elsewhere(text)]
-        return Redacted(
-            redaction=show(done.recorded.seq),
-            event=show(target.seq),
-            fields=fields,
-            scrubbed=done.scrubbed,
-            warnings=tuple(dict.fromkeys(warnings)),
-        )
-
-    async def _elsewhere(self, text: str) -> list[str]:
-        """Other events that hold the same text. It is not said again here."""
-        if len(text) < SHORTEST_SOUGHT:
-            return []
-        others = await self._s.journal.holding(text, limit=MOST_NAMED + 1)
-        if not others:
-            return []
-        named = ", ".join(map(show, others[:MOST_NAMED])) + (" and more" if len(others) > MOST_NAMED else "")
-        return [f"the same text still stands in {named}: redact those too"]
+        warnings: list[str] = []
+        for text in texts:
+            others = await self._s.journal.holding(text, limit=MOST_NAMED + 1) if len(text) >= SHORTEST_SOUGHT else ()
+            if others:
+                named = ", ".join(map(show, others[:MOST_NAMED])) + (" and more" if len(others) > MOST_NAMED else "")
+                warnings.append(f"the same text is also in {named}: redact those too")
+        return _redacted(done, warnings, event=show(target.seq), fields=fields)
 
     # --- a content ------------------------------------------------------------------------
 
     async def _content(self, caller: Caller, call: Call, params: JournalRedact, raw: str | int) -> Redacted:
-        if params.path is not None:
-            digest = await self._content_of(raw, self._paths.file(params.path))
-        else:
-            digest = parse_digest(str(raw)) or await self._only_content(raw)
+        digest = parse_digest(str(raw)) or await self._digest(raw, params.path)
         if not await self._s.journal.has_blob(digest):
             raise VersionNotKept(f"the content {digest} is not in the journal", hint="There is nothing to take out.")
         self._refuse_needed(digest)
@@ -97,45 +84,31 @@ class Redactor:
             done = await self._s.journal.forget(event, caller.origin(call))
         finally:
             self._s.contents.drop(digest)
-        warnings = [*self._still_there(digest), OTHER_COPIES]
-        if not done.scrubbed:
-            warnings.append(NOT_SCRUBBED)
-        return Redacted(
-            redaction=show(done.recorded.seq),
-            digest=digest,
-            size=size,
-            scrubbed=done.scrubbed,
-            warnings=tuple(warnings),
-        )
+        return _redacted(done, list(self._still_needed(digest)), digest=digest, size=size)
 
-    async def _content_of(self, raw: str | int, path: WorkspacePath) -> Digest:
-        """The content that an event brought for a path, or else that the path had then."""
+    async def _digest(self, raw: str | int, raw_path: str | None) -> Digest:
+        """The content that an event brought; with a path the one for that path, or else what the path had then."""
         recorded = await self._found(raw, parameter="blob")
-        for content in brought_by(recorded.event):
-            if content.path == path:
-                return content.digest
-        row = await self._s.journal.version_at(path, recorded.seq)
-        if row is None or not row.present or row.digest is None:
+        path = self._paths.file(raw_path) if raw_path is not None else None
+        brought = {item.digest: item.path for item in brought_by(recorded.event) if path in (None, item.path)}
+        if path is not None and not brought:
+            row = await self._s.journal.version_at(path, recorded.seq)
+            if row is not None and row.present and row.digest is not None:
+                return row.digest
             what = "held nothing" if row is None or not row.present else "had a content that was never hashed or kept"
             raise NotRedactable(f"{path} {what} at {show(recorded.seq)}", hint="file_history lists its versions.")
-        return row.digest
-
-    async def _only_content(self, raw: str | int) -> Digest:
-        """The one content that an event brought."""
-        recorded = await self._found(raw, parameter="blob")
-        contents = {content.digest: content.path for content in brought_by(recorded.event)}
-        if not contents:
+        if not brought:
             raise NotRedactable(
                 f"event {show(recorded.seq)} brought no content by itself",
                 hint="Name its file, too (path; --path on the command line), or the content by its hash.",
             )
-        if len(contents) > 1:
-            few = list(contents.items())[:MOST_NAMED]
+        if path is None and len(brought) > 1:
+            few = list(brought.items())[:MOST_NAMED]
             listed = ", ".join(f"{digest} ({path})" if path is not None else digest for digest, path in few)
             raise NotRedactable(
-                f"event {show(recorded.seq)} brought {len(contents)} contents", hint=f"Name one: {listed}."
+                f"event {show(recorded.seq)} brought {len(brought)} contents", hint=f"Name one: {listed}."
             )
-        return next(iter(contents))
+        return next(iter(brought))
 
     def _refuse_needed(self, digest: Digest) -> None:
         """A change on its way may need it again, if the daemon ends now."""
@@ -145,8 +118,8 @@ class Redactor:
                     f"the change {show(intent.seq)} is under way with this content", hint="Try again when it is done."
                 )
 
-    def _still_there(self, digest: Digest) -> Iterator[str]:
-        """Where it comes from again, and what waits for it."""
+    def _still_needed(self, digest: Digest) -> Iterator[str]:
+        """Warnings: which files bring the content back, and what waits for it."""
         paths = sorted(entry.path for entry in self._s.state.registry.files() if entry.digest == digest)
         for path in paths[:MOST_NAMED]:
             yield (
@@ -167,3 +140,9 @@ class Redactor:
         if recorded is None:
             raise VersionUnknown(f"the journal has no event {show(seq)}", hint="journal_query lists them.")
         return recorded
+
+
+def _redacted(done: Redaction, warnings: list[str], **facts: Any) -> Redacted:
+    """The answer, with what a redaction does not reach."""
+    left = (OTHER_COPIES,) if done.scrubbed else (NOT_SCRUBBED, OTHER_COPIES)
+    return Redacted(redaction=show(done.recorded.seq), scrubbed=done.scrubbed, warnings=(*warnings, *left), **facts)
