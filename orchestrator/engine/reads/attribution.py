@@ -85,7 +85,8 @@ class Attributions:
         while True:
             base = self._newest(path, until)
             versions = await self._journal.changes_of(path, after=base, until=until)
-            if target is not None and versions and _moved_to(versions[-1]) == target:
+            last = versions[-1].recorded.event if versions else None
+            if target is not None and isinstance(last, ExternalFileRemoved) and last.moved_to == target:
                 versions.pop()  # its removal from here was the move
             moved = next((n for n in reversed(range(len(versions))) if versions[n].row.moved_from), None)
             if moved is None:
@@ -114,17 +115,18 @@ class Attributions:
 
     async def _fold(self, lineage: Lineage, versions: Sequence[KnownVersion]) -> None:
         """Versions whose hunks the journal has go together, off the loop; the others need contents, one by one."""
-        told: list[Step] = []
+        steps: list[Step] = []
         for known in versions:
-            step = _told(lineage, known)
+            hunks = None if known.row.undoes else _recorded_hunks(lineage, known)
+            step = _step(lineage, known, hunks) if hunks is not None else None
+            if step is None:
+                await self._take(lineage, steps)
+                steps = []
+                step = await self._compared(lineage, known)
             if step is not None:
-                told.append(step)
+                steps.append(step)
                 lineage.went_on(known)
-                continue
-            await self._take(lineage, told)
-            told = []
-            await self._compare(lineage, known)
-        await self._take(lineage, told)
+        await self._take(lineage, steps)
 
     async def _take(self, lineage: Lineage, steps: Sequence[Step]) -> None:
         def take() -> None:
@@ -136,33 +138,33 @@ class Attributions:
         else:
             take()
 
-    async def _compare(self, lineage: Lineage, known: KnownVersion) -> None:
-        """Take in a version that needs contents: for its hunks, or for the lines that it gives back."""
-        row = known.row
-        hunks = _given(lineage, known)
+    async def _compared(self, lineage: Lineage, known: KnownVersion) -> Step | None:
+        """The step of a version that needs contents: for its hunks, or for the lines that it gives back.
+
+        None where it is in the lineage by then: its content is not known, or the one before is not.
+        """
+        row, lines = known.row, lineage.attribution.lines
+        hunks = _recorded_hunks(lineage, known)
         if hunks is None and not row.present:
-            hunks = _all_gone(lineage)
+            hunks = (LineHunk(0, lines, 0, 0),) if lines else ()
         if hunks is None:
             new = await self._document(row.digest)
             if new is None:
                 lineage.lost, lineage.last = lineage.lost or row.seq, row.seq
                 lineage.authors[row.seq] = row
-                return
-            old = await self._before(lineage)
-            if old is None or old.line_count != lineage.attribution.lines:
-                lineage.attribution.refill(_unfounded(lineage, known), new.line_count)
+                return None
+            emptied = not lineage.present and lineage.lost is None
+            old = _NO_LINES if emptied else await self._document(lineage.digest)
+            if old is None or old.line_count != lines:
+                changed = _changed(known)  # of the lines, only those that a change of ours inserted are known
+                step = _step(lineage, known, changed.hunks if changed is not None else ())
+                step = msgspec.structs.replace(step, since=lineage.lost or lineage.last)
+                lineage.attribution.refill(step, new.line_count)
                 lineage.went_on(known)
-                return
+                return None
             hunks = await self._contents.line_hunks(old, new)
         step = _step(lineage, known, hunks)
-        await self._take(lineage, [msgspec.structs.replace(step, texts=await self._texts(lineage, step))])
-        lineage.went_on(known)
-
-    async def _before(self, lineage: Lineage) -> Document | None:
-        """The last content that is known; None if it was not kept."""
-        if not lineage.present and lineage.lost is None:
-            return _NO_LINES
-        return await self._document(lineage.digest)
+        return msgspec.structs.replace(step, texts=await self._texts(lineage, step))
 
     async def _texts(self, lineage: Lineage, step: Step) -> RevertTexts | None:
         """What a revert inserts, and what the changes that it reverts had removed, as far as that is kept."""
@@ -188,17 +190,11 @@ class Attributions:
         return await self._contents.text(digest, data) or _NO_LINES
 
 
-def _told(lineage: Lineage, known: KnownVersion) -> Step | None:
-    """A step that needs no content; None if it needs one."""
-    hunks = _given(lineage, known) if not known.row.undoes else None
-    return None if hunks is None else _step(lineage, known, hunks)
-
-
 def _step(lineage: Lineage, known: KnownVersion, hunks: tuple[LineHunk, ...]) -> Step:
     row, event = known.row, known.recorded.event
     return Step(
         version=row.seq,
-        change=_name(row),
+        change=row.change if row.change is not None else row.seq,
         before=lineage.digest,
         after=row.digest,
         hunks=hunks,
@@ -207,14 +203,7 @@ def _step(lineage: Lineage, known: KnownVersion, hunks: tuple[LineHunk, ...]) ->
     )
 
 
-def _unfounded(lineage: Lineage, known: KnownVersion) -> Step:
-    """A step onto lines of which nothing is known but, for a change of ours, which it inserted."""
-    changed = _changed(known)
-    hunks = changed.hunks if changed is not None else ()
-    return msgspec.structs.replace(_step(lineage, known, hunks), since=lineage.lost or lineage.last)
-
-
-def _given(lineage: Lineage, known: KnownVersion) -> tuple[LineHunk, ...] | None:
+def _recorded_hunks(lineage: Lineage, known: KnownVersion) -> tuple[LineHunk, ...] | None:
     """The hunks that the journal has for a version; None where it has none, or where they do not go on from here."""
     row, changed = known.row, _changed(known)
     if lineage.lost is not None:
@@ -228,24 +217,9 @@ def _given(lineage: Lineage, known: KnownVersion) -> tuple[LineHunk, ...] | None
     return changed.hunks
 
 
-def _all_gone(lineage: Lineage) -> tuple[LineHunk, ...]:
-    lines = lineage.attribution.lines
-    return (LineHunk(0, lines, 0, 0),) if lines else ()
-
-
-def _name(row: VersionRow) -> Seq:
-    """What a change that reverts this version calls it."""
-    return row.change if row.change is not None else row.seq
-
-
 def _changed(known: KnownVersion) -> PathChange | None:
     """What a change of ours did to the path."""
     event = known.recorded.event
     if not isinstance(event, ChangeApplied):
         return None
     return next((c for c in event.paths if c.path == known.row.path and not c.directory), None)
-
-
-def _moved_to(known: KnownVersion) -> WorkspacePath | None:
-    event = known.recorded.event
-    return event.moved_to if isinstance(event, ExternalFileRemoved) else None

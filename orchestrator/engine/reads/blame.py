@@ -9,7 +9,6 @@ from anyio import to_thread
 from orchestrator.api import blame as t
 from orchestrator.core.errors import (
     ApprovalRequired,
-    BinaryFile,
     FileNotFound,
     ParameterInvalid,
     VersionNotKept,
@@ -53,13 +52,14 @@ class Blamer:
                 hint="Ask for its content with read_file; file_history tells who changed it.",
                 details={"path": path, "rule": verdict.rule},
             )
-        told: tuple[str, ...] = ()
+        warned: tuple[str, ...] = ()
         if params.at is None:
             async with self._s.locks.shared(path):
-                row, told = await self._present(path)
+                row, warned = await self._present(path)
         else:
             row = await self._past.at(path, position(self._s, params.at, parameter="at"))
-        await self._refuse_binary(row)
+        if row.digest is not None and await self._s.contents.get(row.digest) is not None:
+            await self._past.text(row)  # a binary file has no lines
         lineage = await self._attributions.of(path, row.seq)
         if lineage.lost is not None:
             raise VersionNotKept(
@@ -70,35 +70,31 @@ class Blamer:
         end = total if params.end is None else min(params.end, total)
         if params.start > max(end, 1):
             raise ParameterInvalid("start", f"{path} has {total} lines at {show(row.seq)}; asked for {params.start}")
-        last = end
-        owned = await to_thread.run_sync(lambda: list(lineage.attribution.owned(params.start, last)))
-        rows = [lineage.authors[part.version] for part in owned]
-        approvers = {approval: await approver_of(self._s, approval) for approval in {row.approval for row in rows}}
-        ranges = tuple(
-            _lines(path, part, row, approvers[row.approval] or self._accepter(row))
-            for part, row in zip(owned, rows, strict=True)
-        )
-        room = call.room.less(2 * size(escaped(path)) + FRAME_BYTES + sum(map(size, told)), FRAME_LINES)
+        owned = await to_thread.run_sync(lambda: list(lineage.attribution.owned(params.start, end)))
+        rows = {part.version: lineage.authors[part.version] for part in owned}
+        approvers = {version: await self._approver(row) for version, row in rows.items()}
+        ranges = [_range(path, part, rows[part.version], approvers[part.version]) for part in owned]
+        room = call.room.less(2 * size(escaped(path)) + FRAME_BYTES + sum(map(size, warned)), FRAME_LINES)
         kept = room.first((room.cost(_cost(part), part), 1) for part in ranges)
-        follow = None
+        follow, last = None, end
         if kept < len(ranges):
             upto = f", end={end}" if end < total else ""
             follow = f'blame(path={quoted(path)}, start={ranges[kept].start}{upto}, at="{show(row.seq)}")'
-            end = ranges[kept].start - 1
+            last = ranges[kept].start - 1
         await self._s.note_metadata(caller, call, path)
         return t.BlameAnswer(
             path=path,
             version_id=show(row.seq),
             start=params.start,
-            end=end,
+            end=last,
             total_lines=total,
-            ranges=ranges[:kept],
+            ranges=tuple(ranges[:kept]),
             next=follow,
-            warnings=told,
+            warnings=warned,
         )
 
     async def _present(self, path: WorkspacePath) -> tuple[VersionRow, tuple[str, ...]]:
-        """The present version; the last one that is known, and a word of it, where the present can't be noted."""
+        """The present version; with a warning the last one that is known, where the present can't be noted."""
         present = await self._observer.refresh_for_display(path, content=True)
         entry, _, _ = required(present)
         known = self._s.state.registry.get(path) if present.unnoted is not None else entry
@@ -107,21 +103,16 @@ class Blamer:
             raise FileNotFound(path, "the journal knows no file of this name")
         return row, warnings(present)
 
-    async def _refuse_binary(self, row: VersionRow) -> None:
-        """A binary file has no lines. A content that is not kept may still be told by its events."""
-        data = await self._s.contents.get(row.digest) if row.digest is not None else None
-        if row.digest is not None and data is not None and await self._s.contents.text(row.digest, data) is None:
-            raise BinaryFile(
-                row.path, f"its content at {show(row.seq)} is not text", hint="file_history names authors."
-            )
-
-    def _accepter(self, row: VersionRow) -> str | None:
-        """The person who accepted a reviewer's proposal; a content of their own is theirs already."""
+    async def _approver(self, row: VersionRow) -> str | None:
+        """Who granted the change, or accepted a reviewer's proposal; a content of their own is theirs already."""
+        granted = await approver_of(self._s, row.approval)
         conflict = self._s.state.pending.settled_by(row.change) if row.change is not None else None
-        return conflict.by if conflict is not None and conflict.by not in (row.agent, "policy") else None
+        if granted is not None or conflict is None:
+            return granted
+        return conflict.by if conflict.by not in (row.agent, "policy") else None
 
 
-def _lines(path: WorkspacePath, part: Owned, row: VersionRow, approver: str | None) -> t.BlamedLines:
+def _range(path: WorkspacePath, part: Owned, row: VersionRow, approver: str | None) -> t.BlamedLines:
     kind: Literal["change", "external", "found", "unknown"] = row.kind if part.certain else "unknown"
     known = kind in ("change", "external")
     return t.BlamedLines(
