@@ -25,7 +25,7 @@ from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.excerpt import MAX_LINE, fit, render
 from orchestrator.core.text.room import size
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.external.observer import UNNOTED, CurrentFile, Observer, required, warnings
+from orchestrator.engine.external.observer import UNNOTED, Observer, required, warnings
 from orchestrator.engine.paths import Paths, quoted
 from orchestrator.engine.reads.past_versions import PastVersions, position
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
@@ -83,20 +83,19 @@ class Reader:
     async def read_file(self, caller: Caller, call: Call, params: p.ReadFile) -> r.FileText:
         path = self._paths.file(params.path)
         verdict = self._s.permit(caller, "read", path)
-        asks = isinstance(verdict, NeedApproval)
         async with self._s.locks.shared(path):
-            told: tuple[str, ...] = ()
+            warned: tuple[str, ...] = ()
             if params.at is not None:
                 row = await self._past.at(path, position(self._s, params.at, parameter="at", least=1))
                 await self._past.permit(caller, row)
                 version, (digest, data) = row.seq, await self._past.content(row)
             else:
-                refresh = self._observer.refresh if asks else self._observer.refresh_for_display
+                look = self._observer
+                refresh = look.refresh if isinstance(verdict, NeedApproval) else look.refresh_for_display
                 present = await refresh(path, content=True)
                 entry, digest, data = required(present)
-                version, told = entry.version, warnings(present)
-            document = await self._s.contents.text(digest, data)
-            shown = Shown(path, version, digest, document, told)
+                version, warned = entry.version, warnings(present)
+            shown = Shown(path, version, digest, await self._s.contents.text(digest, data), warned)
             approval = await self._granted(caller, call, shown, verdict) if isinstance(verdict, NeedApproval) else None
             return await self._show(caller, call, params, shown, approval)
 
@@ -108,19 +107,14 @@ class Reader:
             stat = self._s.workspace.stat(path)
             small = stat is not None and stat.kind == "file" and stat.signature.size <= MAX_FILE_BYTES
             present = await self._observer.refresh_for_display(path, content=readable and small)
-            facts = await self._facts(caller, present, readable=readable)
+            stat, entry, data = present.stat, present.entry, present.data if readable else None
+            digest = entry.digest if entry is not None else None
+            document = None
+            if data is not None and digest is not None:
+                document = await self._s.contents.text(digest, data)
             await self._s.note_metadata(caller, call, path)
-        return facts
-
-    async def _facts(self, caller: Caller, present: CurrentFile, *, readable: bool) -> r.FileFacts:
-        path, stat, entry = present.path, present.stat, present.entry
         if stat is None:
             return r.FileFacts(path=path, exists=False)
-        digest = entry.digest if entry else None
-        document: Document | None = None
-        known = readable and present.data is not None
-        if known and present.data is not None and digest is not None:
-            document = await self._s.contents.text(digest, present.data)
         return r.FileFacts(
             path=path,
             exists=True,
@@ -133,7 +127,7 @@ class Reader:
             encoding=document.encoding if document else None,
             eol=document.eol if document else None,
             line_count=document.line_count if document else None,
-            is_binary=known and document is None,
+            is_binary=data is not None and document is None,
             content_hash=digest if readable else None,
             tags=tags_of(path) if stat.kind == "file" else (),
             sensitivity=self.sensitivity(caller, path),
@@ -150,13 +144,13 @@ class Reader:
 
     async def _granted(self, caller: Caller, call: Call, shown: Shown, verdict: NeedApproval) -> Seq:
         """A grant for exactly this read, or a request for one and a refusal that names it."""
-        path, version = shown.path, shown.version
-        pending = self._s.state.pending
+        path, version, pending = shown.path, shown.version, self._s.state.pending
         granted = pending.read_request(caller.agent, path, version, "granted")
         if granted is not None:
             return granted.seq
         waiting = pending.read_request(caller.agent, path, version, "waiting")
-        if waiting is None:
+        number = waiting.seq if waiting is not None else None
+        if number is None:
             request = ApprovalRequested(
                 provenance=Provenance(operation=call.operation.name),
                 paths=(PathChange(path, shown.digest, shown.digest),),
@@ -167,8 +161,6 @@ class Reader:
             )
             recorded = await self._s.append(caller.origin(call), (f"approval:{path}", request))
             number = recorded[0].seq
-        else:
-            number = waiting.seq
         raise ApprovalRequired(
             f"reading {path} needs a person's yes: {verdict.reason}",
             hint=f"It waits as {show(number)}. Call again when it is granted; go on with other work until then.",
@@ -178,7 +170,7 @@ class Reader:
     async def _show(
         self, caller: Caller, call: Call, params: p.ReadFile, shown: Shown, approval: Seq | None
     ) -> r.FileText:
-        path, version, document = shown.path, shown.version, shown.document
+        path, version, digest, document, warned = shown
         start, end, numbers = params.start, params.end, params.line_numbers
         if document is None:
             raise BinaryFile(path, "it is not text", hint="file_info tells its size and kind.")
@@ -227,9 +219,9 @@ class Reader:
             text=text,
             encoding=document.encoding,
             eol=document.eol,
-            content_hash=shown.digest,
+            content_hash=digest,
             truncated=truncated,
             cut=call.room.overrules("max_tokens", params.max_tokens) if last < allowed else None,
             next=follow,
-            warnings=shown.warnings,
+            warnings=warned,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import msgspec
+from contextlib import suppress
 
 from orchestrator.api import time_travel as t
 from orchestrator.core.errors import ApprovalRequired, JournalCorrupt, ParameterInvalid
@@ -37,11 +37,9 @@ class TimeTravel:
             if not self._s.listable(caller, row.path):
                 unlisted += 1
                 continue
-            entry = self._entry(caller, row, kept=row.digest is not None and row.digest not in lacking)
-            if params.contents and entry.left_out is None:
-                entry = msgspec.structs.replace(entry, data=await self._small(row))
-                held += len(entry.data or b"")
-            entries.append(entry)
+            kept = row.digest is not None and row.digest not in lacking
+            entries.append(await self._entry(caller, row, kept=kept, with_content=params.contents))
+            held += len(entries[-1].data or b"")
             if held > t.CHUNK_BYTES:
                 more, rows = more or number < len(rows), rows[:number]
                 break
@@ -54,30 +52,25 @@ class TimeTravel:
             cursor=f"{show(at)}:{rows[-1].path}" if more else None,
         )
 
-    async def _small(self, row: VersionRow) -> bytes | None:
-        """The content that comes with the tree; one that can't be read is left to `content_at`, which says why."""
-        if row.digest is None or row.size is None or row.size > t.SMALL_BYTES:
-            return None
-        try:
-            return await self._s.contents.get(row.digest)
-        except JournalCorrupt:
-            return None
-
     def _where(self, params: t.TreeAt) -> tuple[Seq, str]:
-        if params.cursor is not None:
-            raw, colon, after = params.cursor.partition(":")
-            if not colon:
-                raise ParameterInvalid("cursor", "it is not the cursor of an earlier answer")
-            return position(self._s, raw, parameter="cursor", least=1), after
-        if params.at == "current":
-            return self._s.journal.head, ""
-        return position(self._s, params.at, parameter="at", least=1), ""
+        if params.cursor is None:
+            now = params.at == "current"
+            return self._s.journal.head if now else position(self._s, params.at, parameter="at", least=1), ""
+        raw, colon, after = params.cursor.partition(":")
+        if not colon:
+            raise ParameterInvalid("cursor", "it is not the cursor of an earlier answer")
+        return position(self._s, raw, parameter="cursor", least=1), after
 
-    def _entry(self, caller: Caller, row: VersionRow, *, kept: bool) -> t.TreeEntry:
+    async def _entry(self, caller: Caller, row: VersionRow, *, kept: bool, with_content: bool) -> t.TreeEntry:
+        """A file of the tree; a content that can't be read is left to `content_at`, which says why."""
         left_out: t.LeftOut | None = None if kept else "not_kept"
-        readable = self._s.readable(caller, row.path)
+        readable, data = self._s.readable(caller, row.path), None
         if not readable:
             left_out = "policy"
+        small = row.digest is not None and row.size is not None and row.size <= t.SMALL_BYTES
+        if with_content and left_out is None and small and row.digest is not None:
+            with suppress(JournalCorrupt):
+                data = await self._s.contents.get(row.digest)
         return t.TreeEntry(
             path=row.path,
             version_id=show(row.seq),
@@ -85,6 +78,7 @@ class TimeTravel:
             mode=None if row.mode is None else f"{row.mode:04o}",
             size=row.size if readable else None,
             left_out=left_out,
+            data=data,
         )
 
     async def content_at(self, caller: Caller, call: Call, params: t.ContentAt) -> t.Content:

@@ -16,7 +16,7 @@ from orchestrator.api.feed import FeedEvent, Subscribe
 from orchestrator.core.annotations import paths_of
 from orchestrator.core.errors import NotPermitted, ParameterInvalid, escaped
 from orchestrator.core.events.base import Event, Recorded
-from orchestrator.core.events.catalog import BY_TAG, CHANGE_TAGS, tag_of
+from orchestrator.core.events.catalog import BY_TAG, tag_of
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.events.visibility import visible, without_paths
 from orchestrator.core.globs import Globs
@@ -32,7 +32,7 @@ BATCH = 200
 
 
 class Follower:
-    """Wakes those who follow, and filters what they are shown."""
+    """Wakes the followers, and filters what they are shown."""
 
     def __init__(self, services: Services) -> None:
         self._s, self._sets = services, ReadSets(services)
@@ -45,71 +45,63 @@ class Follower:
             self._grown = None
 
     async def follow(
-        self, caller: Caller, params: Subscribe, admitted: Callable[[], None]
+        self, caller: Caller, params: Subscribe, check_authorized: Callable[[], None]
     ) -> tuple[Seq, AsyncGenerator[FeedEvent, None]]:
         """The position that the feed starts after, and its events, without end.
 
         Agents get the events of their own session, and changes of files that they may list;
-        people get everything. `admitted` raises once the caller is let in no more.
+        people get everything. `check_authorized` raises once the caller may call no more.
         Raises VersionUnknown, ParameterInvalid, NotPermitted.
         """
         unknown = next((kind for kind in params.kinds if kind not in BY_TAG), None)
         if unknown is not None:
             raise ParameterInvalid("kinds", f"{escaped(unknown)!r} is no kind of event", hint=", ".join(sorted(BY_TAG)))
+        if params.stale_for not in (None, caller.session) and not caller.is_person:
+            raise NotPermitted("another session's reading is for people", hint="Name your own session.")
         globs = Globs(params.globs) if params.globs else None
-        head = self._s.journal.head
-        after = head if params.after is None else position(self._s, params.after, parameter="after")
+        after = self._s.journal.head if params.after is None else position(self._s, params.after, parameter="after")
         noted = DirectoryListed(operation="subscribe", path=WorkspacePath("."), globs=params.globs)
         await self._s.note_shown(caller, None, noted)
-        session = SessionId(params.stale_for) if params.stale_for is not None else None
-        if session is not None and session != caller.session and not caller.is_person:
-            raise NotPermitted("another session's reading is for people", hint="Name your own session.")
-        return after, self._events(caller, after, params.kinds, globs, session, admitted)
+        return after, self._events(caller, after, params, globs, check_authorized)
 
     async def _events(
         self,
         caller: Caller,
         after: Seq,
-        kinds: tuple[str, ...],
+        params: Subscribe,
         globs: Globs | None,
-        reader: SessionId | None,
-        admitted: Callable[[], None],
+        check_authorized: Callable[[], None],
     ) -> AsyncGenerator[FeedEvent, None]:
         while True:
             head = self._s.journal.head
             while after < head:
-                admitted()
-                wanted = EventFilter(tags=kinds, after=after, until=head)
-                batch = await self._batch(wanted)
+                check_authorized()
+                wanted = EventFilter(tags=params.kinds, after=after, until=head)
+                batch: list[Recorded] = []
+                async for recorded in self._s.journal.events(wanted, batch=BATCH):
+                    batch.append(recorded)
+                    if len(batch) == BATCH:
+                        break
                 for recorded in batch:
                     shown = self._shown(caller, recorded, globs)
-                    if shown is not None and (
-                        reader is None or await self._makes_stale(caller, recorded, shown, reader)
-                    ):
+                    if shown is None:
+                        continue
+                    if params.stale_for is None or await self._makes_stale(caller, recorded, shown, params.stale_for):
                         yield shown
                 after = batch[-1].seq if len(batch) == BATCH else head
             if self._s.journal.head == head:
                 self._grown = self._grown or anyio.Event()
                 await self._grown.wait()
 
-    async def _batch(self, wanted: EventFilter) -> list[Recorded]:
-        found: list[Recorded] = []
-        async for recorded in self._s.journal.events(wanted, batch=BATCH):
-            found.append(recorded)
-            if len(found) == BATCH:
-                break
-        return found
-
-    async def _makes_stale(self, caller: Caller, recorded: Recorded, shown: FeedEvent, session: SessionId) -> bool:
-        """Whether it is a change by others after which what the session read of a file is otherwise now."""
+    async def _makes_stale(self, caller: Caller, recorded: Recorded, shown: FeedEvent, raw_session: str) -> bool:
+        """Whether it is a change by others after which a file is not as the session read it."""
+        session = SessionId(raw_session)
         reader = self._s.state.readers.get(session)
-        if reader is None or recorded.session == session or shown.kind not in CHANGE_TAGS:
+        if reader is None or recorded.session == session or not recorded.event.changes_files:
             return False
         for path in map(WorkspacePath, shown.paths):
-            if not self._s.readable(caller, path):
-                continue
             view = reader.views.get(path)
-            if view is None or view.touched < recorded.seq:
+            if view is None or view.touched < recorded.seq or not self._s.readable(caller, path):
                 continue
             if await self._sets.stale(session, path, view) is not None:
                 return True
