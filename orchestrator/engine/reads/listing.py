@@ -9,7 +9,7 @@ from orchestrator.api import results as r
 from orchestrator.core.errors import FileNotFound, NotADirectory, ParameterInvalid, escaped
 from orchestrator.core.events.files import DirectoryListed
 from orchestrator.core.globs import Globs
-from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.ids import show
 from orchestrator.core.projections.tags import tags_of
 from orchestrator.core.text.room import size
 from orchestrator.engine.caller import Call, Caller
@@ -52,13 +52,17 @@ class Lister:
         if cursor is not None and depth == 1 and cursor[:1] not in ("0", "1"):
             raise ParameterInvalid("cursor", "is not one of ours; send the cursor of the last answer")
         self._s.permit(caller, "list", path, directory=True)
-        flat = depth == 1
+        stat, flat = self._s.workspace.stat(path), depth == 1
+        if stat is None:
+            raise FileNotFound(path, "there is no such directory")
+        if stat.kind != "directory":
+            raise NotADirectory(path, "it is not a directory", hint="Use read_file or file_info.")
 
         def choose() -> list[Walked]:
             wanted = Globs(params.globs) if params.globs else None
             chosen = [
                 item
-                for item in self._walk(path, depth, params.include_hidden)
+                for item in self._walker.walk(path, depth=depth, hidden=params.include_hidden)
                 if not (files_only and item.stat.kind == "directory")
                 and (wanted is None or wanted.match(below(path, item.path)))
                 and self._s.listable(caller, item.path)
@@ -81,14 +85,6 @@ class Lister:
             truncated=truncated,
             cursor=_cursor(page[-1][0], flat=flat) if truncated else None,
         )
-
-    def _walk(self, path: WorkspacePath, depth: int | None, hidden: bool) -> list[Walked]:
-        stat = self._s.workspace.stat(path)
-        if stat is None:
-            raise FileNotFound(path, "there is no such directory")
-        if stat.kind != "directory":
-            raise NotADirectory(path, "it is not a directory", hint="Use read_file or file_info.")
-        return list(self._walker.walk(path, depth=depth, hidden=hidden))
 
     def _entry(self, caller: Caller, item: Walked) -> r.Entry:
         stat = item.stat
