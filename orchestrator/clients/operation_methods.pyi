@@ -634,11 +634,11 @@ class OperationMethods:
         since: str | int | None = None,
         until: str | int | None = None,
         outcome: Literal["answered", "applied", "aborted", "diverged", "refused", "denied", "waiting", "granted", "expired", "conflict", "resolved", "superseded", "external"] | None = None,
-        format: Literal["jsonl", "csv"] = "jsonl",
+        format: Literal["jsonl"] = "jsonl",
         after: str | int = "@0",
         limit: int = 500,
     ) -> orchestrator.api.audit.ExportPage:
-        """Events of the journal as JSON Lines or CSV, oldest first, page by page.
+        """Events of the journal as JSON Lines, oldest first, page by page.
 
         path: Only events about this path.
         agent: Only this agent's.
@@ -648,7 +648,7 @@ class OperationMethods:
         since: From here on: '@N' or ISO 8601 (no zone: UTC).
         until: Up to here, included: '@N' or ISO 8601 (no zone: UTC).
         outcome: Only events with this outcome.
-        format: jsonl: entries as journal_query gives them.
+        format: Entries as journal_query gives them, one a line.
         after: '@N': only what came later; `after` of the last page.
         limit: Most events in one page.
         """

@@ -208,7 +208,7 @@ def _without_version(path: WorkspacePath, entry: FileEntry | None) -> VersionRow
     """What the journal has no version for: nothing, or what it can't note now."""
     digest = entry.digest if entry is not None else None
     nowhere, present = UNNOTED, entry is not None
-    return VersionRow(path=path, seq=nowhere, effective=nowhere, at=0, kind="outside", digest=digest, present=present)
+    return VersionRow(path=path, seq=nowhere, effective=nowhere, at=0, kind="external", digest=digest, present=present)
 
 
 def _following(path: WorkspacePath, left: VersionRow, right: VersionRow, fitting: ShownDiff) -> str | None:
