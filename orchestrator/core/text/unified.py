@@ -6,7 +6,6 @@ import re
 
 import msgspec
 
-from orchestrator.core.errors import PatchInvalid
 from orchestrator.core.text.forms.bodies import at_the_end, cut_off, header_of, read_hunk
 from orchestrator.core.text.forms.rows import MAX_HEADINGS, Rows, only_prose, plain_fence
 from orchestrator.core.text.hunks import FilePatch, PatchHunk
@@ -26,19 +25,6 @@ _ESCAPE = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
 _UNESCAPED = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
 Names = tuple[str | None, str | None]
-
-
-def parse_unified(text: str) -> FilePatch:
-    """As `parse_patches`, for one file. Raises PatchInvalid where there are several."""
-    patches = parse_patches(text)
-    if len(patches) > 1:
-        raise PatchInvalid(f"the patch changes {len(patches)} files", hint="Send one file's.")
-    return patches[0]
-
-
-def parse_patches(text: str) -> tuple[FilePatch, ...]:
-    """As `parse_rows`, of a text."""
-    return parse_rows(Rows(text))
 
 
 def parse_rows(rows: Rows, *, named: bool = False) -> tuple[FilePatch, ...]:

@@ -11,10 +11,10 @@ from orchestrator.core.decisions import rebase
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import EditRules
+from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.locate import Replacement
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.outline.plain import plain_outline
-from orchestrator.core.text.unified import parse_unified
 from orchestrator.workspace.grammars import outlined
 from tests.core.decisions.fixtures import facts, new_data
 
@@ -47,7 +47,7 @@ def decided(change: Replacement | str, here: Facts) -> Outcome:
             assert here.base is not None
             base = here.contents[here.base.digest].decode()
             diff = unified_diff(base.splitlines(True), change.splitlines(True), here.path, here.path)
-            outcome = rebase.patch(parse_unified("".join(diff)), here)
+            outcome = rebase.patch(parse("".join(diff)).files[0], here)
         else:
             outcome = rebase.edit([change], here)
         if not isinstance(outcome, Need):

@@ -27,7 +27,6 @@ from orchestrator.core.errors import (
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.locate import Replacement
-from orchestrator.core.text.unified import parse_unified
 from tests.core.decisions.fixtures import PATH, facts, new_data
 
 TEN = "".join(f"line {n}\n" for n in range(10))
@@ -192,18 +191,18 @@ PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -5,3 +5,3 @@\n line 4\n-line 5\n+LINE 5\n 
 
 
 def test_patch_on_its_base_and_on_a_moved_one() -> None:
-    parsed = parse_unified(PATCH)
+    parsed = parse(PATCH).files[0]
     assert after(rebase.patch(parsed, facts(TEN, base=TEN))) == TEN.replace("line 5", "LINE 5")
     moved = "x\n" + TEN
     assert after(rebase.patch(parsed, facts(moved, base=TEN))) == moved.replace("line 5", "LINE 5")
 
 
 def test_patch_that_creates_and_patch_that_deletes() -> None:
-    create = parse_unified("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n")
+    create = parse("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n").files[0]
     assert after(rebase.patch(create, facts(None))) == "one\ntwo\n"
     with pytest.raises(FileExists):
         rebase.patch(create, facts(TEN, base=TEN))
-    delete = parse_unified("--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n")
+    delete = parse("--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n").files[0]
     outcome = rebase.patch(delete, facts("one\ntwo\n", base="one\ntwo\n"))
     assert isinstance(outcome, Apply)
     assert outcome.paths[0].after is None
@@ -212,7 +211,7 @@ def test_patch_that_creates_and_patch_that_deletes() -> None:
 
 
 def test_patch_refusals() -> None:
-    parsed = parse_unified(PATCH)
+    parsed = parse(PATCH).files[0]
     with pytest.raises(BaseRequired):
         rebase.patch(parsed, facts(TEN + TEN))
     with pytest.raises(FileNotFound):

@@ -10,13 +10,20 @@ from orchestrator.core.errors import ChangesOverlap, NothingToChange, PatchInval
 from orchestrator.core.text.diff import unified
 from orchestrator.core.text.encoding import Document, decode, encode, new_document, replace_text, splice
 from orchestrator.core.text.forms.recognise import parse
+from orchestrator.core.text.forms.rows import Rows
 from orchestrator.core.text.patch import FilePatch, PatchHunk, Tag, locate_patch
-from orchestrator.core.text.unified import parse_patches, parse_unified
+from orchestrator.core.text.unified import parse_rows
 from tests.core.text.strategies import lf_text, quick
 from tests.core.text.strategies_git import ALPHABETS, three
 
 HUNK = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n"
 LINES: tuple[tuple[Tag, str], ...] = ((" ", "a"), ("-", "b"), ("+", "B"))
+
+
+def one(text: str) -> FilePatch:
+    """A unified diff of one file."""
+    (patch,) = parse_rows(Rows(text))
+    return patch
 
 
 @pytest.mark.parametrize(("text", "patch"), [
@@ -93,13 +100,12 @@ LINES: tuple[tuple[Tag, str], ...] = ((" ", "a"), ("-", "b"), ("+", "B"))
     pytest.param(f"{HUNK}-- \n2.43.0\n", FilePatch(None, None, (PatchHunk(0, LINES),), False), id="signed by git"),
 ])  # fmt: skip
 def test_parse(text: str, patch: FilePatch) -> None:
-    assert parse_unified(text) == patch
+    assert one(text) == patch
 
 
 @pytest.mark.parametrize(("text", "line", "why"), [
     pytest.param("", 1, "no hunk", id="empty"),
     pytest.param(f"```\n{HUNK}```\nso\n+c\n", 8, "belongs to no hunk", id="a changed line outside"),
-    pytest.param("@@ -1 +1 @@\n-a\n+# ... existing code ...\n", 2, "left out", id="lines left out"),
     pytest.param("@@ -1 +1 @@\n-a\rb\n+c\n", 2, "carriage return", id="a lone carriage return"),
     pytest.param("--- a/x\n+++ b/x\n", 3, "no hunk", id="paths only"),
     pytest.param("hello\n", 2, "no hunk", id="prose"),
@@ -115,8 +121,14 @@ def test_parse(text: str, patch: FilePatch) -> None:
 ])  # fmt: skip
 def test_parse_refuses(text: str, line: int, why: str) -> None:
     with pytest.raises(PatchInvalid, match=why) as caught:
-        parse_unified(text)
+        one(text)
     assert caught.value.details["line"] == line
+
+
+def test_a_placeholder_for_lines_is_refused() -> None:
+    with pytest.raises(PatchInvalid, match="left out") as caught:
+        parse("@@ -1 +1 @@\n-a\n+# ... existing code ...\n")
+    assert caught.value.details["line"] == 3
 
 
 SEVERAL = """--- a/x y
@@ -150,7 +162,7 @@ index e69de29..0000000
 
 
 def test_parse_several() -> None:
-    found = [(patch.old_path, patch.new_path, len(patch.hunks), patch.renames) for patch in parse_patches(SEVERAL)]
+    found = [(patch.old_path, patch.new_path, len(patch.hunks), patch.renames) for patch in parse_rows(Rows(SEVERAL))]
     assert found == [
         ("x y", "z", 1, True),
         (None, "made", 1, False),
@@ -163,7 +175,7 @@ def test_parse_several() -> None:
 
 def test_a_rename_without_hunks_may_be_followed_by_a_plain_patch() -> None:
     text = f"diff --git a/x b/y\nrename from x\nrename to y\n--- a/z\n+++ b/z\n{HUNK}"
-    assert [(patch.old_path, patch.new_path) for patch in parse_patches(text)] == [("x", "y"), ("z", "z")]
+    assert [(patch.old_path, patch.new_path) for patch in parse_rows(Rows(text))] == [("x", "y"), ("z", "z")]
 
 
 @pytest.mark.parametrize(("head", "executable"), [
@@ -173,18 +185,18 @@ def test_a_rename_without_hunks_may_be_followed_by_a_plain_patch() -> None:
     pytest.param("index 1..2 100755\n--- a/x\n+++ b/x\n", None, id="as it was"),
 ])  # fmt: skip
 def test_whether_a_file_is_executable_is_read(head: str, executable: bool | None) -> None:
-    assert parse_unified(f"diff --git a/x b/x\n{head}@@ -0,0 +1 @@\n+a\n").executable is executable
+    assert one(f"diff --git a/x b/x\n{head}@@ -0,0 +1 @@\n+a\n").executable is executable
 
 
 def test_only_the_mode_changes() -> None:
-    (patch,) = parse_patches("diff --git a/x b/x\nold mode 100644\nnew mode 100755\n")
+    (patch,) = parse_rows(Rows("diff --git a/x b/x\nold mode 100644\nnew mode 100755\n"))
     assert (patch.old_path, patch.new_path, patch.hunks, patch.executable) == ("x", "x", (), True)
 
 
 @pytest.mark.parametrize("mode", ["120000", "160000", "040000", "1"])
 def test_links_and_submodules_are_refused(mode: str) -> None:
     with pytest.raises(PatchInvalid, match="link or a submodule"):
-        parse_patches(f"diff --git a/x b/x\nnew file mode {mode}\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n")
+        parse_rows(Rows(f"diff --git a/x b/x\nnew file mode {mode}\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n"))
 
 
 @pytest.mark.parametrize(("text", "why"), [
@@ -195,11 +207,6 @@ def test_links_and_submodules_are_refused(mode: str) -> None:
 def test_parse_refuses_several(text: str, why: str) -> None:
     with pytest.raises(PatchInvalid, match=why):
         parse(text)
-
-
-def test_one_file_is_wanted() -> None:
-    with pytest.raises(PatchInvalid, match="changes 2 files"):
-        parse_unified(f"--- a/x\n+++ b/x\n{HUNK}--- a/y\n+++ b/y\n{HUNK}")
 
 
 @pytest.mark.parametrize(("base", "patch", "after"), [
@@ -224,7 +231,7 @@ def test_one_file_is_wanted() -> None:
 ])  # fmt: skip
 def test_locate(base: str, patch: str, after: str) -> None:
     doc = new_document(base)
-    assert splice(doc, locate_patch(parse_unified(patch), doc).edits).text == after
+    assert splice(doc, locate_patch(one(patch), doc).edits).text == after
 
 
 @pytest.mark.parametrize(("base", "patch", "error", "lines"), [
@@ -245,7 +252,7 @@ def test_locate(base: str, patch: str, after: str) -> None:
 ])  # fmt: skip
 def test_locate_refuses(base: str, patch: str, error: type[Exception], lines: list[int] | None) -> None:
     with pytest.raises(error) as caught:
-        locate_patch(parse_unified(patch), new_document(base))
+        locate_patch(one(patch), new_document(base))
     assert getattr(caught.value, "details", {}).get("lines") == lines
 
 
@@ -258,7 +265,7 @@ def patched(doc: Document, after: Document) -> Document:
         final_newline_before=doc.final_newline or not doc.lines,
         final_newline_after=after.final_newline or not after.lines,
     )
-    return splice(doc, locate_patch(parse_unified(text), doc).edits) if text else doc
+    return splice(doc, locate_patch(one(text), doc).edits) if text else doc
 
 
 @quick

@@ -10,8 +10,9 @@ from random import Random
 import pytest
 
 from orchestrator.core.text.encoding import Document, decode, splice
+from orchestrator.core.text.forms.rows import Rows
 from orchestrator.core.text.patch import locate_patch
-from orchestrator.core.text.unified import parse_patches
+from orchestrator.core.text.unified import parse_rows
 
 Source = Callable[[Random], list[str]]
 
@@ -109,7 +110,7 @@ def test_they_land(repository: Path, source: Source, suffix: str, context: int) 
     for name, _, after in files:
         (repository / name).write_text(after)
     texts = {name: (before, after) for name, before, after in files}
-    patches = parse_patches(git(repository, "diff", f"-U{context}", "--no-renames"))
+    patches = parse_rows(Rows(git(repository, "diff", f"-U{context}", "--no-renames")))
     assert len(patches) > FILES // 2
     assert sum(bool(hunk.anchors) for patch in patches for hunk in patch.hunks) > FILES // 4
     for patch in patches:

@@ -6,7 +6,6 @@ import msgspec
 
 from orchestrator.core.errors import PatchInvalid
 from orchestrator.core.text.forms.bodies import Header, at_the_end, header_of, read_hunk
-from orchestrator.core.text.forms.left_out import left_out
 from orchestrator.core.text.forms.rows import MAX_HEADINGS, Rows, plain_fence
 from orchestrator.core.text.hunks import FilePatch, PatchHunk
 
@@ -105,8 +104,6 @@ def _added(rows: Rows) -> FilePatch:
             break
         if row and not row.startswith("+"):
             raise rows.refused("a line of an added file must begin with '+'")
-        if left_out(row[1:]):
-            raise rows.refused(f"{row[1:].strip()[:60]!r} is a placeholder for lines that were left out")
         lines.append(row[1:] if row else "\n")
         rows.at += 1
     while lines and lines[-1] == "\n":  # blank rows without a sign, before what comes next

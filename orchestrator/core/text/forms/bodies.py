@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from orchestrator.core.text.forms.left_out import left_out
 from orchestrator.core.text.forms.rows import Rows
 from orchestrator.core.text.hunks import PatchHunk, Tag
 
@@ -75,7 +74,7 @@ def read_hunk(rows: Rows, header: Header, ends: Ends) -> PatchHunk | None:
 
     They are those that the header counts, if what follows then is the end of the hunk; else all to
     where it ends, blank rows at the end left out. Raises PatchInvalid for a mark of a missing newline
-    without a line, and for an added line that stands for others.
+    without a line.
     """
     top = rows.at
     body = _counted(rows, header.counts, ends) if header.counts is not None else None
@@ -85,14 +84,6 @@ def read_hunk(rows: Rows, header: Header, ends: Ends) -> PatchHunk | None:
         body = _to_the_end(rows, ends)
     if not body.lines:
         return None
-    old = {text for tag, text in body.lines if tag != "+"}
-    for tag, text in body.lines:
-        if tag == "+" and text not in old and left_out(text):
-            raise rows.refused(
-                f"{text.strip()[:60]!r} is a placeholder for lines that were left out",
-                top,
-                hint="Write every line of the hunk; leave out lines between two hunks only.",
-            )
     return PatchHunk(
         header.start,
         tuple(body.lines),

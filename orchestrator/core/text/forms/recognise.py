@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from orchestrator.core.errors import PatchInvalid
 from orchestrator.core.text import unified
 from orchestrator.core.text.forms import begin_patch, search_replace
-from orchestrator.core.text.forms.left_out import left_out_of
+from orchestrator.core.text.forms.left_out import left_out, left_out_of
 from orchestrator.core.text.forms.parsed import Form, ParsedPatch
 from orchestrator.core.text.forms.rows import MAX_FILES, Rows, fence_of, path_in, too_many
 from orchestrator.core.text.forms.whole_file import parse_whole_file
@@ -56,18 +56,27 @@ def parse(patch: str, path: str | None = None) -> ParsedPatch:
 
 
 def _refuse_left_out(rows: Rows, file: FilePatch, path: str) -> None:
-    """Refuse a hunk that puts a line which stands for others in the place of some. Raises PatchInvalid."""
+    """Refuse a new line that stands for others which were left out. Raises PatchInvalid.
+
+    Words alone ("# unchanged") count only where they take the place of lines.
+    """
+    for text in _placeholders(file, path):
+        at = next((at for at, row in enumerate(rows.rows) if row in {text, f"+{text}"}), None)
+        raise rows.refused(
+            f"{text.strip()[:60]!r} is a placeholder for lines that were left out",
+            at,
+            hint="Write every line; only lines between two hunks or blocks may be left out.",
+        )
+
+
+def _placeholders(file: FilePatch, path: str) -> Iterator[str]:
+    yield from (line for line in (file.whole or "").split("\n") if left_out(line))
     for hunk in file.hunks:
         replaces = any(tag == "-" and text.strip() for tag, text in hunk.lines)
-        old = {text.strip() for text in hunk.old} if replaces else set[str]()
-        for tag, text in hunk.lines if replaces else ():
-            if tag == "+" and text.strip() not in old and left_out_of(text, path):
-                at = next((at for at, row in enumerate(rows.rows) if row in {text, f"+{text}"}), None)
-                raise rows.refused(
-                    f"{text.strip()[:60]!r} is a placeholder for lines that were left out",
-                    at,
-                    hint="Write every line of the hunk; leave out lines between two hunks only.",
-                )
+        old = {text.strip() for text in hunk.old}
+        for tag, text in hunk.lines:
+            if tag == "+" and text.strip() not in old and (left_out_of(text, path) if replaces else left_out(text)):
+                yield text
 
 
 def recognise(rows: Rows) -> tuple[Form, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.forms.left_out import left_out
 from orchestrator.core.text.forms.rows import Rows, fence_of, path_in
 from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
 
@@ -97,13 +96,6 @@ def _block(rows: Rows, top: int) -> tuple[list[str], list[str]]:
         divider = body[dividers[0]].rstrip()
         raise rows.ambiguous(f"{divider!r} occurs {len(dividers)} times in the block", top, hint=_OTHER_WAY)
     search, replace = list(body[: dividers[0]]), list(body[dividers[0] + 1 :])
-    gap = next((row for row in replace if left_out(row) and row not in search), None)
-    if gap is not None:
-        raise rows.refused(
-            f"{gap.strip()[:60]!r} is a placeholder for lines that were left out",
-            top,
-            hint="Write every line of both sides, or send several short blocks.",
-        )
     rows.at = end + 1
     return search, replace
 

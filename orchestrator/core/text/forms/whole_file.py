@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from orchestrator.core.errors import PatchAmbiguous
 from orchestrator.core.text.forms.bodies import Header, read_hunk
-from orchestrator.core.text.forms.left_out import left_out
 from orchestrator.core.text.forms.rows import Rows, closes, fence_of, only_prose, path_in
 from orchestrator.core.text.hunks import FilePatch, PatchHunk
 
@@ -20,9 +19,9 @@ _OTHER_WAYS = (
 def parse_whole_file(rows: Rows, path: str | None) -> FilePatch | None:
     """The one fenced block, named by the row above it, behind its marks, or by `path`; None where there is no fence.
 
-    Raises PatchInvalid for a fence that does not close, a file without a name and lines that stand for
-    others; PatchAmbiguous for several blocks, and for rows that may be of a list or of a diff. A fence of a
-    diff, by its tag or its rows, is a hunk without header.
+    Raises PatchInvalid for a fence that does not close and a file without a name; PatchAmbiguous for several
+    blocks, and for rows that may be of a list or of a diff. A fence of a diff, by its tag or its rows, is a
+    hunk without header.
     """
     top = next((at for at, row in enumerate(rows.rows) if fence_of(row)), None)
     if top is None:
@@ -46,13 +45,6 @@ def parse_whole_file(rows: Rows, path: str | None) -> FilePatch | None:
     if _tagged(behind) or _marked(body):
         hunk = _hunk(rows, top + 1, end, sure=_tagged(behind))
         return FilePatch(inside, inside, (hunk,), headed=inside is not None)
-    gap = next((at for at, row in enumerate(body) if left_out(row)), None)
-    if gap is not None:
-        raise rows.refused(
-            f"{body[gap].strip()[:60]!r} is a placeholder for lines that were left out",
-            top + 1 + gap,
-            hint="Send the whole file, or a patch of what changes.",
-        )
     return FilePatch(named, named, (), whole="".join(f"{row}\n" for row in body))
 
 
