@@ -1,22 +1,22 @@
-"""What a merge resolves that git would leave to a person: the rules by name, and the report of a merge."""
+"""How each place of a merge came together, and the report of a merge."""
 
 from __future__ import annotations
 
-from typing import Final, Literal, get_args
+from collections.abc import Mapping
+from typing import Final, Literal
 
 import msgspec
 
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.three_way import Region, Span
 
-AutomaticRule = Literal["same_change", "disjoint_symbols", "additions", "imports", "list_items"]
-"""Why a conflict was safe to resolve: both sides changed the same, or neighbouring symbols; both added
-definitions; both changed a list of imports; both added entries of a list."""
+MergeRule = Literal["clean", "same_change", "imports"]
 
-AUTOMATIC_RULES: Final[tuple[AutomaticRule, ...]] = get_args(AutomaticRule)
-
-MergeRule = Literal["clean", AutomaticRule]
-"""As `AutomaticRule`; `clean`: nobody else changed these lines or the ones next to them."""
+WHY: Final[Mapping[MergeRule, str]] = {
+    "clean": "no other change touched these lines or their neighbours",
+    "same_change": "both sides made the same change",
+    "imports": "both sides only added imports, and no name is bound twice",
+}
 
 
 class ResolvedRegion(msgspec.Struct, frozen=True):

@@ -145,7 +145,6 @@ SAMPLES: tuple[Event, ...] = (
         ),
         mode=0o644,
         names=(OLD,),
-        disabled_rules=("imports", "list_items"),
         why="it would not parse",
         fit=FIT,
     ),

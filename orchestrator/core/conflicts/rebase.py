@@ -25,7 +25,7 @@ class Rebased(msgspec.Struct, frozen=True):
 def rebased(base: Lines, current: Lines, proposed: Lines) -> Rebased:
     """What of a change base → proposed conflicts with a newer content of the file, or has no sure place in it."""
     found = clusters(base, current, proposed)
-    merged = merged_of(found, base, current, proposed)
+    merged = merged_of(found, base)
     if isinstance(merged, ConflictingRegion):
         return Rebased(merged.regions)
     if (doubt := doubts(base, current, proposed, merged.lines, found)) is not None:

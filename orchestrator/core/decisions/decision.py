@@ -11,7 +11,6 @@ from orchestrator.core.change import Directories, Fit, PathChange
 from orchestrator.core.content import LineHunk, digest_of
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
-from orchestrator.core.merge_rules import AutomaticRule
 from orchestrator.core.policy.rules import EditRules
 from orchestrator.core.text.document_diff import line_hunks
 from orchestrator.core.text.encoding import EMPTY, Document, decode, remembered
@@ -116,7 +115,6 @@ class ConflictOutcome(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""  # if not because both sides changed the same lines
     reverts: tuple[Seq, ...] = ()
     names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: not shown to who may not see all
-    disabled_rules: tuple[AutomaticRule, ...] = ()  # rules that would settle it, if policy let them
 
 
 class Apply(msgspec.Struct, frozen=True, kw_only=True):

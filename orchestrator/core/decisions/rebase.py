@@ -20,7 +20,6 @@ from orchestrator.core.content import RUNGS, LineHunk, Rung, digest_of
 from orchestrator.core.decisions import structure
 from orchestrator.core.decisions.anchored import found_again, untouched, whole_elsewhere
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Need, Outcome, removed, written
-from orchestrator.core.decisions.merges import combine
 from orchestrator.core.decisions.passages import Locate, Place, located, text_of
 from orchestrator.core.decisions.permissions import with_bits
 from orchestrator.core.errors import (
@@ -53,7 +52,7 @@ from orchestrator.core.text.encoding import (
 )
 from orchestrator.core.text.locate import Found
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
-from orchestrator.core.text.merging.automatic_merge import UnresolvedMerge
+from orchestrator.core.text.merging.automatic_merge import UnresolvedMerge, merge_automatically
 from orchestrator.core.text.merging.doubts import STRAYED, removed_already
 from orchestrator.core.text.patch import FilePatch, locate_patch
 from orchestrator.core.three_way import Region
@@ -206,15 +205,10 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     if current is None:
         return _clash(facts, new, ())
     current = with_runs_of(current, old, new)
-    try:
-        merged = combine(old, current, new, facts, held)
-    except NotEncodable as error:
-        raise not_encodable(error, facts.path) from error
-    if isinstance(merged, Need):
-        return merged
+    imports = facts.edits is not None and facts.edits.merge_imports
+    merged = merge_automatically(old.lines, current.lines, new.lines, path=facts.path, imports=imports)
     if isinstance(merged, UnresolvedMerge):
-        clash = _clash(facts, new, merged.clashed.regions)
-        return msgspec.structs.replace(clash, disabled_rules=merged.disabled_rules, why=merged.why)
+        return msgspec.structs.replace(_clash(facts, new, merged.clashed.regions), why=merged.why)
     final = new.final_newline if new.final_newline != old.final_newline else current.final_newline
     after = splice(current, edits_between(current, merged.lines, final or not current.lines))
     rung: Rung = "shifted" if anchors and merged.beyond is None and untouched(old, current, anchors) else "merged"

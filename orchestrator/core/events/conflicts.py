@@ -8,7 +8,6 @@ from orchestrator.core.annotations import Brought, Redactable, Revealing
 from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck, Provenance
 from orchestrator.core.events.base import Event, Outcome
 from orchestrator.core.ids import Checksum, Digest, Seq, WorkspacePath
-from orchestrator.core.merge_rules import AutomaticRule
 from orchestrator.core.three_way import Region, ThreeWay
 
 
@@ -34,7 +33,6 @@ class ConflictFound(Event, frozen=True, kw_only=True, tag="conflict_found"):
     sides: Revealing[ConflictSides]
     mode: int | None = None
     names: tuple[WorkspacePath, ...] = ()  # others that contents of it stood under: who may not see them sees none
-    disabled_rules: Revealing[tuple[AutomaticRule, ...]] = ()  # rules that would have settled it, had policy let them
     why: Revealing[str] = ""  # if not because both sides changed the same lines
     fit: Fit | None = None  # it would apply like this, and policy wants it looked at first
 

@@ -13,7 +13,6 @@ from msgspec import Meta
 
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.ids import Checksum
-from orchestrator.core.merge_rules import AUTOMATIC_RULES
 from orchestrator.core.policy.reviewers import (
     HumanSettings,
     Plugins,
@@ -117,9 +116,6 @@ class _Reader:
         reviewers = self._reviewers(table)
         if isinstance(plugins := single["plugins"], Plugins) and len(set(plugins.enabled)) < len(plugins.enabled):
             self._tables.wrong("names a plugin twice", "plugins", "enabled")
-        if isinstance(edits := single["edits"], EditRules):
-            ordered = tuple(rule for rule in AUTOMATIC_RULES if rule in edits.merge_rules)
-            single["edits"] = msgspec.structs.replace(edits, merge_rules=ordered)
         if file is None or self._tables.problems:
             return None
         digest = Checksum("sha256:" + hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest())

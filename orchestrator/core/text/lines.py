@@ -60,3 +60,8 @@ def join(lines: Sequence[str], ends: Sequence[str]) -> str:
 def plain(text: str) -> str:
     r"""The text with every line ending written `\n`, as callers see it."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def is_significant(line: str) -> bool:
+    """Whether a line says anything: more than blanks and brackets, which meet by chance."""
+    return any(map(str.isalnum, line))

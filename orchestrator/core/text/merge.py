@@ -28,6 +28,7 @@ class Cluster(msgspec.Struct, frozen=True):
     region: Region
     ours: tuple[Hunk, ...]  # base → current
     theirs: tuple[Hunk, ...]  # base → proposed
+    agreed: Sequence[str] | None  # the lines that git puts there; None where it leaves that to a person
 
 
 def clusters(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> list[Cluster]:
@@ -46,65 +47,49 @@ def clusters(base: Sequence[str], current: Sequence[str], proposed: Sequence[str
         region = Region(
             Span(start, end - start), Span(o_start, end + shift_o - o_start), Span(t_start, end + shift_t - t_start)
         )
-        found.append(Cluster(region, tuple(ours[first_o:o]), tuple(theirs[first_t:t])))
+        mine, other = region.current.of(current), region.proposed.of(proposed)
+        agreed = mine if t == first_t or mine == other else other if o == first_o else None
+        found.append(Cluster(region, tuple(ours[first_o:o]), tuple(theirs[first_t:t]), agreed))
     return found
 
 
 def merge3(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> Merged | ConflictingRegion:
     """Bring the changes base → current and base → proposed together.
 
-    Changes clash as in `git merge-file`: when they overlap or touch, with no unchanged line of
+    Changes conflict as in `git merge-file`: when they overlap or touch, with no unchanged line of
     the base between them, unless both sides come to the same lines there, which are then taken
     once. Lines are compared as given. Cost: as of `clusters`, then O(lines).
     """
-    return merged_of(clusters(base, current, proposed), base, current, proposed)
+    return merged_of(clusters(base, current, proposed), base)
 
 
-def merged_of(
-    found: Iterable[Cluster], base: Sequence[str], current: Sequence[str], proposed: Sequence[str]
-) -> Merged | ConflictingRegion:
+def merged_of(found: Sequence[Cluster], base: Sequence[str]) -> Merged | ConflictingRegion:
     """As `merge3`, of what `clusters` found."""
-    lines: list[str] = []
-    regions: list[Region] = []
-    at = 0
-    for cluster in found:
-        region = cluster.region
-        lines += base[at : region.base.start]
-        at = region.base.end
-        agreed = agreed_lines(cluster, current, proposed)
-        if agreed is None:
-            regions.append(region)
-        else:
-            lines += agreed
+    regions = tuple(cluster.region for cluster in found if cluster.agreed is None)
     if regions:
-        return ConflictingRegion(tuple(regions))
-    lines += base[at:]
-    return Merged(tuple(lines))
+        return ConflictingRegion(regions)
+    return Merged(merged_lines(base, found, [cluster.agreed or () for cluster in found]))
 
 
-def agreed_lines(cluster: Cluster, current: Sequence[str], proposed: Sequence[str]) -> Sequence[str] | None:
-    """What git puts in place of a cluster; None where it leaves that to a person."""
-    mine, other = cluster.region.current.of(current), cluster.region.proposed.of(proposed)
-    if not cluster.theirs or mine == other:
-        return mine
-    return None if cluster.ours else other
+def merged_lines(base: Sequence[str], found: Sequence[Cluster], outputs: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """The base with an output in the place of each cluster."""
+    lines: list[str] = []
+    at = 0
+    for cluster, output in zip(found, outputs, strict=True):
+        lines += base[at : cluster.region.base.start]
+        lines += output
+        at = cluster.region.base.end
+    return (*lines, *base[at:])
 
 
 def merge_favouring_proposed(base: Sequence[str], current: Sequence[str], proposed: Sequence[str]) -> tuple[str, ...]:
-    """As `merge3`, but where the changes clash the proposed lines stand: `git merge-file --theirs`.
+    """As `merge3`, but where the changes conflict the proposed lines are taken: `git merge-file --theirs`.
 
-    What a person gets who settles a conflict for the proposal: its side of the clash, and the
-    current side of everything else.
+    What a person gets who resolves a conflict for the proposal.
     """
-    lines: list[str] = []
-    at = 0
-    for cluster in clusters(base, current, proposed):
-        region = cluster.region
-        lines += base[at : region.base.start]
-        at = region.base.end
-        agreed = agreed_lines(cluster, current, proposed)
-        lines += region.proposed.of(proposed) if agreed is None else agreed
-    return (*lines, *base[at:])
+    found = clusters(base, current, proposed)
+    sides = [cluster.region.proposed.of(proposed) if cluster.agreed is None else cluster.agreed for cluster in found]
+    return merged_lines(base, found, sides)
 
 
 def _cluster(ours: Sequence[Hunk], o: int, theirs: Sequence[Hunk], t: int) -> tuple[int, int, int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 
@@ -22,7 +22,6 @@ from orchestrator.core.events.files import (
     ChangeIntended,
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
-from orchestrator.core.merge_rules import AutomaticRule
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.core.three_way import Region
@@ -184,7 +183,7 @@ class Answers:
         if found.provenance.reverts:
             advice = f"Revert the later change first, or await_change('{number}')."
         elif shown:
-            advice = f"{_disabled_rules(found.disabled_rules)}Read the current lines and send the change again "
+            advice = "Read the current lines and send the change again "
             advice += f"(supersedes='{number}'), or await_change('{number}')."
         else:
             advice = f"Its content is not shown; await_change('{number}')."
@@ -390,10 +389,6 @@ def regions(clashes: tuple[Region, ...]) -> tuple[r.ConflictRegionText, ...]:
         )
         for c in clashes
     )
-
-
-def _disabled_rules(rules: Sequence[AutomaticRule]) -> str:
-    return f"The rule {', '.join(rules)} would merge it, but policy leaves that to a person. " if rules else ""
 
 
 def _path_of(changed: PathChange, version: Seq) -> r.ChangedPath:

@@ -109,7 +109,6 @@ class ConflictRecorder:
             why=clash.why,
             mode=here.held.mode if here.held else None,
             names=clash.names,
-            disabled_rules=clash.disabled_rules,
             fit=clash.fit,
         )
         events = (NewEvent(f"conflict:{clash.path}", found), *((seen,) if seen is not None else ()))

@@ -15,8 +15,8 @@ import msgspec
 
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.indent import depth_of
-from orchestrator.core.text.merge import Cluster, agreed_lines, clusters
-from orchestrator.core.text.merging.merge_region import is_significant
+from orchestrator.core.text.lines import is_significant
+from orchestrator.core.text.merge import Cluster, clusters
 from orchestrator.core.three_way import Region, Span
 
 
@@ -59,7 +59,7 @@ def ambiguous_hunks(
     slides = list(_slides(base, current, [hunk for cluster in found for hunk in cluster.ours]))
     doubtful: list[tuple[int, int]] = []
     for cluster in found if slides else ():
-        if cluster.ours and agreed_lines(cluster, current, proposed) is not None:
+        if cluster.ours and cluster.agreed is not None:
             continue
         for hunk in cluster.theirs:
             new = proposed[hunk.new_start : hunk.new_end]

@@ -15,8 +15,8 @@ from itertools import chain
 import msgspec
 
 from orchestrator.core.text.diff import Hunk
+from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.merge_region import is_significant
 from orchestrator.core.text.merging.surroundings import strayed
 from orchestrator.core.three_way import Region, Span
 

@@ -1,115 +1,127 @@
-"""Merge rule: both sides changed a list of imports."""
+"""Merge rule: both sides added imports at one place.
+
+Lines are read one by one, as people write imports; a line written in another way counts as no import.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+from typing import Final
 
-from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.import_lines import ImportLine, import_lines
-from orchestrator.core.text.merging.import_lists import import_list, with_both
-from orchestrator.core.text.merging.merge_region import Resolution, Sides
-from orchestrator.core.text.merging.quoted_lines import begins_quoted
-from orchestrator.core.three_way import Span
+from orchestrator.core.text.indent import indent_of
+from orchestrator.core.text.literals import inside_strings
+from orchestrator.core.three_way import Region, Span, ThreeWay
+
+Imports = Mapping[tuple[str, ...], Sequence[str]]
+"""The names that each line imports, by the line itself, or by what stands before and behind a list of names."""
+
+_SCRIPT_LIST = r"(?P<head>import\s+(?:type\s+)?\{\s*)(?P<names>[\w\s,$]*\w)(?P<tail>\s*,?\s*\}\s*from\b.*)"
+_SCRIPT = r"import\s+(?:type\s+)?(?:\*\s+as\s+)?(?P<name>\w+)\s+from\s+(?P<quote>['\"])[^'\"]+(?P=quote)\s*;?\s*"
+_INCLUDE = r"#\s*include\s*(?P<name><[^>]+>|\"[^\"]+\")\s*"
+
+_LISTS: Final = {
+    "python": r"(?P<head>from\s+(?!__future__\b)[\w.]+\s+import\s+)(?P<names>[\w ,]*\w)(?P<tail>\s*(?:#.*)?)",
+    "javascript": _SCRIPT_LIST,
+    "typescript": _SCRIPT_LIST,
+    "tsx": _SCRIPT_LIST,
+    "rust": r"(?P<head>(?:pub\b.*\s)?use\s+[\w:]+::\{\s*)(?P<names>[\w\s,]*\w)(?P<tail>\s*,?\s*\}\s*;\s*)",
+}
+"""A line that imports several names of one module. `import __future__` must stay first."""
+
+IMPORTING: Final = {
+    "python": r"import\s+(?:[\w.]+\s+as\s+)?(?P<name>\w+)(?:\.\w+)*\s*(?:#.*)?",
+    "javascript": _SCRIPT,
+    "typescript": _SCRIPT,
+    "tsx": _SCRIPT,
+    "rust": r"(?:pub(?:\([^)]*\))?\s+)?use\s+(?:\w+::|::)*(?:\w+\s+as\s+)?(?P<name>\w+)\s*;\s*",
+    "go": r"(?:import\s+)?(?:(?P<alias>\w+)\s+)?\"(?:[^\"]*/)?(?P<name>(?!v\d+\")[^\"/]+)(?:/v\d+)?\"\s*",
+    "java": r"import\s+(?:static\s+)?[\w.]+\.(?P<name>\w+)\s*;\s*",
+    "c": _INCLUDE,
+    "cpp": _INCLUDE,
+}
+"""A line that imports one thing, with the name that it binds."""
 
 _WORD = re.compile(r"\w+")
+_MEMBER = re.compile(r"(?:type\s+)?\w+(?:\s+as\s+\w+)?\s*,\s*")
+_OPENING = re.compile(r"(?:from\s+[\w.]+\s+import\s*\(|import\s+(?:type\s+)?\{|(?:pub\b.*\s)?use\s+[\w:]+::\{)\s*")
 
-Imports = Mapping[str, ImportLine]
-"""Lines that import, in their order."""
 
+class ImportMerge:
+    """The imports of three texts in one language of `IMPORTING`."""
 
-def settle(cluster: Cluster, sides: Sides) -> Resolution | None:
-    """With what either side added: in the current order, the proposal's after.
+    def __init__(self, sides: ThreeWay[Sequence[str]], language: str) -> None:
+        self._sides, self._language = sides, language
+        self._quoted = sides.map(inside_strings)
+        words = sides.map(self._words)
+        self._gone = (words.base - words.current) | (words.base - words.proposed)
 
-    Only where every line of the region is an import of the same list, outside of strings; where both
-    sides kept each import that the base has, if only with more names on its line; where no line
-    stands twice and no name comes to be bound twice; and where neither imports from what the other
-    imports no more, anywhere in the text: it may have another name there. What one side took out,
-    nobody but a person can weigh against the other's line.
-    """
-    language = sides.language
-    if language is None:
-        return None
-    base, current, proposed = (
-        _region(language, lines, read, span)
-        for lines, read, span in zip(sides, sides.imports, cluster.region, strict=True)
-    )
-    if base is None or current is None or proposed is None:
-        return None
-    longer: dict[str, str] = {}  # a side's line → what comes of it
-    for line in base:
-        mine, other = _kept(language, line, base, current), _kept(language, line, base, proposed)
-        if mine is None or other is None or mine in longer or other in longer:
+    def merged(self, region: Region) -> tuple[str, ...] | None:
+        """The lines of a region with what either side added: in the current order, the proposal's after. None: no rule.
+
+        Only where every line of the region imports, outside of strings, at one depth; where both sides kept each name
+        that the base imports; where no new name is bound twice; and where no new line names what one side imports no
+        more, anywhere in the text: it may have another name there.
+        """
+        read = [self._imports(*one) for one in zip(self._sides, region, self._quoted, strict=True)]
+        depths = {indent_of(line) for lines, span in zip(self._sides, region, strict=True) for line in span.of(lines)}
+        base, current, proposed = read
+        if base is None or current is None or proposed is None or len(depths) != 1:
             return None
-        longer[mine] = longer[other] = _both(language, line, mine, other)
-    lines = [longer.get(line, line) for line in current]
-    lines += [line for line in proposed if line not in longer and line not in current]
-    read = sides.imports
-    if _gone(read.base, read.current) & _sources(proposed.values()):
-        return None
-    if _gone(read.base, read.proposed) & _sources(current.values()):
-        return None
-    known = {**base, **current, **proposed}
-    if len({item.place for item in known.values()}) > 1 or len(set(lines)) < len(lines):
-        return None
-    if not _once(item for line in lines for item in (known.get(line) or import_lines(language, [line])[0],)):
-        return None
-    added = len(lines) - len(base)
-    more = sum(line not in base for line in longer.values())
-    return Resolution(
-        tuple(lines),
-        f"only imports are here, and none was removed: {added} lines added, {more} made longer by one side or both; "
-        "no name is bound twice",
-    )
-
-
-def _region(language: str, lines: Sequence[str], read: Sequence[ImportLine | None], span: Span) -> Imports | None:
-    """The imports of a range; None if it holds anything else, a line twice, or what only looks like an import."""
-    found: dict[str, ImportLine] = {}
-    for line, item in zip(span.of(lines), read[span.start : span.end], strict=True):
-        if item is None or line in found:
+        if not all(_keeps(side.get(key, ()), names) for side in (current, proposed) for key, names in base.items()):
             return None
-        found[line] = item
-    return None if begins_quoted(language, lines, span.start, span.length) else found
+        merged = dict(current)
+        for key, names in proposed.items():
+            merged[key] = _united(base.get(key, ()), current.get(key, ()), names)
+        bound, known = (Counter(name.split()[-1] for names in one.values() for name in names) for one in (merged, base))
+        if any(bound[name] > 1 for name in bound - known):
+            return None
+        (depth,) = depths
+        lines = [depth + (key[0] if len(key) == 1 else ", ".join(names).join(key)) for key, names in merged.items()]
+        new = set(lines).difference(region.base.of(self._sides.base))
+        return tuple(lines) if self._gone.isdisjoint(_WORD.findall(" ".join(new))) else None
+
+    def _imports(self, lines: Sequence[str], span: Span, quoted: Container[int]) -> Imports | None:
+        """The imports of a range; None if it holds anything else, or a line twice."""
+        found: dict[tuple[str, ...], Sequence[str]] = {}
+        for at in range(span.start, span.end):
+            read = None if at in quoted else _read(self._language, lines, at)
+            if read is None or read[0] in found:
+                return None
+            found[read[0]] = read[1]
+        return found
+
+    def _words(self, lines: Sequence[str]) -> frozenset[str]:
+        """All words of the lines that import."""
+        text = " ".join(line for at, line in enumerate(lines) if _read(self._language, lines, at) is not None)
+        return frozenset(_WORD.findall(text))
 
 
-def _gone(base: Iterable[ImportLine | None], side: Iterable[ImportLine | None]) -> frozenset[str]:
-    """What the base imports from, and a side does not."""
-    return _sources(base) - _sources(side)
+def _read(language: str, lines: Sequence[str], at: int) -> tuple[tuple[str, ...], Sequence[str]] | None:
+    line = lines[at].lstrip(" \t")
+    if language in _LISTS and (found := re.fullmatch(_LISTS[language], line)) is not None:
+        names = found["names"].split(", ")
+        whole = len(set(names)) == len(names) and all(name == name.strip() and "," not in name for name in names)
+        return ((found["head"], found["tail"]), names) if whole else None
+    if (found := re.fullmatch(IMPORTING[language], line)) is not None:
+        return (line,), [found.groupdict().get("alias") or found["name"]]
+    if language in _LISTS and _MEMBER.fullmatch(line):
+        above = next((text for text in reversed(lines[:at]) if not _MEMBER.fullmatch(text.strip())), "")
+        return ((line,), [line.rstrip(" ,")]) if _OPENING.fullmatch(above.strip()) else None
+    return None
 
 
-def _sources(items: Iterable[ImportLine | None]) -> frozenset[str]:
-    """What is imported from, and the outermost package of each: a package may be renamed with all that it holds."""
-    sources = {item.source for item in items if item is not None}
-    return frozenset(sources.union(*(_WORD.findall(source)[:1] for source in sources)))
+def _keeps(names: Sequence[str], base: Sequence[str]) -> bool:
+    """Whether all names of the base are among these, in its order."""
+    rest = iter(names)
+    return all(name in rest for name in base)
 
 
-def _kept(language: str, line: str, base: Imports, side: Imports) -> str | None:
-    """A line of the base as a side has it: unchanged, or as the one list that holds its names and more."""
-    if line in side:
-        return line
-    listed = import_list(language, line)
-    others = [other for other in side if other not in base]
-    longer = [other for other in others if listed and (more := import_list(language, other)) and more.extends(listed)]
-    return longer[0] if len(longer) == 1 else None
-
-
-def _both(language: str, line: str, mine: str, other: str) -> str:
-    """A line of the base as both sides have it."""
-    if other in (mine, line):
-        return mine
-    base, current, proposed = (import_list(language, text) for text in (line, mine, other))
-    return with_both(base, current, proposed).line if base and current and proposed else other
-
-
-def _once(items: Iterable[ImportLine | None]) -> bool:
-    """Whether no name is bound twice; `import a.b` and `import a.c` both bind `a`, to the same."""
-    bound: dict[str, bool] = {}  # and whether as a package
-    for item in items:
-        if item is None:
-            return False
-        for name in item.names:
-            if name in bound and not (item.package and bound[name]):
-                return False
-            bound[name] = item.package
-    return True
+def _united(*sides: Sequence[str]) -> list[str]:
+    """The names of all sides, sorted if each of them is."""
+    names = list(dict.fromkeys(name for side in sides[1:] for name in side))
+    for key in (str, str.casefold):
+        if all(list(side) == sorted(side, key=key) for side in sides):
+            return sorted(names, key=key)
+    return names

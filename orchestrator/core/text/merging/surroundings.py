@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence, Set
 from itertools import islice, takewhile
 
 from orchestrator.core.text.indent import depth_of
+from orchestrator.core.text.lines import is_significant
 from orchestrator.core.text.merge import Cluster
-from orchestrator.core.text.merging.merge_region import is_significant
 
 TAB = 4
 """Columns that a tab counts beside blanks."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.text.merge import agreed_lines, clusters
+from orchestrator.core.text.merge import clusters
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, merge_automatically
 from tests.core.text.merging.random_histories import Case, from_git, from_installed, sample
 
@@ -55,13 +55,12 @@ def marked(case: Case) -> str:
         r = cluster.region
         lines += base[at : r.base.start]
         at = r.base.start + r.base.length
-        agreed = agreed_lines(cluster, current, proposed)
-        if agreed is None:
+        if cluster.agreed is None:
             lines += ["<<<<<<< a", *current[r.current.start :][: r.current.length]]
             lines += ["||||||| o", *base[r.base.start : at]]
             lines += ["=======", *proposed[r.proposed.start :][: r.proposed.length], ">>>>>>> b"]
         else:
-            lines += agreed
+            lines += cluster.agreed
     return "".join(f"{line}\n" for line in [*lines, *base[at:]])
 
 
