@@ -16,8 +16,8 @@ from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Document, NotEncodable, encode, splice
 from orchestrator.core.text.locate import Found, LineReplacement, Passage, Replacement, locate_changes
 from orchestrator.core.text.locate_symbol import SymbolChange, find_symbols, locate_symbol
-from orchestrator.core.text.outline.comparing import new_errors, touched
 from orchestrator.core.text.outline.languages import language_of
+from orchestrator.core.text.symbols import new_errors, touched
 
 CHECKED_BYTES = 1024 * 1024
 """Larger files are not parsed for a check: it would keep the caller waiting for seconds."""

@@ -7,7 +7,7 @@ from orchestrator.core.decisions.decision import Base, Facts, Need, Outcome
 from orchestrator.core.decisions.permissions import with_bits
 from orchestrator.core.errors import FileNotFound, PatchInvalid
 from orchestrator.core.text.encoding import decode
-from orchestrator.core.text.forms.elisions import refuse_elided_whole
+from orchestrator.core.text.forms.left_out import refuse_elided_whole
 from orchestrator.core.text.patch import FilePatch
 
 

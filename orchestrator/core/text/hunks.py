@@ -70,3 +70,13 @@ class FilePatch(msgspec.Struct, frozen=True):
         lines = [text for hunk in self.hunks for tag, text in hunk.lines if tag == "+"]
         ended = lines and not self.hunks[-1].new_no_newline
         return "\n".join(lines) + ("\n" if ended else "")
+
+
+Form = Literal["unified", "begin_patch", "search_replace", "whole_file"]
+
+
+class ParsedPatch(msgspec.Struct, frozen=True):
+    """A patch, and the form in which it was written."""
+
+    form: Form
+    files: tuple[FilePatch, ...]

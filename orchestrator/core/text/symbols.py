@@ -1,10 +1,18 @@
-"""The symbols that a text defines and their lines: the outline as plain values."""
+"""The symbols that a text defines and their lines, as plain values; and what two outlines say of a merge."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import msgspec
+
+from orchestrator.core.text.diff import Hunk
+
+CODE: Final = frozenset(
+    "function method class interface struct enum union trait impl module type property macro".split()
+)
+"""The kinds that make code; two changes to one of these may not fit together although their lines do."""
 
 
 class Symbol(msgspec.Struct, frozen=True):
@@ -32,18 +40,61 @@ class Outline(msgspec.Struct, frozen=True):
         """Each symbol with its dotted name ("Class.method"), outer before inner."""
         yield from _walked(self.symbols, "")
 
-    def enclosing(self, line: int) -> tuple[Symbol, ...]:
-        """The symbols that a 1-based line lies in, outermost first."""
-        found: list[Symbol] = []
-        symbols = self.symbols
-        while (inside := next((s for s in symbols if s.line <= line <= s.end_line), None)) is not None:
-            found.append(inside)
-            symbols = inside.children
-        return tuple(found)
-
 
 def _walked(symbols: tuple[Symbol, ...], prefix: str) -> Iterator[tuple[str, Symbol]]:
     for symbol in symbols:
         name = f"{prefix}{symbol.name}"
         yield name, symbol
         yield from _walked(symbol.children, f"{name}.")
+
+
+def new_errors(before: Outline, other: Outline, after: Outline) -> bool:
+    """Whether `after`, made of two texts that parse without an error, has errors. False where any was not parsed."""
+    if not (before.parsed and other.parsed and after.parsed):
+        return False
+    if before.compiles and other.compiles and after.compiles is False:
+        return True
+    return before.errors == other.errors == 0 < after.errors
+
+
+def touched(outline: Outline, hunks: Sequence[Hunk]) -> set[str]:
+    """The innermost functions, classes and the like, by dotted name, whose lines the new side of hunks changed.
+
+    Lines that went count for what stands around the place. A hunk outside of all symbols touches none.
+    """
+    names: set[str] = set()
+    for hunk in hunks:
+        first, last = hunk.new_start + 1, hunk.new_start + hunk.new_len
+        if hunk.new_len:
+            names.update(_holding(outline.symbols, "", first, last, None))
+        else:
+            names.update(_around(outline.symbols, last, first))
+    return names
+
+
+def _holding(symbols: Sequence[Symbol], prefix: str, first: int, last: int, holder: str | None) -> Iterator[str]:
+    """The innermost code symbols of the lines first … last; `holder` is that of the lines between these symbols."""
+    rest = first
+    for symbol in symbols:
+        if symbol.end_line < rest or symbol.line > last:
+            continue
+        if symbol.line > rest and holder is not None:
+            yield holder
+        name = f"{prefix}{symbol.name}"
+        inside = name if symbol.kind in CODE else holder
+        yield from _holding(symbol.children, f"{name}.", max(rest, symbol.line), min(last, symbol.end_line), inside)
+        rest = symbol.end_line + 1
+    if rest <= last and holder is not None:
+        yield holder
+
+
+def _around(symbols: Sequence[Symbol], above: int, below: int) -> Iterator[str]:
+    """The innermost code symbol that holds both of two neighbouring lines."""
+    names: list[str] = []
+    holder: str | None = None
+    while (inside := next((s for s in symbols if s.line <= above and below <= s.end_line), None)) is not None:
+        names.append(inside.name)
+        holder = ".".join(names) if inside.kind in CODE else holder
+        symbols = inside.children
+    if holder is not None:
+        yield holder

@@ -12,8 +12,8 @@ from orchestrator.core.decisions.commands import Command, CreateDirectory, Delet
 from orchestrator.core.decisions.multi_file import FilePart, PatchSeveral
 from orchestrator.core.errors import FileExists, FileNotFound, ParameterInvalid, PathError
 from orchestrator.core.ids import WorkspacePath, show
-from orchestrator.core.text.forms.parsed import ParsedPatch
 from orchestrator.core.text.forms.recognise import parse
+from orchestrator.core.text.hunks import ParsedPatch
 from orchestrator.core.text.patch import FilePatch
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.change_request import ChangeRequest

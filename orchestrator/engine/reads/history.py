@@ -19,10 +19,9 @@ from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffSh
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.projections.registry import FileEntry
-from orchestrator.core.text.document_diff import shown_diff
+from orchestrator.core.text.document_diff import ShownDiff, shown_diff
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.core.text.room import size
-from orchestrator.core.text.shown_diff import ShownDiff
 from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batches import members

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.core.text.forms.elisions import refuse_elided
-from orchestrator.core.text.forms.left_out import left_out, left_out_of
+from orchestrator.core.text.forms.left_out import left_out, left_out_of, refuse_elided
 from orchestrator.core.text.locate import Replacement
 
 DOTS = (

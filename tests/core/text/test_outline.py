@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from orchestrator.core.text.diff import Hunk, diff
 from orchestrator.core.text.lines import split
-from orchestrator.core.text.outline.comparing import new_errors, touched
 from orchestrator.core.text.outline.nesting import DEEPEST, Definition, nested
 from orchestrator.core.text.outline.parsed import COMPILED_CHARS, compiles
 from orchestrator.core.text.outline.plain import plain_outline
-from orchestrator.core.text.symbols import Outline, Symbol
+from orchestrator.core.text.symbols import Outline, Symbol, new_errors, touched
 
 INDENTED = st.lists(
     st.tuples(

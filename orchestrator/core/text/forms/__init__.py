@@ -2,6 +2,5 @@
 
 begin_patch, search_replace, whole_file    one form each (`unified.py` is beside this package)
 rows, bodies    rows of a patch, and the lines of a hunk
-left_out, elisions    placeholders for left-out lines, which are refused
-parsed    the result
+left_out    placeholders for left-out lines, which are refused
 """

@@ -11,10 +11,9 @@ from orchestrator.core.errors import PatchInvalid
 from orchestrator.core.text import unified
 from orchestrator.core.text.forms import begin_patch, search_replace
 from orchestrator.core.text.forms.left_out import left_out, left_out_of
-from orchestrator.core.text.forms.parsed import Form, ParsedPatch
 from orchestrator.core.text.forms.rows import MAX_FILES, Rows, fence_of, path_in, too_many
 from orchestrator.core.text.forms.whole_file import parse_whole_file
-from orchestrator.core.text.hunks import FilePatch, PatchHunk
+from orchestrator.core.text.hunks import FilePatch, Form, ParsedPatch, PatchHunk
 
 _SHAPES = (
     "Send a unified diff ('--- a/x', '+++ b/x', '@@ …'), '*** Begin Patch', search/replace blocks, "

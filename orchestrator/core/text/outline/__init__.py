@@ -1,4 +1,4 @@
 """Outlines of texts: symbols with their lines.
 
-parsed (from a syntax tree), plain (without a grammar), nesting, languages, comparing
+parsed (from a syntax tree), plain (without a grammar), nesting, languages
 """
