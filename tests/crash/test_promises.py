@@ -108,15 +108,15 @@ def disk(kind: type[ForgettingDisk]) -> Mutation:
 
 def no_intent_before(patch: Patch) -> type[ForgettingDisk]:
     """The names change while the intent is still on its way."""
-    stage, land = WriteBatch.stage, WriteBatch.land
+    stage, commit = WriteBatch.stage, WriteBatch.commit
     stats: dict[int, dict[WorkspacePath, FileStat | None]] = {}
 
     def both(self: WriteBatch) -> None:
         stage(self)
-        stats[id(self)] = land(self)
+        stats[id(self)] = commit(self)
 
     patch.setattr(WriteBatch, "stage", both)
-    patch.setattr(WriteBatch, "land", lambda self: stats.pop(id(self)))
+    patch.setattr(WriteBatch, "commit", lambda self: stats.pop(id(self)))
     return ForgettingDisk
 
 
@@ -147,10 +147,10 @@ def no_lock(patch: Patch) -> type[ForgettingDisk]:
 
 
 def no_sync_by_recovery(patch: Patch) -> type[ForgettingDisk]:
-    async def not_settled(self: Recovery, item: object) -> None:
+    async def unsynced(self: Recovery, item: object) -> None:
         """Nothing is synced."""
 
-    patch.setattr(Recovery, "_settle", not_settled)
+    patch.setattr(Recovery, "_sync_names", unsynced)
     return ForgettingDisk
 
 

@@ -252,7 +252,7 @@ class Answers:
             )
         match outcome.event:
             case ChangeApplied() as event:
-                return await self.of_applied(outcome, event, shows=shows)
+                return await self.of_applied(outcome.seq, event, shows=shows)
             case ChangeAborted(change=change, cause=cause):
                 raise Aborted(
                     f"{show(change)} was cut off ({cause}); nothing was changed", details={"change": show(change)}
@@ -287,7 +287,7 @@ class Answers:
         return None
 
     async def of_applied(
-        self, recorded: Recorded, event: ChangeApplied, *, shows: Shows, warnings: tuple[str, ...] = ()
+        self, version: Seq, event: ChangeApplied, *, shows: Shows, warnings: tuple[str, ...] = ()
     ) -> r.ChangeAnswer:
         """The answer of a change that is on disk. `warnings`: what its author is told even if it may not read it."""
         shown = all(shows(changed.path) for changed in event.paths)
@@ -299,14 +299,14 @@ class Answers:
         answer = r.ChangeAnswer(
             status="applied",
             success=True,
-            message=_applied_message(event, recorded.seq) + (_how(event.fit) if shown else ""),
+            message=_applied_message(event, version) + (_how(event.fit) if shown else ""),
             diff=diff,
             diff_truncated=truncated,
             added=sum(hunk.new_len for hunk in hunks),
             removed=sum(hunk.old_len for hunk in hunks),
-            version_id=show(recorded.seq),
+            version_id=show(version),
             change=show(event.change),
-            paths=tuple(_path_of(changed, recorded.seq) for changed in event.paths),
+            paths=tuple(_path_of(changed, version) for changed in event.paths),
             approval=show(why.approval) if why.approval else None,
             warnings=warnings or (event.fit.warnings if shown else ()),
             unseen=unseen_texts(why.unseen, shows),

@@ -1,15 +1,15 @@
-"""A durable change: intent, disk, proof, outcome. Success is answered only when the disk is synced."""
+"""A durable change: intent, disk, verification, outcome. Success is answered only when the disk is synced."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import anyio
 import msgspec
 from anyio import to_thread
 
-from orchestrator.core.change import PathChange, Provenance
+from orchestrator.core.change import Directories, PathChange, Provenance
 from orchestrator.core.content import Signature, digest_of
 from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.errors import DiskFull, FileBusy, IoFailed, OrchestratorError, PathError, WritesStopped
@@ -24,11 +24,14 @@ from orchestrator.core.events.files import (
     OrphanContentKept,
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
+from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.engine.changes.write_batch import RollbackIncomplete, WriteBatch
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports.journal import ANY_VERSION, NewEvent, StreamMoved, Unit
-from orchestrator.ports.workspace import DiskChange, Displaced, FileStat
+from orchestrator.ports.journal import NewEvent, StreamMoved, Unit
+from orchestrator.ports.workspace import DiskChange, Displaced, FileStat, Workspace
+
+Blobs = tuple[tuple[Digest, bytes], ...]
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,9 +43,9 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """A change that is on disk and in the journal."""
+    """A change that is on disk and in the journal: its version, and the event that says so."""
 
-    recorded: Recorded
+    version: Seq
     event: ChangeApplied
 
 
@@ -57,10 +60,10 @@ class Effects:
     async def carry_out(self, plan: Apply, intent: Intent) -> Applied:
         """Make a plan true.
 
-        Raises Displaced (somebody else's content stood there; it stands there still, decide
-        again), RollbackIncomplete (the same, and what the change brought was met by it), FileBusy,
-        DiskFull, WritesStopped and the PathError family; nothing is changed then, and the
-        intent is closed by `ChangeAborted` or `ChangeDiverged`.
+        Raises Displaced (another program's content was there and is left there; decide again),
+        RollbackIncomplete (the same, after a part of the change was written), FileBusy, DiskFull,
+        WritesStopped and the PathError family; nothing is changed then, and the intent is closed
+        by `ChangeAborted` or `ChangeDiverged`.
         """
         if self.stopped:
             raise WritesStopped(self.stopped, hint="Reads go on. Mend the disk, then restart the daemon.")
@@ -69,77 +72,75 @@ class Effects:
         return applied  # noqa: RET504  # inside the block the type checker sees a scope that may swallow
 
     async def _carry_out(self, plan: Apply, intent: Intent) -> Applied:
-        landings = WriteBatch(self._s.workspace, (self._disk_change(plan, change) for change in touching(plan.paths)))
-        intended = self._intended(plan, intent, landings.changes)
-        unit = Unit((NewEvent(self._stream(plan), intended, self._version(plan)),), intent.origin, new_blobs(plan))
-        number, staged = await self._intend(unit, landings)
+        batch = WriteBatch(self._s.workspace, (self._disk_change(plan, change) for change in touching(plan.paths)))
+        intended = self._intended(plan, intent, batch.changes)
+        number, staged = await self._intend(self._unit(plan, intended, intent.origin, new_blobs(plan)), batch)
+        origin = msgspec.structs.replace(intent.origin, cause=number)
         try:
             if staged is not None:
                 raise staged
-            stats = await to_thread.run_sync(landings.land)
-        except (Displaced, RollbackIncomplete) as met:
-            await self._displaced(plan, intent, number, landings, met)
+            stats = await to_thread.run_sync(batch.commit)
+        except RollbackIncomplete as met:
+            await to_thread.run_sync(batch.abandon)
+            await self._diverged(plan, origin, number, met.displaced)
+            self._s.in_background(partial(self._finish, batch, number))
             raise
-        except (OrchestratorError, OSError) as error:
+        except (Displaced, OrchestratorError, OSError) as error:
+            if isinstance(error, Displaced):
+                self._s.suspect.add(error.path)
             if isinstance(error, WritesStopped):
                 self.stop(error.message)
             if staged is not None or not isinstance(error, WritesStopped):
-                await self._aborted(plan, intent, number, landings, error)
+                await to_thread.run_sync(batch.abandon)
+                await self._outcome(plan, ChangeAborted(change=number, cause=_abort_cause(error)), origin)
             raise  # after a sync that failed in `commit`, recovery finds out what is on disk
         self._s.step("written")
         emptying = bool(plan.directories.emptied or plan.directories.unmade)
         if emptying:  # before the outcome: what a crash leaves of it is recovery's as long as the intent is open
-            await self._s.fenced(partial(self._empty, landings, number, plan))
+            await self._s.fenced(partial(self._empty, batch, number, plan))
         registry = self._s.state.registry
-        paths = tuple(landed(change, stats.get(change.path), registry.get(change.path)) for change in plan.paths)
-        applied = intended.outcome(number, paths, warnings=landings.warnings)
-        origin = msgspec.structs.replace(intent.origin, cause=number)
+        paths = tuple(written(change, stats.get(change.path), registry.get(change.path)) for change in plan.paths)
+        applied = intended.outcome(number, paths, warnings=batch.warnings)
         recorded = await self._outcome(plan, applied, origin)
         for digest, content in plan.contents.items():
             self._s.contents.put(digest, content.data, content.document)
-        if len(landings.changes) > 1 and not emptying:
+        if len(batch.changes) > 1 and not emptying:
             # Thousands of leftovers are seen by whoever lists the workspace next, and git is asked right after.
-            await self._s.fenced(partial(self._finish, landings, number))
+            await self._s.fenced(partial(self._finish, batch, number))
         elif not emptying:
-            self._s.in_background(partial(self._finish, landings, number))
-        return Applied(recorded, applied)
+            self._s.in_background(partial(self._finish, batch, number))
+        return Applied(recorded.seq, applied)
 
-    async def _intend(self, unit: Unit, landings: WriteBatch) -> tuple[Seq, Exception | None]:
+    async def _intend(self, unit: Unit, batch: WriteBatch) -> tuple[Seq, Exception | None]:
         """Commit the intent while the temporary files are written; all are durable on return."""
         failed: list[Exception] = []
+        recorded: tuple[Recorded, ...] = ()
+        refused: OrchestratorError | StreamMoved | None = None
 
         async def stage() -> None:
             try:
-                await to_thread.run_sync(landings.stage)
+                await to_thread.run_sync(batch.stage)
             except (OrchestratorError, OSError) as error:
                 failed.append(error)
 
         async with anyio.create_task_group() as group:
             group.start_soon(stage)
-            recorded = await self._appended(unit)
-        if isinstance(recorded, Exception):
-            await to_thread.run_sync(landings.abandon)
-            raise recorded
+            try:
+                recorded = await self._s.journal.append(unit)
+            except (OrchestratorError, StreamMoved) as error:  # raised inside the group it would come out wrapped
+                refused = error
+        if refused is not None:
+            await to_thread.run_sync(batch.abandon)
+            raise refused
         return recorded[0].seq, failed[0] if failed else None
 
-    async def _appended(self, unit: Unit) -> tuple[Recorded, ...] | OrchestratorError | StreamMoved:
-        """Append, with a refusal as a value: raised inside a task group it would come out wrapped."""
-        try:
-            return await self._s.journal.append(unit)
-        except (OrchestratorError, StreamMoved) as error:
-            return error
-
-    async def _outcome(
-        self, plan: Apply, event: Event, origin: Origin, blobs: tuple[tuple[Digest, bytes], ...] = ()
-    ) -> Recorded:
+    async def _outcome(self, plan: Apply, event: Event, origin: Origin, blobs: Blobs = ()) -> Recorded:
         """Close an intent. If that can't be committed the intent stays open, and writing stops.
 
         On a full disk the journal writes it by itself when there is space again; else recovery does.
         """
         try:
-            recorded = await self._s.journal.append(
-                Unit((NewEvent(self._stream(plan), event, self._version(plan)),), origin, blobs, closes=True)
-            )
+            recorded = await self._s.journal.append(self._unit(plan, event, origin, blobs, closes=True))
         except (DiskFull, WritesStopped) as error:
             so_far = "the change is on disk" if isinstance(event, ChangeApplied) else "the change did not take effect"
             if blobs or isinstance(error, WritesStopped):  # contents may lack, so that the journal owes nothing
@@ -158,78 +159,43 @@ class Effects:
         """Write no more; reads go on."""
         self.stopped = self.stopped or why
 
-    async def _aborted(
-        self, plan: Apply, intent: Intent, number: Seq, landings: WriteBatch, error: OrchestratorError | OSError
-    ) -> None:
-        cause: AbortCause = "io_error"
-        if isinstance(error, DiskFull):
-            cause = "disk_full"
-        elif isinstance(error, FileBusy):
-            cause = "file_busy"
-        elif isinstance(error, OrchestratorError) and not isinstance(error, WritesStopped | IoFailed):
-            cause = "refused"
-        await to_thread.run_sync(landings.abandon)
-        origin = msgspec.structs.replace(intent.origin, cause=number)
-        await self._outcome(plan, ChangeAborted(change=number, cause=cause), origin)
-
-    async def _displaced(
-        self, plan: Apply, intent: Intent, number: Seq, landings: WriteBatch, met: Displaced | RollbackIncomplete
-    ) -> None:
-        """Foreign content was met. It stands where it stood; whatever else came out is kept."""
-        await to_thread.run_sync(landings.abandon)
-        origin = msgspec.structs.replace(intent.origin, cause=number)
-        apart = met.displaced if isinstance(met, RollbackIncomplete) else ()
-        self._s.suspect.update(item.path for item in apart or (met,) if isinstance(item, Displaced))
-        if not apart:
-            await self._outcome(plan, ChangeAborted(change=number, cause="stale"), origin)
-            return
+    async def _diverged(self, plan: Apply, origin: Origin, number: Seq, displaced: tuple[Displaced, ...]) -> None:
+        """Another program's content stays where it is; all bytes that were met are kept."""
+        self._s.suspect.update(item.path for item in displaced)
         paths: list[DivergedPath] = []
         blobs: list[tuple[Digest, bytes]] = []
-        for item in apart:
-            left = tuple((digest_of(data), data) for data in item.unexpected)
+        for item in displaced:
+            left = tuple((digest_of(data), data) for data in item.foreign)
             found = await self._found(item.path)
             paths.append(DivergedPath(item.path, found[0][0] if found else None, left[0][0] if left else None))
             blobs += (*found, *left)
         await self._outcome(plan, ChangeDiverged(change=number, paths=tuple(paths)), origin, tuple(blobs))
-        self._s.in_background(partial(self._finish, landings, number))
 
-    async def _found(self, path: WorkspacePath) -> tuple[tuple[Digest, bytes], ...]:
-        """What stands at a path, if that is a file that can be read."""
+    async def _found(self, path: WorkspacePath) -> Blobs:
+        """The content at a path, if that is a file that can be read."""
         try:
             read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=MAX_FILE_BYTES))
         except PathError:
             return ()
         return ((read.digest, read.data),)
 
-    async def _empty(self, landings: WriteBatch, number: Seq, plan: Apply) -> None:
+    async def _empty(self, batch: WriteBatch, number: Seq, plan: Apply) -> None:
         """Finish, and remove the directories that the change left empty. Its files are done by now."""
-        await self._finish(landings, number)
+        await self._finish(batch, number)
         try:
-            for path in plan.directories.emptied:
-                await to_thread.run_sync(self._s.workspace.remove_empty, path)
-            for path in plan.directories.unmade:
-                await to_thread.run_sync(partial(self._s.workspace.remove_empty, path, below=False))
+            await to_thread.run_sync(remove_emptied, self._s.workspace, plan.directories)
         except WritesStopped as error:
             self.stop(error.message)
             raise
 
-    async def _finish(self, landings: WriteBatch, number: Seq) -> None:
-        """Unlink what was swapped out; bytes that nobody knew are kept first."""
+    async def _finish(self, batch: WriteBatch, number: Seq) -> None:
+        """Unlink what was swapped out; bytes that no event explains are kept first."""
         for _ in range(FINISH_TRIES):
-            strays = await to_thread.run_sync(landings.finish)
-            if not strays:
+            left = await to_thread.run_sync(batch.finish)
+            if not left:
                 break
-            for stray in strays:
-                await self.keep_strays(stray.path, (stray.data,), number)
-
-    async def keep_strays(self, path: WorkspacePath, strays: tuple[bytes, ...], change: Seq | None) -> None:
-        """Make blobs of bytes that stood in a temporary file and that no event explains."""
-        blobs: tuple[tuple[Digest, bytes], ...] = tuple((digest_of(data), data) for data in strays)
-        events = tuple(
-            NewEvent(f"stray:{path}", OrphanContentKept(path=path, digest=digest, size=len(data), change=change))
-            for digest, data in blobs
-        )
-        await self._s.journal.append(Unit(events, Origin(cause=change), blobs))
+            for path, contents in left.items():
+                await self._s.journal.append(orphans(path, contents, number))
 
     def _intended(self, plan: Apply, intent: Intent, changes: tuple[DiskChange, ...]) -> ChangeIntended:
         temps = {change.path: change.temp for change in changes}
@@ -249,25 +215,25 @@ class Effects:
         return disk_change(
             msgspec.structs.replace(change, temp=temp),
             content.data if content is not None else None,
-            parents=self._parents(change.path) if change.before is None else (),
+            parents=self._missing(ancestors(change.path)) if change.before is None else (),
             signature=entry.signature if entry is not None and entry.digest == change.before else None,
         )
 
-    def _parents(self, path: WorkspacePath) -> tuple[WorkspacePath, ...]:
-        """The directories above a path that are not there yet, outermost first."""
-        missing: list[WorkspacePath] = []
-        above = path.rpartition("/")[0]
-        while above and self._s.workspace.stat(WorkspacePath(above)) is None:
-            missing.append(WorkspacePath(above))
-            above = above.rpartition("/")[0]
-        return tuple(reversed(missing))
+    def _missing(self, above: Iterable[WorkspacePath]) -> tuple[WorkspacePath, ...]:
+        return tuple(parent for parent in above if self._s.workspace.stat(parent) is None)
 
-    @staticmethod
-    def _stream(plan: Apply) -> str:
-        return f"file:{plan.paths[0].path}"
-
-    def _version(self, plan: Apply) -> int:
-        return self._s.journal.stream_version(self._stream(plan)) if plan.paths else ANY_VERSION
+    def _unit(
+        self,
+        plan: Apply,
+        event: Event,
+        origin: Origin,
+        blobs: Blobs,
+        *,
+        closes: bool = False,
+    ) -> Unit:
+        stream = f"file:{plan.paths[0].path}"
+        expected = self._s.journal.stream_version(stream)
+        return Unit((NewEvent(stream, event, expected),), origin, blobs, closes=closes)
 
 
 FINISH_TRIES = 5
@@ -283,7 +249,7 @@ def touching(paths: Sequence[PathChange]) -> tuple[PathChange, ...]:
     return tuple(change for change in paths if change.path not in left)
 
 
-def new_blobs(plan: Apply) -> tuple[tuple[Digest, bytes], ...]:
+def new_blobs(plan: Apply) -> Blobs:
     """The contents that a plan brings."""
     return tuple((digest, content.data) for digest, content in plan.contents.items())
 
@@ -310,8 +276,8 @@ def disk_change(
     )
 
 
-def landed(change: PathChange, stat: FileStat | None, entry: FileEntry | None) -> PathChange:
-    """The change of a path as its outcome tells it; `entry` is what the registry holds of what was there."""
+def written(change: PathChange, stat: FileStat | None, entry: FileEntry | None) -> PathChange:
+    """The change of a path as its outcome says it; `entry` is the registry's of the file before."""
     there = stat if change.after is not None or change.directory else None
     return msgspec.structs.replace(
         change,
@@ -320,3 +286,35 @@ def landed(change: PathChange, stat: FileStat | None, entry: FileEntry | None) -
         previous=entry.version if entry is not None and change.before is not None else None,
         temp=None,
     )
+
+
+def remove_emptied(workspace: Workspace, directories: Directories) -> None:
+    """Remove the directories that a change was to leave empty, where nothing is left in them. Blocking."""
+    for path in directories.emptied:
+        workspace.remove_empty(path)
+    for path in directories.unmade:
+        workspace.remove_empty(path, below=False)
+
+
+def orphans(path: WorkspacePath, contents: Iterable[bytes], change: Seq | None) -> Unit:
+    """What keeps bytes of a temporary file that no event explains."""
+    blobs = tuple((digest_of(data), data) for data in contents)
+    events = tuple(
+        NewEvent(f"stray:{path}", OrphanContentKept(path=path, digest=digest, size=len(data), change=change))
+        for digest, data in blobs
+    )
+    return Unit(events, Origin(cause=change), blobs)
+
+
+def _abort_cause(error: Displaced | OrchestratorError | OSError) -> AbortCause:
+    match error:
+        case Displaced():
+            return "stale"
+        case DiskFull():
+            return "disk_full"
+        case FileBusy():
+            return "file_busy"
+        case OrchestratorError() if not isinstance(error, WritesStopped | IoFailed):
+            return "refused"
+        case _:
+            return "io_error"

@@ -222,7 +222,7 @@ class ChangePipeline:
         if applied is not None:
             await self._recorder.supersede(request, applied, plan, attempt.superseded)
             answer = await self._answers.of_applied(
-                applied.recorded, applied.event, shows=shows, warnings=applied.event.fit.warnings
+                applied.version, applied.event, shows=shows, warnings=applied.event.fit.warnings
             )
         elif plan.paths:
             answer = _warned(await self._ask(attempt, plan, asks), attempt.crossing)

@@ -11,18 +11,17 @@ from orchestrator.core.change import PathChange
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.recovery import RollForward, SwapBack, Undo, Verdict, judge
 from orchestrator.core.errors import FileBusy, FileNotFound, NotADirectory, PathError
-from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.base import Event, Recorded
 from orchestrator.core.events.files import (
     ChangeAborted,
     ChangeApplied,
     ChangeDiverged,
     ChangeIntended,
     DivergedPath,
-    OrphanContentKept,
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
-from orchestrator.engine.changes.effects import disk_change, landed, touching
+from orchestrator.engine.changes.effects import disk_change, orphans, remove_emptied, touching, written
 from orchestrator.engine.changes.write_batch import RollbackIncomplete, WriteBatch
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
@@ -73,61 +72,29 @@ class Recovery:
 
     async def _close(self, recorded: Recorded, intent: ChangeIntended, temps: dict[str, TempFile]) -> None:
         found = [await self._find(item, temps) for item in touching(intent.paths)]
-        if len(found) > 1 and any(not isinstance(item.verdict, Undo) for item in found):
-            await self._complete(recorded, intent, found)
-            return
-        if len(found) > 1:
+        undone = [item.verdict.cause for item in found if isinstance(item.verdict, Undo)]
+        first = found[0]
+        if len(undone) == len(found):
             for item in found:
                 await self._sweep(item.temp, recorded.seq)
-            await self._remove_made(intent)
-            await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause="crash"))
-            return
-        await self._close_one(recorded, intent, found[0])
-
-    async def _remove_made(self, intent: ChangeIntended) -> None:
-        """The directories that were made for a change that did not happen, where nothing came into them."""
-        for parent in reversed(intent.directories.made):
-            await to_thread.run_sync(self._s.workspace.remove_empty, parent)
-
-    async def _remove_emptied(self, intent: ChangeIntended) -> None:
-        """The directories that a change was to leave empty, where nothing is left in them."""
-        for directory in intent.directories.emptied:
-            await to_thread.run_sync(self._s.workspace.remove_empty, directory)
-        for directory in intent.directories.unmade:
-            await to_thread.run_sync(partial(self._s.workspace.remove_empty, directory, below=False))
+            for parent in reversed(intent.directories.made):
+                await to_thread.run_sync(self._s.workspace.remove_empty, parent)
+            await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=undone[0]))
+        elif len(found) == 1 and isinstance(first.verdict, SwapBack) and first.temp is not None:
+            await to_thread.run_sync(partial(self._s.workspace.exchange_back, first.temp, first.item.path))
+            await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=first.verdict.cause))
+            await self._sweep(first.temp, recorded.seq)
+            await self._look(first.item.path)
+        else:
+            await self._complete(recorded, intent, found)
 
     async def _find(self, item: PathChange, temps: dict[str, TempFile]) -> Found:
         temp = temps.pop(item.temp, None) if item.temp else None
         stands = await self._stands(item.path)
         return Found(item, temp, stands, await self._judged(item, stands, temp))
 
-    async def _close_one(self, recorded: Recorded, intent: ChangeIntended, found: Found) -> None:
-        main, temp, stands = found.item, found.temp, found.stands
-        match found.verdict:
-            case SwapBack(cause=cause) if temp is not None:
-                await to_thread.run_sync(partial(self._s.workspace.exchange_back, temp, main.path))
-                await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=cause))
-                await self._sweep(temp, recorded.seq)
-                await self._look(main.path)
-            case RollForward():
-                await self._settle(main)
-                await self._sweep(temp, recorded.seq)
-                await self._remove_emptied(intent)
-                stats = {main.path: stands.stat}
-                await self._outcome(recorded, self._applied(recorded.seq, intent, intent.paths, stats))
-            case Undo(cause=cause):
-                await self._sweep(temp, recorded.seq)
-                await self._remove_made(intent)
-                await self._outcome(recorded, ChangeAborted(change=recorded.seq, cause=cause))
-            case _:
-                diverged, kept = await self._diverged(found)
-                await self._outcome(recorded, ChangeDiverged(change=recorded.seq, paths=(diverged,)), blobs=kept)
-                await self._sweep(temp, recorded.seq)
-                for item in intent.paths:
-                    await self._look(item.path)
-
     async def _complete(self, recorded: Recorded, intent: ChangeIntended, found: list[Found]) -> None:
-        """Some of several files have changed: do the rest, save where somebody else's content stands."""
+        """Some of the files have changed: do the rest, save where there is another program's content."""
         stats: dict[WorkspacePath, FileStat | None] = {}
         diverged: list[DivergedPath] = []
         kept: list[tuple[Digest, bytes]] = []
@@ -135,13 +102,13 @@ class Recovery:
             stands = item.stands
             match item.verdict:
                 case RollForward():
-                    await self._settle(item.item)
+                    await self._sync_names(item.item)
                     await self._sweep(item.temp, recorded.seq)
                     stats[item.item.path] = stands.stat
                     continue
                 case Undo():
                     await self._sweep(item.temp, recorded.seq)
-                    done = await self._land(item.item, intent.directories.made)
+                    done = await self._redo(item.item, intent.directories.made)
                     if done is not None:
                         stats[item.item.path] = done.stat
                         continue
@@ -151,22 +118,20 @@ class Recovery:
                     stands = await self._stands(item.item.path)
                 case _:
                     pass
-            apart, bytes_met = await self._diverged(msgspec.structs.replace(item, stands=stands))
-            diverged.append(apart)
-            kept += bytes_met
-        await self._remove_emptied(intent)
-        gone = {item.moved_from: item.path for item in intent.paths if item.renamed}
-        landed_paths = tuple(item for item in intent.paths if gone.get(item.path, item.path) in stats)
+            path, contents = await self._diverged(msgspec.structs.replace(item, stands=stands))
+            diverged.append(path)
+            kept += contents
         events: list[Event] = [ChangeDiverged(change=recorded.seq, paths=tuple(diverged))] if diverged else []
-        if landed_paths:
-            events.append(self._applied(recorded.seq, intent, landed_paths, stats))
+        if stats:
+            await to_thread.run_sync(remove_emptied, self._s.workspace, intent.directories)
+            events.append(self._applied(recorded.seq, intent, stats))
         await self._outcome(recorded, *events, blobs=tuple(kept))
         for item in found:
             await self._sweep(item.temp, recorded.seq)
-        for apart in diverged:
-            await self._look(apart.path)
+        for met in intent.paths if diverged else ():
+            await self._look(met.path)
 
-    async def _land(self, item: PathChange, parents: tuple[WorkspacePath, ...]) -> Stands | None:
+    async def _redo(self, item: PathChange, parents: tuple[WorkspacePath, ...]) -> Stands | None:
         """Do one path's part of a change again; None where it does not fit any more."""
         data = None
         if item.after is not None and not item.renamed:
@@ -176,18 +141,18 @@ class Recovery:
         change = disk_change(
             item, data, parents=tuple(parent for parent in parents if item.path.startswith(f"{parent}/"))
         )
-        landings = WriteBatch(self._s.workspace, (change,))
+        batch = WriteBatch(self._s.workspace, (change,))
         try:
-            await to_thread.run_sync(landings.stage)
-            stats = await to_thread.run_sync(landings.land)
+            await to_thread.run_sync(batch.stage)
+            stats = await to_thread.run_sync(batch.commit)
         except (Displaced, RollbackIncomplete, PathError, FileBusy):
-            await to_thread.run_sync(landings.abandon)
+            await to_thread.run_sync(batch.abandon)
             return None
-        await to_thread.run_sync(landings.finish)
+        await to_thread.run_sync(batch.finish)
         return Stands(item.after, stats[item.path])
 
-    async def _settle(self, item: PathChange) -> None:
-        """What a change did to the names of a path is on the platter."""
+    async def _sync_names(self, item: PathChange) -> None:
+        """Sync what a change did to the names of a path."""
         await self._sync_above(item.path)
         if item.renamed and item.moved_from is not None:
             await self._sync_above(item.moved_from)
@@ -214,24 +179,22 @@ class Recovery:
         return judge(main, found=stands.digest, temp=held, source=source, busy=busy)
 
     def _applied(
-        self,
-        change: Seq,
-        intent: ChangeIntended,
-        items: tuple[PathChange, ...],
-        stats: dict[WorkspacePath, FileStat | None],
+        self, change: Seq, intent: ChangeIntended, stats: dict[WorkspacePath, FileStat | None]
     ) -> ChangeApplied:
+        """The outcome of the paths that have a stat, and of those that a rename took away."""
+        target = {item.moved_from: item.path for item in intent.paths if item.renamed}
+        done = [item for item in intent.paths if target.get(item.path, item.path) in stats]
         registry = self._s.state.registry
-        paths = tuple(landed(item, stats.get(item.path), registry.get(item.path)) for item in items)
+        paths = tuple(written(item, stats.get(item.path), registry.get(item.path)) for item in done)
         return intent.outcome(change, paths, recovered=True)
 
     async def _diverged(self, found: Found) -> tuple[DivergedPath, tuple[tuple[Digest, bytes], ...]]:
-        """Neither before nor after stands there: it is left alone, and all bytes are kept."""
+        """Neither before nor after is there: it is left alone, and all bytes are kept."""
         in_temp = await self._stands(found.temp.path) if found.temp is not None else ABSENT
         here = found.stands
         kept = tuple((digest_of(item.data), item.data) for item in (here, in_temp) if item.data is not None)
-        standing = here.digest if here.data is not None else None
-        left = in_temp.digest if in_temp.data is not None else None
-        return DivergedPath(found.item.path, standing, left), kept
+        digests = [item.digest if item.data is not None else None for item in (here, in_temp)]
+        return DivergedPath(found.item.path, *digests), kept
 
     async def _look(self, path: WorkspacePath) -> None:
         """Let the journal say what stands there. What can't be read is looked at again when it is asked for."""
@@ -241,14 +204,7 @@ class Recovery:
             return
 
     async def _outcome(self, recorded: Recorded, *events: Event, blobs: tuple[tuple[Digest, bytes], ...] = ()) -> None:
-        origin = Origin(
-            session=recorded.origin.session,
-            agent=recorded.origin.agent,
-            owner=recorded.origin.owner,
-            request_id=recorded.origin.request_id,
-            request_digest=recorded.origin.request_digest,
-            cause=recorded.seq,
-        )
+        origin = msgspec.structs.replace(recorded.origin, cause=recorded.seq, call=None, client_call_id=None)
         expected = self._s.journal.stream_version(recorded.stream)
         new = tuple(NewEvent(recorded.stream, event, expected + number) for number, event in enumerate(events))
         await self._s.journal.append(Unit(new, origin, blobs, closes=True))
@@ -265,10 +221,7 @@ class Recovery:
         except PathError:
             return
         if held is not None and held.data and not await self._known(change, held):
-            event = OrphanContentKept(path=temp.path, digest=held.digest, size=len(held.data), change=change)
-            await self._s.journal.append(
-                Unit((NewEvent(f"stray:{temp.path}", event),), Origin(cause=change), ((held.digest, held.data),))
-            )
+            await self._s.journal.append(orphans(temp.path, (held.data,), change))
         await to_thread.run_sync(partial(self._s.workspace.unlink_temp, temp))
 
     async def _known(self, change: Seq | None, held: FileBytes) -> bool:
