@@ -1,20 +1,34 @@
-"""Who calls, and one call of theirs."""
+"""Who calls, one call of theirs, and what the journal keeps of its parameters: where and how, never what."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
 from orchestrator.api.operation import AnyOperation
-from orchestrator.api.parameters import Params
+from orchestrator.api.parameters import JOURNALLED, ChangeParams, Params, Version
+from orchestrator.core.errors import escaped
 from orchestrator.core.events.base import CallDetails, Origin
 from orchestrator.core.events.sessions import AgentClass, Door
-from orchestrator.core.ids import AgentName, SessionId
+from orchestrator.core.ids import AgentName, Seq, SessionId
 from orchestrator.core.text.room import UNBOUNDED, Room
-from orchestrator.engine.arguments import arguments_of
 
 _ENCODER = msgspec.json.Encoder()
+
+_POSITION = re.compile(r"@?[0-9]{1,18}|@previous|current|working|[0-9]{4}-[0-9]{2}-[0-9]{2}[0-9TZ:.,+ -]{0,30}")
+"""A version or a time. A hash is none: it lets a content be guessed."""
+
+_ELSEWHERE = ("request_id",)  # in the envelope
+
+LONGEST = 2000
+"""Characters of one text; more is no path."""
+
+MOST = 50
+"""Entries of a list."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,3 +89,70 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         plain.pop("approver", None)
         data = _ENCODER.encode((self.operation.name, sorted(plain.items())))
         return hashlib.sha256(data).hexdigest()
+
+
+class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Who wants it by which call, and on what terms."""
+
+    caller: Caller
+    call: Call
+    base: Version | None = None
+    preview: bool = False
+    supersedes: Version | None = None
+    reason: str = ""
+    resolves: Seq | None = None
+    pre_approved: bool = False  # a person with the approver code stands behind it: ask counts as allow
+
+    @classmethod
+    def of(cls, caller: Caller, call: Call, params: ChangeParams) -> ChangeRequest:
+        """As the parameters of the call say; some operations have no `base`, or no `supersedes`."""
+        base, supersedes = getattr(params, "base", None), getattr(params, "supersedes", None)
+        return cls(
+            caller=caller, call=call, base=base, preview=params.preview, supersedes=supersedes, reason=params.reason
+        )
+
+
+def arguments_of(params: Params) -> dict[str, Any]:
+    """The parameters that are not at their defaults, as small plain values.
+
+    A text that is not kept is `{"bytes": N}`.
+    """
+    told: dict[str, Any] = {}
+    for attribute, name, default, kept in _fields(type(params)):
+        value = getattr(params, attribute)
+        if value != default and value is not None:
+            told[name] = _told(value, kept)
+    return told
+
+
+def _told(value: Any, kept: str | None) -> Any:
+    if isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        if (kept == "given" and len(value) <= LONGEST) or (kept == "position" and _POSITION.fullmatch(value)):
+            return escaped(value)
+        return {"bytes": len(value.encode("utf-8", "surrogatepass"))}
+    if isinstance(value, Params):
+        return arguments_of(value)
+    if isinstance(value, list | tuple):
+        few = [_told(item, kept) for item in value[:MOST]]
+        return [*few, {"more": len(value) - MOST}] if len(value) > MOST else few
+    return {"kind": type(value).__name__}
+
+
+@cache
+def _fields(params: type[Params]) -> tuple[tuple[str, str, Any, str | None], ...]:
+    """(attribute, name on the wire, default, how its text is kept) of each."""
+    fields = msgspec.structs.fields(params)
+    return tuple((f.name, f.encode_name, f.default, _kept(f.type)) for f in fields if f.name not in _ELSEWHERE)
+
+
+def _kept(annotation: Any) -> str | None:
+    """How the text of a parameter is kept; one of a few words is as good as a number."""
+    if get_origin(annotation) is Literal:
+        return "given"
+    for part in get_args(annotation):
+        kept = (part.extra or {}).get(JOURNALLED) if isinstance(part, msgspec.Meta) else _kept(part)
+        if isinstance(kept, str):
+            return kept
+    return None

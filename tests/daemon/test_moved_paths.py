@@ -44,7 +44,7 @@ async def test_an_edit_follows_the_file(daemon: RunningDaemon, change: Replaceme
         moved = await alice.move_file("f.py", "d/g.py")
         answer = await bob.edit_file("f.py", [change], base=read.version_id if named else None)
         assert (answer.status, [path.path for path in answer.paths]) == ("applied", ["d/g.py"])
-        assert answer.warnings == (f"f.py was moved to d/g.py at {moved.version_id}; the changes are of that file now",)
+        assert answer.warnings == (f"f.py was moved to d/g.py at {moved.version_id}; the change is of that file now",)
     assert (daemon.workspace / "d/g.py").read_text() == CODE.replace("return 2", "return 3")
     assert not (daemon.workspace / "f.py").exists()
 

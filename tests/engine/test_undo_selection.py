@@ -25,9 +25,8 @@ from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
 from orchestrator.core.timestamps import Timestamp
-from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.answers import Answers
-from orchestrator.engine.changes.change_request import ChangeRequest
 from orchestrator.engine.changes.effects import Effects
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.changes.undo_selection import SLICE, UndoSelector

@@ -20,7 +20,7 @@ from orchestrator.core.errors import (
     VersionNotKept,
 )
 from orchestrator.core.ids import Digest, WorkspacePath, parse_digest, parse_seq, show
-from orchestrator.engine.changes.change_request import ChangeRequest
+from orchestrator.engine.caller import ChangeRequest
 from orchestrator.engine.external.observer import CurrentFile, Observer, required
 from orchestrator.engine.reads.past_versions import PastVersions
 from orchestrator.engine.services import Services

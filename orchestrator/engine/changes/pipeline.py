@@ -23,9 +23,9 @@ from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.pending import Conflict
+from orchestrator.engine.caller import ChangeRequest
 from orchestrator.engine.changes.answers import Answers, Shows
 from orchestrator.engine.changes.change_permissions import ChangePermissions
-from orchestrator.engine.changes.change_request import ChangeRequest
 from orchestrator.engine.changes.conflict_recorder import ConflictRecorder
 from orchestrator.engine.changes.effects import Applied, Effects, Intent, new_blobs
 from orchestrator.engine.changes.facts import FactFinder

@@ -17,9 +17,8 @@ from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import SessionId, parse_seq, show
 from orchestrator.core.timestamps import Timestamp, parse_timestamp
-from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.answers import Answers
-from orchestrator.engine.changes.change_request import ChangeRequest
 from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.changes.facts import SLICE
 from orchestrator.engine.changes.pipeline import CallerBusy, ChangePipeline, ChangeResult

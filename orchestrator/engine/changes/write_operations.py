@@ -2,85 +2,93 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
+from orchestrator.api.parameters import CHANGE_FORMS
 from orchestrator.core.change import PermissionCheck
 from orchestrator.core.decisions.commands import Command, CreateDirectory, Delete, Edit, Move, Patch, Write
 from orchestrator.core.decisions.multi_file import FilePart, PatchSeveral
-from orchestrator.core.errors import FileExists, FileNotFound, ParameterInvalid, PathError
+from orchestrator.core.decisions.structure import Change
+from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, ParameterInvalid, PathError
 from orchestrator.core.ids import WorkspacePath, show
+from orchestrator.core.policy.rules import Action, EditRules
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.hunks import ParsedPatch
+from orchestrator.core.text.locate import LineReplacement, Replacement
+from orchestrator.core.text.locate_symbol import SymbolChange
 from orchestrator.core.text.patch import FilePatch
-from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changes.change_request import ChangeRequest
-from orchestrator.engine.changes.edits import change_of
+from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.pipeline import ChangePipeline
-from orchestrator.engine.changes.renames import FollowedRename, RenameTracker
-from orchestrator.engine.changes.trees import Trees
+from orchestrator.engine.changes.renames import RenameTracker
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
+from orchestrator.engine.walker import Walker
+
+MOST_FILES = 5000
+"""In one change of a directory; each is opened, verified and synced by itself."""
 
 
 class Writer:
-    """Reads paths and patches, then hands a command on."""
+    """Reads paths and patches, and passes a command on."""
 
-    def __init__(self, services: Services, changer: ChangePipeline, paths: Paths) -> None:
-        self._s, self._changer, self._paths = services, changer, paths
-        self._permissions, self._trees = changer.permissions, Trees(services)
-        self._departures = RenameTracker(services)
+    def __init__(self, services: Services, pipeline: ChangePipeline, paths: Paths) -> None:
+        self._s, self._pipeline, self._paths = services, pipeline, paths
+        self._permissions, self._renames = pipeline.permissions, RenameTracker(services)
+        self._walker = Walker(services.workspace, services.ignore)
 
     async def edit_file(self, caller: Caller, call: Call, params: p.EditFile) -> r.ChangeAnswer:
         path = self._paths.file(params.path)
-        self._permissions.refuse_early(caller, PermissionCheck("write", path))
         rules = self._s.policy.edits
-        changes = tuple(change_of(change, at, rules) for at, change in enumerate(params.changes, 1))
-        followed = await self._departures.follow(caller, path, params.base)
-        base = params.base
-        if followed is not None:
-            path, base = followed.path, followed.base
-            self._permissions.refuse_early(caller, PermissionCheck("write", path))
-        answer = await self._change(caller, call, Edit(path=path, changes=changes), params, base, params.supersedes)
-        return answer if followed is None else _followed(answer, params.path, followed, "changes are")
+        changes = tuple(_change_of(change, at, rules) for at, change in enumerate(params.changes, 1))
+        request = ChangeRequest.of(caller, call, params)
+        return await self._follow(request, "write", path, params.path, lambda now: Edit(path=now, changes=changes))
 
     async def apply_patch(self, caller: Caller, call: Call, params: p.ApplyPatch) -> r.ChangeAnswer:
         parsed = await parsed_patch(params)
-        answer = await self._patch(caller, call, params, parsed)
+        answer = await self._patch(ChangeRequest.of(caller, call, params), params.path, parsed)
         return msgspec.structs.replace(answer, form=parsed.form)
 
-    async def _patch(self, caller: Caller, call: Call, params: p.ApplyPatch, parsed: ParsedPatch) -> r.ChangeAnswer:
+    async def _patch(self, request: ChangeRequest, named: str | None, parsed: ParsedPatch) -> r.ChangeAnswer:
         patch = parsed.files[0]
         fenced = parsed.form == "whole_file"
-        if (
-            len(parsed.files) > 1
-            or patch.renames
-            or not (patch.hunks or fenced)
-            or (patch.whole is not None and not fenced)
-        ):
-            return await self._patch_several(caller, call, params, parsed.files)
-        raw = self._named(params.path, patch)
+        content = patch.hunks or fenced
+        if len(parsed.files) > 1 or patch.renames or not content or (patch.whole is not None and not fenced):
+            return await self._patch_several(request, named, parsed.files)
+        raw = self._named(named, patch)
         if patch.whole is not None:
-            return await self._write(caller, call, params, raw, patch.whole, "truncate", fenced=True)
+            return await self._write(request, raw, patch.whole, "truncate", fenced=True)
         path = self._paths.file(raw)
         if patch.headed and patch.old_path is None:
             path = self._paths.new(path)
-            self._permissions.refuse_early(caller, PermissionCheck("create", path))
-            return await self._change(
-                caller, call, Patch(path=path, patch=patch), params, params.base, params.supersedes
-            )
-        deleting = patch.headed and patch.new_path is None
-        self._permissions.refuse_early(caller, PermissionCheck("delete" if deleting else "write", path))
-        followed = await self._departures.follow(caller, path, params.base)
-        base = params.base
-        if followed is not None:
-            path, base = followed.path, followed.base
-            self._permissions.refuse_early(caller, PermissionCheck("delete" if deleting else "write", path))
-        command = Patch(path=path, patch=patch, fuzzy=self._s.policy.edits.fuzzy)
-        answer = await self._change(caller, call, command, params, base, params.supersedes)
-        return answer if followed is None else _followed(answer, raw, followed, "patch is")
+            self._permissions.refuse_early(request.caller, PermissionCheck("create", path))
+            return await self._pipeline.change(Patch(path=path, patch=patch), request)
+        action: Action = "delete" if patch.headed and patch.new_path is None else "write"
+        fuzzy = self._s.policy.edits.fuzzy
+        return await self._follow(request, action, path, raw, lambda now: Patch(path=now, patch=patch, fuzzy=fuzzy))
+
+    async def _follow(
+        self,
+        request: ChangeRequest,
+        action: Action,
+        path: WorkspacePath,
+        raw: str,
+        command: Callable[[WorkspacePath], Command],
+    ) -> r.ChangeAnswer:
+        """Change a file; one that was moved is changed where it is now, and the answer says so."""
+        self._permissions.refuse_early(request.caller, PermissionCheck(action, path))
+        followed = await self._renames.follow(request.caller, path, request.base)
+        if followed is None:
+            return await self._pipeline.change(command(path), request)
+        self._permissions.refuse_early(request.caller, PermissionCheck(action, followed.path))
+        request = msgspec.structs.replace(request, base=followed.base)
+        answer = await self._pipeline.change(command(followed.path), request)
+        warning = f"{raw} was moved to {followed.path} at {show(followed.at)}; the change is of that file now"
+        return msgspec.structs.replace(answer, warnings=(warning, *answer.warnings))
 
     def _named(self, path: str | None, patch: FilePatch) -> str:
         """The one file that a call and its patch name. Raises ParameterInvalid."""
@@ -95,21 +103,20 @@ class Writer:
         return path
 
     async def _patch_several(
-        self, caller: Caller, call: Call, params: p.ApplyPatch, patches: tuple[FilePatch, ...]
+        self, request: ChangeRequest, named: str | None, patches: tuple[FilePatch, ...]
     ) -> r.ChangeAnswer:
-        if params.path is not None and (len(patches) > 1 or patches[0].renames):
+        if named is not None and (len(patches) > 1 or patches[0].renames):
             raise ParameterInvalid("path", "is for a patch of one file; this one names its files")
-        if params.path is not None:
-            self._named(params.path, patches[0])
+        if named is not None:
+            self._named(named, patches[0])
+        caller = request.caller
         files = tuple(self._file_part(caller, patch) for patch in patches)
         command = PatchSeveral(files=files, fuzzy=self._s.policy.edits.fuzzy)
         self._permissions.refuse_early(caller, *command.required_permissions({}))
-        seen = [
-            item.path for item in files if item.patch.whole is not None and self._departures.seen(caller, item.path)
-        ]
+        seen = [item.path for item in files if item.patch.whole is not None and self._renames.seen(caller, item.path)]
         for path in dict.fromkeys((*command.based, *seen)):
-            await self._departures.refuse(caller, path, note=" None of the patch's files was changed.")
-        return await self._change(caller, call, command, params, params.base, params.supersedes)
+            await self._renames.refuse(caller, path, note=" None of the patch's files was changed.")
+        return await self._pipeline.change(command, request)
 
     def _file_part(self, caller: Caller, patch: FilePatch) -> FilePart:
         old, new = patch.old_path, patch.new_path
@@ -124,28 +131,21 @@ class Writer:
         return FilePart(path=source, target=target, patch=patch)
 
     async def write_file(self, caller: Caller, call: Call, params: p.WriteFile) -> r.ChangeAnswer:
-        return await self._write(caller, call, params, params.path, params.content, params.mode)
+        note = f' Mode "create" makes a new {params.path}.'
+        request = ChangeRequest.of(caller, call, params)
+        return await self._write(request, params.path, params.content, params.mode, note=note)
 
     async def _write(
-        self,
-        caller: Caller,
-        call: Call,
-        params: p.WriteFile | p.ApplyPatch,
-        raw: str,
-        content: str,
-        mode: str,
-        *,
-        fenced: bool = False,
+        self, request: ChangeRequest, raw: str, content: str, mode: str, *, fenced: bool = False, note: str = ""
     ) -> r.ChangeAnswer:
         path = self._paths.file(raw, may_create=True)
-        if not self._stands(caller, path):
+        if not self._stands(request.caller, path):
             path = self._paths.new(raw)
-            self._permissions.refuse_early(caller, PermissionCheck("create", path))
-            await self._refuse_departed(caller, params, path, mode)
+            self._permissions.refuse_early(request.caller, PermissionCheck("create", path))
+            await self._refuse_departed(request, path, mode, note)
         else:
-            self._permissions.refuse_early(caller, PermissionCheck("write", path))
-        command = Write(path=path, content=content, mode=mode, fenced=fenced)
-        return await self._change(caller, call, command, params, params.base, params.supersedes)
+            self._permissions.refuse_early(request.caller, PermissionCheck("write", path))
+        return await self._pipeline.change(Write(path=path, content=content, mode=mode, fenced=fenced), request)
 
     def _stands(self, caller: Caller, path: WorkspacePath) -> bool:
         """Whether something is there. Where that can't be seen, what policy denies either way is just denied."""
@@ -155,77 +155,79 @@ class Writer:
             self._permissions.refuse_any(caller, PermissionCheck("create", path), PermissionCheck("write", path))
             raise
 
-    async def _refuse_departed(
-        self, caller: Caller, params: p.WriteFile | p.ApplyPatch, path: WorkspacePath, mode: str
-    ) -> None:
+    async def _refuse_departed(self, request: ChangeRequest, path: WorkspacePath, mode: str, note: str) -> None:
         """Refuse a new content for a file that was moved; not what makes a new one at the old path."""
-        if mode == "create" or (params.base is None and not self._departures.seen(caller, path)):
+        if mode == "create" or (request.base is None and not self._renames.seen(request.caller, path)):
             return
-        note = f' Mode "create" makes a new {path}.' if isinstance(params, p.WriteFile) else ""
-        await self._departures.refuse(caller, path, note=note)
+        await self._renames.refuse(request.caller, path, note=note)
         if mode == "append":
             raise FileNotFound(path, "it was deleted since this session saw it", hint=f"Read what is there.{note}")
 
     async def move_file(self, caller: Caller, call: Call, params: p.MoveFile) -> r.ChangeAnswer:
         source = self._paths.either(params.source)
-        if self._is_directory(source):
-            return await self._move_tree(caller, call, params, source)
-        source = self._paths.file(params.source)
-        destination = self._paths.new(params.destination)
+        tree = self._is_directory(source)
+        if not tree:
+            source = self._paths.file(params.source)
+        destination = (self._paths.new_directory if tree else self._paths.new)(params.destination)
         self._permissions.refuse_early(caller, PermissionCheck("move", source), PermissionCheck("create", destination))
-        await self._departures.refuse(caller, source)
+        command = await (self._moved_tree(source, destination) if tree else self._moved(caller, source, destination))
+        return await self._pipeline.change(command, ChangeRequest.of(caller, call, params))
+
+    async def _moved(self, caller: Caller, source: WorkspacePath, destination: WorkspacePath) -> Move:
+        await self._renames.refuse(caller, source)
         if self._is_directory(destination):
             raise FileExists(destination, "it is a directory", hint="Name the file's new path in full.")
-        return await self._change(caller, call, Move(files=((source, destination),)), params, params.base, None)
+        return Move(files=((source, destination),))
 
-    async def _move_tree(self, caller: Caller, call: Call, params: p.MoveFile, source: WorkspacePath) -> r.ChangeAnswer:
-        destination = self._paths.new_directory(params.destination)
-        self._permissions.refuse_early(caller, PermissionCheck("move", source), PermissionCheck("create", destination))
+    async def _moved_tree(self, source: WorkspacePath, destination: WorkspacePath) -> Move:
         if f"{destination}/".startswith(f"{source}/"):
             raise ParameterInvalid("destination", f"is inside {source}, which is to be moved")
         if self._s.workspace.stat(destination) is not None and not self._is_empty(destination):
             raise FileExists(destination, "something is there, and a move never overwrites")
-        files = await self._trees.files(source)
+        files = await self._files_below(source)
         pairs = tuple((path, WorkspacePath(f"{destination}{path[len(source) :]}")) for path in files)
-        command = Move(files=pairs, directory=source)
-        return await self._change(caller, call, command, params, params.base, None)
+        return Move(files=pairs, directory=source)
 
     async def delete_file(self, caller: Caller, call: Call, params: p.DeleteFile) -> r.ChangeAnswer:
         path = self._paths.either(params.path)
-        if self._is_directory(path):
-            self._permissions.refuse_early(caller, PermissionCheck("delete", path))
-            command = Delete(files=await self._trees.files(path), directory=path)
-            return await self._change(caller, call, command, params, params.base, None)
-        path = self._paths.file(params.path)
+        tree = self._is_directory(path)
+        if not tree:
+            path = self._paths.file(params.path)
         self._permissions.refuse_early(caller, PermissionCheck("delete", path))
-        await self._departures.refuse(caller, path)
-        return await self._change(caller, call, Delete(files=(path,)), params, params.base, None)
+        if not tree:
+            await self._renames.refuse(caller, path)
+        command = Delete(files=await self._files_below(path), directory=path) if tree else Delete(files=(path,))
+        return await self._pipeline.change(command, ChangeRequest.of(caller, call, params))
 
     async def create_directory(self, caller: Caller, call: Call, params: p.CreateDirectory) -> r.ChangeAnswer:
         path = self._paths.new_directory(params.path)
         if path == ".":
             raise FileExists(path, "it is the workspace's root")
         self._permissions.refuse_early(caller, PermissionCheck("create", path, directory=True))
-        return await self._change(caller, call, CreateDirectory(path=path), params, None, None)
+        return await self._pipeline.change(CreateDirectory(path=path), ChangeRequest.of(caller, call, params))
 
-    async def _change(
-        self,
-        caller: Caller,
-        call: Call,
-        command: Command,
-        params: p.ChangeParams,
-        base: p.Version | None,
-        supersedes: p.Version | None,
-    ) -> r.ChangeAnswer:
-        wanted = ChangeRequest(
-            caller=caller,
-            call=call,
-            base=base,
-            preview=params.preview,
-            supersedes=supersedes,
-            reason=params.reason,
-        )
-        return await self._changer.change(command, wanted)
+    # --- directories ------------------------------------------------------------------
+
+    async def _files_below(self, directory: WorkspacePath) -> tuple[WorkspacePath, ...]:
+        """The files that are tracked or not ignored, in order; others stay where they are.
+
+        Raises NothingToChange for an empty directory, ParameterInvalid beyond MOST_FILES.
+        """
+        walked = await to_thread.run_sync(list, self._walker.walk(directory))
+        found = {item.path for item in walked if item.stat.kind == "file" and item.valid}
+        start = f"{directory}/"
+        found |= {entry.path for entry in self._s.state.registry.files() if entry.path.startswith(start)}
+        if not found:
+            raise NothingToChange(
+                f"{directory} holds no file that is tracked",
+                hint="Directories themselves are not kept in history. A person can remove an empty one with rmdir; "
+                "files can be written to it, or a folder moved onto it.",
+            )
+        if len(found) > MOST_FILES:
+            raise ParameterInvalid(
+                "path", f"{directory} holds {len(found)} files; one change takes {MOST_FILES}", hint="Go by its parts."
+            )
+        return tuple(sorted(found))
 
     def _is_empty(self, path: WorkspacePath) -> bool:
         """Whether nothing but directories is in a directory."""
@@ -239,10 +241,35 @@ class Writer:
         return stat is not None and stat.kind == "directory"
 
 
-def _followed(answer: r.ChangeAnswer, raw: str, followed: FollowedRename, what: str) -> r.ChangeAnswer:
-    """The answer to a change of a file that it names by the path it was moved from."""
-    warning = f"{raw} was moved to {followed.path} at {show(followed.at)}; the {what} of that file now"
-    return msgspec.structs.replace(answer, warnings=(warning, *answer.warnings))
+def _change_of(change: p.Replacement, at: int, rules: EditRules) -> Change:
+    """The change, `at` counted from 1. Raises ParameterInvalid where it is of no form, or of two."""
+    numbered = {"start": change.start, "end": change.end, "expect": change.expect}
+    given = [name for name, value in numbered.items() if value is not None]
+    if change.symbol is not None or change.content is not None:
+        return _of_symbol(change, at, [*given, *(["search"] if change.search is not None else [])])
+    if change.search is not None and given:
+        raise ParameterInvalid("changes", f"change {at} has both search and {given[0]}", hint=CHANGE_FORMS)
+    if change.replace is None:
+        raise ParameterInvalid("replace", f"is required (change {at})", hint=f"'' removes the passage. {CHANGE_FORMS}")
+    if change.search is not None:
+        fuzzy = rules.fuzzy if change.fuzzy is None else change.fuzzy
+        return Replacement(change.search, change.replace, change.expected_count, fuzzy)
+    if not given:
+        raise ParameterInvalid("search", f"is required (change {at})", hint=CHANGE_FORMS)
+    if change.start is None or change.end is None or change.expect is None:
+        missing = next(name for name, value in numbered.items() if value is None)
+        raise ParameterInvalid(missing, f"is required beside {given[0]} (change {at})", hint=CHANGE_FORMS)
+    if change.fuzzy is not None or change.expected_count != 1:
+        raise ParameterInvalid("changes", f"change {at}: fuzzy and expected_count go with search", hint=CHANGE_FORMS)
+    return LineReplacement(change.start, change.end, change.expect, change.replace)
+
+
+def _of_symbol(change: p.Replacement, at: int, given: list[str]) -> SymbolChange:
+    if change.symbol is None or change.content is None:
+        raise ParameterInvalid("changes", f"change {at}: symbol and content go together", hint=CHANGE_FORMS)
+    if given or change.replace is not None or change.fuzzy is not None or change.expected_count != 1:
+        raise ParameterInvalid("changes", f"change {at} has parts of two forms", hint=CHANGE_FORMS)
+    return SymbolChange(change.symbol, change.content)
 
 
 async def parsed_patch(params: p.ApplyPatch) -> ParsedPatch:

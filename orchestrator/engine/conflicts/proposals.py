@@ -26,9 +26,8 @@ from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.projections.reviews import Review
 from orchestrator.core.text.encoding import NotEncodable, decode, encode
 from orchestrator.core.text.merge import Merged, merge3
-from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.answers import Answers
-from orchestrator.engine.changes.change_request import ChangeRequest
 from orchestrator.engine.changes.pipeline import ChangePipeline
 from orchestrator.engine.conflicts.sides import chosen, computed, event_of, sides_of, text
 from orchestrator.engine.services import Services

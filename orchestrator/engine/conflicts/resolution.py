@@ -28,9 +28,8 @@ from orchestrator.core.ids import Digest, Seq, parse_seq, show
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.text.encoding import NotEncodable, encode, new_document, replace_text
 from orchestrator.engine.approver import ApproverGate
-from orchestrator.engine.caller import Call, Caller
+from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.answers import Answers
-from orchestrator.engine.changes.change_request import ChangeRequest
 from orchestrator.engine.conflicts.proposals import Proposals
 from orchestrator.engine.conflicts.rebase import Rebaser
 from orchestrator.engine.conflicts.sides import chosen, sides_of, text

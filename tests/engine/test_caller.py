@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import BY_NAME, OPERATIONS
-from orchestrator.engine.arguments import MOST, arguments_of
+from orchestrator.engine.caller import MOST, arguments_of
 
 MARK = "hunter2-marker"
 
