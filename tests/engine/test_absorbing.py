@@ -21,10 +21,9 @@ from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State
 from orchestrator.engine.external.baseline import Baseline
-from orchestrator.engine.external.batch_import import BatchImporter
+from orchestrator.engine.external.batch_import import BatchImporter, paired
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.external.suspects import paired
 from orchestrator.engine.external.watch import Watching
 from orchestrator.engine.services import Services
 from orchestrator.machine import SystemClock, SystemEntropy

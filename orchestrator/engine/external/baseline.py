@@ -15,7 +15,6 @@ from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.engine.external.batch_import import FOUND_STREAM, BatchImporter
 from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.external.suspects import Suspects
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.ports.workspace import FileBytes, Scanned
@@ -30,8 +29,8 @@ BATCH_BYTES = 8 * 1024 * 1024
 class Baseline:
     """Makes the journal know every file that is not ignored."""
 
-    def __init__(self, services: Services, observer: Observer, absorber: BatchImporter) -> None:
-        self._s, self._observer, self._absorber = services, observer, absorber
+    def __init__(self, services: Services, observer: Observer, importer: BatchImporter) -> None:
+        self._s, self._observer, self._importer = services, observer, importer
         self.done = anyio.Event()
         self.skipped: dict[str, int] = {}
 
@@ -44,9 +43,8 @@ class Baseline:
             await self._find(result.files)
         self._observer.scanned = True
         if not first:
-            suspects = await to_thread.run_sync(Suspects.of_scan, self._s, result)
             group = ExternalBatch(self._s, "scan")
-            await self._absorber.absorb(suspects, group)
+            await self._importer.import_scan(result, group)
             await group.close()
 
     async def _look(self, path: WorkspacePath) -> None:

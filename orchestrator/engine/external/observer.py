@@ -145,50 +145,40 @@ class Observer:
             if not content:
                 return CurrentFile(path, stat, entry, None)
         elif not content and (unmoved or stat.signature.size > MAX_FILE_BYTES or (hidden and not _hashed(entry))):
-            return CurrentFile(path, stat, entry if unmoved else await self._unread(path, entry, stat), None)
+            return CurrentFile(path, stat, entry if unmoved else await self._record(path, entry, stat, None), None)
         read = await to_thread.run_sync(lambda: self._s.workspace.read(path, most=MAX_FILE_BYTES))
         self._s.suspect.discard(path)
-        if hidden:
-            return await self._unkept(path, entry, read)
+        if hidden:  # the journal learns at most that it changed
+            known = entry is not None and entry.digest == read.digest
+            found = await self._record(path, entry, read.stat, read.digest if known else None)
+            return CurrentFile(path, read.stat, msgspec.structs.replace(found, digest=read.digest), read.data)
         self._s.contents.put(read.digest, read.data)
-        entry = await self._agree(path, entry, read)
-        return CurrentFile(path, read.stat, entry, read.data)
+        found = await self._record(path, entry, read.stat, read.digest, kept=read)
+        return CurrentFile(path, read.stat, found, read.data)
 
-    async def _unkept(self, path: WorkspacePath, entry: FileEntry | None, read: FileBytes) -> CurrentFile:
-        """What was read of a file that nobody may read: the journal learns at most that it changed."""
-        known = entry is not None and entry.digest == read.digest
-        event = self.judged(path, entry, read.stat, read.digest if known else None, keep=False)
-        if event is not None:
-            await self._note(path, event)
-        found = self._s.state.registry.get(path)
-        if found is None:
-            raise StreamMoved(f"file:{path}", 0, 0)
-        return CurrentFile(path, read.stat, msgspec.structs.replace(found, digest=read.digest), read.data)
-
-    async def _agree(self, path: WorkspacePath, entry: FileEntry | None, read: FileBytes) -> FileEntry:
-        """Make the journal say what was read, if it does not yet."""
-        event = self.judged(path, entry, read.stat, read.digest, keep=True)
-        if event is None and entry is not None:
-            return entry
+    async def _record(
+        self,
+        path: WorkspacePath,
+        entry: FileEntry | None,
+        stat: FileStat,
+        digest: Digest | None,
+        *,
+        kept: FileBytes | None = None,
+    ) -> FileEntry:
+        """Append what was met, if the journal does not have it yet; the registry's entry after that."""
+        event = self.judged(path, entry, stat, digest, keep=kept is not None)
         if event is not None:
             try:
-                await self._note(path, event, blob=read)
+                await self._note(path, event, blob=kept)
             except (DiskFull, WritesStopped):
                 # Nothing can be written: what is known already is still known, and new content has no version.
-                if entry is None or entry.digest != read.digest:
+                if entry is None or digest is None or entry.digest != digest:
                     raise
                 return entry
         found = self._s.state.registry.get(path)
         if found is None:
             raise StreamMoved(f"file:{path}", 0, 0)
         return found
-
-    async def _unread(self, path: WorkspacePath, entry: FileEntry | None, stat: FileStat) -> FileEntry | None:
-        """A file too large to hash, of which only the stat is known."""
-        event = self.judged(path, entry, stat, None, keep=False)
-        if event is not None:
-            await self._note(path, event)
-        return self._s.state.registry.get(path)
 
     def judged(
         self, path: WorkspacePath, entry: FileEntry | None, stat: FileStat | None, digest: Digest | None, *, keep: bool

@@ -16,7 +16,6 @@ from orchestrator.core.paths import parent
 from orchestrator.engine.external.batch_import import BatchImporter
 from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.external.observer import Observer
-from orchestrator.engine.external.suspects import Suspects
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
 from orchestrator.ports.watcher import Hints, Watcher
@@ -41,12 +40,12 @@ RETRY_S = 5.0
 
 
 class Watching:
-    """Between the watcher, which only hints, and the absorber, which looks."""
+    """Between the watcher, which only hints, and the importer, which looks."""
 
     def __init__(
-        self, services: Services, observer: Observer, absorber: BatchImporter, watcher: Watcher | None
+        self, services: Services, observer: Observer, importer: BatchImporter, watcher: Watcher | None
     ) -> None:
-        self._s, self._observer, self._absorber, self._watcher = services, observer, absorber, watcher
+        self._s, self._observer, self._importer, self._watcher = services, observer, importer, watcher
         self._paths: set[WorkspacePath] = set()
         self._folders: set[WorkspacePath] = set()
         self._folders_came: set[WorkspacePath] = set()
@@ -178,12 +177,9 @@ class Watching:
         for seq in self._observer.hinted(hints):
             group.met_before(seq)
         if hints.rescan is not None:
-            scanned = await to_thread.run_sync(self._s.workspace.scan)
-            suspects = await to_thread.run_sync(Suspects.of_scan, self._s, scanned)
+            await self._importer.import_scan(await to_thread.run_sync(self._s.workspace.scan), group)
         else:
-            suspects = await to_thread.run_sync(Suspects.of_hints, self._s, hints)
-        if suspects.sizes:
-            await self._absorber.absorb(suspects, group)
+            await self._importer.import_hints(hints, group)
 
 
 def _tracked(event: Event) -> Iterator[WorkspacePath]:
