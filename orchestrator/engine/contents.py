@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
 from anyio import to_thread
 
 from orchestrator.core.content import LineHunk
-from orchestrator.core.decisions.costs import LARGE_LINES
+from orchestrator.core.decisions.costs import LARGE_LINES, large
 from orchestrator.core.decisions.stale_regions import hunks_between
 from orchestrator.core.errors import TextTooCostly, VersionNotKept
 from orchestrator.core.events.catalog import tag_of
@@ -20,6 +21,8 @@ from orchestrator.core.text.document_diff import line_hunks
 from orchestrator.core.text.encoding import Document, decode
 from orchestrator.ports.journal import EventFilter, Journal
 from orchestrator.ports.workers import Effort
+
+T = TypeVar("T")
 
 CACHE_BYTES = 24 * 1024 * 1024
 """Of memory: the plain bytes, and the lines of what was decoded."""
@@ -130,8 +133,10 @@ class Contents:
                 self.put(digest, data)
         return data
 
-    async def kept_text(self, digest: Digest) -> Document | None:
-        """The text of a content; None if it is binary, or not kept."""
+    async def kept_text(self, digest: Digest | None) -> Document | None:
+        """The text of a content; None if it is binary, or not kept, or there is none."""
+        if digest is None:
+            return None
         data = await self.get(digest)
         return await self.text(digest, data) if data is not None else None
 
@@ -161,6 +166,10 @@ class Contents:
     def compared(self) -> int:
         """How many differences are at hand."""
         return len(self._differences)
+
+    async def computed(self, work: Callable[[], T], *texts: Document) -> T:
+        """What `work` gives, from a worker process where the texts are large. Raises TextTooCostly, and as `work`."""
+        return await self._effort.run(work) if large(*texts) else work()
 
     async def line_hunks(self, old: Document, new: Document) -> tuple[LineHunk, ...]:
         """What makes one text the other; large ones are compared in a worker. Raises TextTooCostly."""

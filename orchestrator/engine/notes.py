@@ -1,14 +1,20 @@
-"""Facts appended to the journal by acts whose streams need no expected version."""
+"""Facts appended to the journal by acts whose streams need no expected version, and single facts read back."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from orchestrator.core.errors import DiskFull, WritesStopped, escaped
 from orchestrator.core.events.base import Event, Origin, Recorded
+from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.files import MetadataRead
-from orchestrator.core.ids import EscapedPath, WorkspacePath
+from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.logs import logger
-from orchestrator.ports.journal import ANY_VERSION, Journal, NewEvent, Unit
+from orchestrator.ports.journal import ANY_VERSION, EventFilter, Journal, NewEvent, Unit
+
+E = TypeVar("E", bound=Event)
 
 
 class Notes:
@@ -44,3 +50,18 @@ class Notes:
         await self.note_shown(
             caller, call, MetadataRead(operation=call.operation.name, path=EscapedPath(escaped(path)))
         )
+
+    async def event(self, seq: Seq | None, kind: type[E]) -> E | None:
+        """An event of this type, by its number; None if it is another, or there is none."""
+        recorded = await self._journal.event(seq) if seq is not None else None
+        return recorded.event if recorded is not None and isinstance(recorded.event, kind) else None
+
+    async def first(
+        self, kind: type[E], wanted: Callable[[E], bool], *, after: Seq, stream: str | None = None
+    ) -> E | None:
+        """The first event of this type after a position that is `wanted`."""
+        found = EventFilter(tags=(tag_of(kind),), stream=stream, after=after)
+        async for recorded in self._journal.events(found, batch=20):
+            if isinstance(recorded.event, kind) and wanted(recorded.event):
+                return recorded.event
+        return None

@@ -268,7 +268,6 @@ async def test_a_line_that_stands_twice_by_now_is_not_guessed(ground: RunningDae
     assert (ground.workspace / "e.txt").read_text() == meant
 
 
-@pytest.mark.parametrize("text", [HEAD + '\n[conflicts]\nwhen_it_fits = "apply"\n'])
 async def test_it_waits_on_when_the_file_changes_elsewhere(ground: RunningDaemon) -> None:
     async with ground.client("bob") as bob, ground.client("alice") as alice, ground.client() as person:
         waits = await copied(ground, bob)

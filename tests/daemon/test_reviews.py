@@ -155,20 +155,10 @@ async def test_a_newer_change_of_the_same_lines_asks_anew(base: Path) -> None:
             assert [item["regions"][0]["current"] for item in daemon.asked()] == [["two, alice"], ["two, alice again"]]
 
 
-async def test_a_change_that_fits_again_is_applied_as_its_authors_where_policy_wants_that(base: Path) -> None:
-    with reviewed(base, '[conflicts]\nwhen_it_fits = "apply"\n', {}) as daemon:
-        async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
-            number = await clash(alice, bob)
-            await alice.edit_file("a.txt", [Replacement(search="two, alice", replace="two")])
-            assert (await final(bob, number)).status == "applied"
-            assert (daemon.workspace / "a.txt").read_text() == START.replace("two", "two, bob")
-            assert (await person.blame("a.txt", start=2, end=2)).ranges[0].agent == "bob"
-
-
 async def test_what_clashed_by_no_line_does_not_fit_because_lines_go_together(base: Path) -> None:
     """Together they do not parse; that the file moves on elsewhere changes nothing of that."""
     numbers = "x = [\n" + "".join(f"    {n},\n" for n in range(1, 31)) + "]\n"
-    with reviewed(base, '[conflicts]\nwhen_it_fits = "apply"\n', {}) as daemon:
+    with reviewed(base, "", {}) as daemon:
         (daemon.workspace / "n.py").write_text(numbers)
         async with daemon.client("alice") as alice, daemon.client("bob") as bob, daemon.client() as person:
             seen = await bob.read_file("n.py")

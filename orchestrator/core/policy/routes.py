@@ -39,7 +39,6 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Conflicts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What becomes of a conflict that nobody settles."""
 
-    when_it_fits: Literal["apply", "tell"] = "tell"  # newer changes took away what it clashed with
     expire_after_s: Annotated[int, Meta(ge=0, le=365 * 86_400)] = 0  # 0: never
 
 

@@ -6,8 +6,7 @@ decided there is in core/conflicts; engine/changes records a conflict that is fo
 - conflict_list: the queue as callers see it
 - resolution: resolve_conflict, for exactly what was looked at
 - proposals: what was chosen as a whole file, its checks, and the change that carries it out
-- rebase: open conflicts whose file changes or moves
+- rebase: open conflicts, their texts, and where they go when their file changes or moves
 - reviews: asks the reviewers of a route in turn, and takes their answers
 - review_context: what a reviewer is shown
-- sides: the texts of a conflict, from the journal
 """

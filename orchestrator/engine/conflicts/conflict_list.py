@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+from typing import TypeVar
+
 import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.conflicts.route import route_for
-from orchestrator.core.conflicts.sides import Sides
 from orchestrator.core.errors import TextTooCostly, VersionUnknown
-from orchestrator.core.events.reviews import ReviewAnswered, ReviewFailed
+from orchestrator.core.events.reviews import ReviewFailed
 from orchestrator.core.ids import Seq, parse_seq, show
 from orchestrator.core.projections.pending import Conflict
+from orchestrator.core.projections.reviews import Review
 from orchestrator.core.text import tokens
-from orchestrator.core.text.encoding import Document
 from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers, regions
-from orchestrator.engine.conflicts.rebase import Rebaser
-from orchestrator.engine.conflicts.review_context import ReviewContext
-from orchestrator.engine.conflicts.sides import computed, event_of, sides_of, text
+from orchestrator.engine.conflicts.rebase import Rebaser, side, sides_of
+from orchestrator.engine.conflicts.review_context import ReviewContext, answer_of
 from orchestrator.engine.services import Services
 from orchestrator.ports.reviewers import Party
+
+T = TypeVar("T")
 
 DIFF_TOKENS = 4000
 """Of each diff of one conflict."""
@@ -92,17 +95,21 @@ class ConflictList:
         )
         here = self._s.readable(caller, found.path)
         readable = here and all(self._s.readable(caller, name) for name in found.names)
-        current = await self._answers.document(found.sides.current) if here else None
-        reviews = await self._reviews(conflict, shown=readable)
+        current = await self._s.contents.kept_text(found.sides.current) if here else None
+        reviews = tuple([await self._review(review, shown=readable) for review in conflict.reviews])
         info = msgspec.structs.replace(info, current=current.text if current else None, reviews=reviews)
         return await self._with_content(info, conflict) if readable else info
 
     async def _with_content(self, info: r.ConflictInfo, conflict: Conflict) -> r.ConflictInfo:
         found = conflict.found
-        base, proposed = await self._answers.document(found.sides.base), await self._proposed(conflict)
+        base = await self._s.contents.kept_text(found.sides.base)
+        proposed = await _unless_costly(self._answers.proposed(conflict))
         diff, diff_truncated = await self._answers.conflict_diff(conflict)
         review_diff, review_diff_truncated = await self._review_diff(conflict)
         sides = await sides_of(self._s.contents, found.sides)
+        marked = None
+        if sides is not None and sides.regions:
+            marked = await _unless_costly(self._s.contents.computed(sides.marked, *sides))
         proposer = await self._context.proposer(conflict)
         return msgspec.structs.replace(
             info,
@@ -117,7 +124,7 @@ class ConflictList:
             holders=tuple(map(_party, await self._context.holders(conflict))),
             review_diff=review_diff,
             review_diff_truncated=review_diff_truncated,
-            marked=await self._marked(sides) if sides is not None and sides.regions else None,
+            marked=marked,
         )
 
     async def _deleted_at(self, conflict: Conflict) -> str | None:
@@ -127,50 +134,44 @@ class ConflictList:
         row = await self._s.journal.version_at(conflict.found.path, self._s.journal.head)
         return show(row.seq) if row is not None and not row.present else None
 
-    async def _marked(self, sides: Sides) -> str | None:
-        """The file with markers; not where that takes too long."""
-        try:
-            return await computed(self._s.effort, sides.marked, *sides)
-        except TextTooCostly:
-            return None
-
-    async def _proposed(self, conflict: Conflict) -> Document | None:
-        try:
-            return await self._answers.proposed(conflict)
-        except TextTooCostly:
-            return None
-
-    async def _reviews(self, conflict: Conflict, *, shown: bool) -> tuple[r.ReviewLine, ...]:
-        """Who was asked; what they say may quote the file."""
-        lines, journal = [], self._s.journal
-        for review in conflict.reviews:
-            said = await event_of(journal, review, ReviewAnswered) if review.verdict is not None else None
-            failed = await event_of(journal, review, ReviewFailed) if review.state == "failed" else None
-            lines.append(
-                r.ReviewLine(
-                    review=show(review.seq),
-                    reviewer=review.reviewer,
-                    state=review.state,
-                    deadline=review.deadline,
-                    verdict=review.verdict,
-                    reason=said.reason if said is not None and shown else "",
-                    model=said.usage.model if said is not None else "",
-                    code=review.code,
-                    message=failed.message if failed is not None and shown else "",
-                    hint=failed.hint if failed is not None else "",
-                )
+    async def _review(self, review: Review, *, shown: bool) -> r.ReviewLine:
+        """One that was asked; what it says may quote the file."""
+        answer = await answer_of(self._s.notes, review) if review.verdict is not None else None
+        failure = None
+        if review.state == "failed":
+            failure = await self._s.notes.first(
+                ReviewFailed, lambda event: event.review == review.seq, after=review.seq
             )
-        return tuple(lines)
+        return r.ReviewLine(
+            review=show(review.seq),
+            reviewer=review.reviewer,
+            state=review.state,
+            deadline=review.deadline,
+            verdict=review.verdict,
+            reason=answer.reason if answer is not None and shown else "",
+            model=answer.usage.model if answer is not None else "",
+            code=review.code,
+            message=failure.message if failure is not None and shown else "",
+            hint=failure.hint if failure is not None else "",
+        )
 
     async def _review_diff(self, conflict: Conflict) -> tuple[str | None, bool]:
         """What accepting the reviewer's proposal would change."""
         review = conflict.review
         if review is None or review.state != "answered" or review.proposal is None:
             return None, False
-        current, proposed = await text(self._s.contents, review.current), await text(self._s.contents, review.proposal)
+        current, proposed = await side(self._s.contents, review.current), await side(self._s.contents, review.proposal)
         if current is None or proposed is None:
             return None, False
         return await self._answers.diffs.between(conflict.found.path, current, proposed)
+
+
+async def _unless_costly(text: Awaitable[T]) -> T | None:
+    """A text; None where making it takes too long."""
+    try:
+        return await text
+    except TextTooCostly:
+        return None
 
 
 def _shown(seq: Seq | None) -> str | None:

@@ -19,7 +19,7 @@ from orchestrator.core.decisions.commands import Resolve
 from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ConflictResolved
-from orchestrator.core.events.reviews import ReviewAccepted, ReviewAnswered, ReviewRejected
+from orchestrator.core.events.reviews import ReviewAccepted, ReviewRejected
 from orchestrator.core.ids import AgentName, SessionId, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Allow
 from orchestrator.core.projections.pending import Conflict
@@ -29,7 +29,8 @@ from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.answers import Answers
 from orchestrator.engine.changes.pipeline import ChangePipeline
-from orchestrator.engine.conflicts.sides import chosen, computed, event_of, sides_of, text
+from orchestrator.engine.conflicts.rebase import side, sides_of
+from orchestrator.engine.conflicts.review_context import answer_of
 from orchestrator.engine.services import Services
 from orchestrator.ports.reviewers import Checker, ReviewReply
 
@@ -51,7 +52,7 @@ class Proposals:
             raise ProposalUnfit("not_text", "one side of the conflict is no text")
         choices = choices_of(reply.verdict, {item.region: item.lines for item in reply.regions}, sides)
         try:
-            return await chosen(self._s.effort, sides, choices)
+            return await self._s.contents.computed(partial(sides.chosen, choices), *sides)
         except GapConflict as error:
             raise ProposalUnfit("conflict_moved", "the sides conflict elsewhere by now") from error
         except NotEncodable as error:
@@ -68,7 +69,7 @@ class Proposals:
         if sides is None or document is None:
             raise ProposalUnfit("not_text", "the proposal, or a side of the conflict, is no text")
         try:
-            between = await computed(self._s.effort, sides.gaps, *sides)
+            between = await self._s.contents.computed(sides.gaps, *sides)
         except GapConflict as error:
             raise ProposalUnfit("conflict_moved", "the sides conflict elsewhere by now") from error
         check_lines(sides, between, document)
@@ -143,12 +144,13 @@ class Proposals:
         ProposalUnfit.
         """
         data = await self._onto_present(conflict, review)
-        said = await event_of(self._s.journal, review, ReviewAnswered)
+        answer = await answer_of(self._s.notes, review)
         choice: Choice = review.verdict if review.verdict in ("current", "proposed") else "content"
+        params = ResolveConflict(conflict=show(conflict.seq), choice=choice, reason=f"review {show(review.seq)}")
         wanted = ChangeRequest(
             caller=reviewer_caller(review.reviewer),
-            call=_call(conflict, choice, f"review {show(review.seq)}"),
-            reason=said.reason if said is not None else "",
+            call=Call(operation=RESOLVE_CONFLICT, params=params),
+            reason=answer.reason if answer is not None else "",
             resolves=conflict.seq,
             pre_approved=pre_approved,
         )
@@ -161,22 +163,6 @@ class Proposals:
             origin=msgspec.structs.replace(wanted.caller.origin(), cause=review.seq),
             accepted=review,
         )
-
-    async def fit(self, conflict: Conflict) -> None:
-        """Apply a change that conflicts with nothing any more, as its author's. Raises CallerError."""
-        found = conflict.found
-        sides = await sides_of(self._s.contents, found.sides)
-        if conflict.gone or (sides is None and found.sides.proposed is not None):
-            return
-        data = await chosen(self._s.effort, sides, {}) if sides is not None else None
-        wanted = ChangeRequest(
-            caller=self._author(conflict),
-            call=_call(conflict, "proposed"),
-            reason="nothing conflicts with it any more",
-            resolves=conflict.seq,
-        )
-        command = Resolve(path=found.path, current=found.sides.current, chosen=data, strict=True)
-        await self.resolve(conflict, command, wanted, choice="proposed", by="policy", origin=wanted.caller.origin())
 
     def automatic(self, conflict: Conflict) -> bool:
         """Whether the agent itself might change the path without asking; else, or to revive it, a person accepts."""
@@ -201,11 +187,11 @@ class Proposals:
         data = await self._s.contents.need(review.proposal, f"what {review.reviewer} proposes")
         if review.current == current:
             return data
-        old, now = await text(self._s.contents, review.current), await text(self._s.contents, current)
+        old, now = await side(self._s.contents, review.current), await side(self._s.contents, current)
         new, sides = decode(data), await sides_of(self._s.contents, conflict.found.sides)
         if old and now and new and sides:
             work = partial(merge3, old.lines, now.lines, new.lines)
-            merged = await computed(self._s.effort, work, old, now, new)
+            merged = await self._s.contents.computed(work, old, now, new)
             if isinstance(merged, Merged):
                 data = encode(sides.current_with(merged.lines))
                 await self.check(conflict, data)
@@ -221,9 +207,3 @@ def reviewer_caller(name: str) -> Caller:
         session=SessionId(f"review-{name}"),
         door="daemon",
     )
-
-
-def _call(conflict: Conflict, choice: Choice, reason: str = "") -> Call:
-    """The call by which the daemon resolves a conflict for somebody."""
-    params = ResolveConflict(conflict=show(conflict.seq), choice=choice, reason=reason)
-    return Call(operation=RESOLVE_CONFLICT, params=params)

@@ -1,4 +1,4 @@
-"""Open conflicts whose file moves on, or moves away: they go along, dissolve, or expire."""
+"""Open conflicts: their texts, and where they go when their file changes or moves."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from orchestrator.core.events.conflicts import ConflictSides
 from orchestrator.core.events.reviews import ConflictExpired, ConflictRebased, ReviewFailed
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.text.encoding import encode
+from orchestrator.core.text.encoding import EMPTY, Document, encode
 from orchestrator.core.three_way import Region, Span
 from orchestrator.engine.changes.renames import Renamed, RenameTracker
-from orchestrator.engine.conflicts.sides import computed, sides_of
+from orchestrator.engine.contents import Contents
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import NewEvent, Unit
@@ -112,7 +112,7 @@ class Rebaser:
     async def _rebased(self, sides: Sides) -> Rebased:
         """Where comparing them would take too long, they conflict as a whole."""
         try:
-            return await computed(self._s.effort, partial(rebased, *sides.lines), *sides)
+            return await self._s.contents.computed(partial(rebased, *sides.lines), *sides)
         except TextTooCostly:
             return Rebased((Region(*(Span(0, len(lines)) for lines in sides.lines)),))
 
@@ -153,3 +153,17 @@ class Rebaser:
     async def _expire(self, conflict: Conflict, message: str) -> None:
         event = ConflictExpired(conflict=conflict.seq, cause="already_applied", message=message)
         await self._s.append(Origin(cause=conflict.seq), (f"conflict:{conflict.found.path}", event))
+
+
+async def sides_of(contents: Contents, sides: ConflictSides) -> Sides | None:
+    """The sides of a conflict; None where one of them is no text, or not kept, or nothing is to be there."""
+    base, current = await side(contents, sides.base), await side(contents, sides.current)
+    proposed = await contents.kept_text(sides.proposed)
+    if base is None or current is None or proposed is None:
+        return None
+    return Sides(base, current, proposed, sides.regions)
+
+
+async def side(contents: Contents, digest: Digest | None) -> Document | None:
+    """A side as text, an empty one where there is no file; None if it is no text, or not kept."""
+    return EMPTY if digest is None else await contents.kept_text(digest)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 
 from orchestrator.api import parameters as p
@@ -31,8 +33,7 @@ from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller, ChangeRequest
 from orchestrator.engine.changes.answers import Answers
 from orchestrator.engine.conflicts.proposals import Proposals
-from orchestrator.engine.conflicts.rebase import Rebaser
-from orchestrator.engine.conflicts.sides import chosen, sides_of, text
+from orchestrator.engine.conflicts.rebase import Rebaser, side, sides_of
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 
@@ -134,7 +135,7 @@ class ConflictResolver:
             raise ParameterInvalid("on", why, hint=LOOK.format(show(conflict.seq)))
         contents = self._s.contents
         texts = await sides_of(contents, then), await sides_of(contents, sides)
-        binary = sides.current is not None and await text(contents, sides.current) is None
+        binary = sides.current is not None and await side(contents, sides.current) is None
         check_still_applies(conflict, params.choice, version, then, texts, binary=binary)
 
     async def _seen(self, conflict: Conflict, params: p.ResolveConflict) -> Digest | None:
@@ -152,8 +153,7 @@ class ConflictResolver:
 
     async def _states(self, conflict: Conflict) -> tuple[ConflictSides, ...]:
         """The sides as they were found, and after each time that the file moved on."""
-        recorded = await self._s.journal.event(conflict.seq)
-        found = recorded.event if recorded and isinstance(recorded.event, ConflictFound) else conflict.found
+        found = await self._s.notes.event(conflict.seq, ConflictFound) or conflict.found
         wanted = EventFilter(tags=(tag_of(ConflictRebased),), after=conflict.seq)
         rebases = [
             item.event.sides
@@ -169,7 +169,7 @@ class ConflictResolver:
         path, sides = conflict.found.path, conflict.found.sides
         if params.choice == "content":
             content, seen = params.content or "", await self._seen(conflict, params)
-            document = await self._answers.document(seen)
+            document = await self._s.contents.kept_text(seen)
             data = encode(replace_text(document, content) if document else new_document(content))
             return Resolve(path=path, current=seen, chosen=data)
         if params.choice == "regions":
@@ -195,7 +195,7 @@ class ConflictResolver:
         if len(named) != count:
             raise ParameterInvalid("regions", f"name a side for each of its {count} regions, in their order")
         try:
-            return await chosen(self._s.effort, sides, dict(enumerate(named)))
+            return await self._s.contents.computed(partial(sides.chosen, dict(enumerate(named))), *sides)
         except GapConflict as error:
             raise ParameterInvalid("choice", "the sides conflict elsewhere too; choose one side, or content") from error
 

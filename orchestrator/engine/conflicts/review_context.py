@@ -1,4 +1,4 @@
-"""What a reviewer, or a person, is told of a conflict: its regions, and whose sides they are."""
+"""What a reviewer, or a person, is shown of a conflict: its regions, and whose sides they are."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import msgspec
 from orchestrator.core.conflicts.sides import Sides
 from orchestrator.core.events.conflicts import ConflictFound
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended
+from orchestrator.core.events.reviews import ReviewAnswered
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.projections.pending import Conflict
+from orchestrator.core.projections.reviews import Review
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.private_keys import Secret, key_lines
 from orchestrator.core.three_way import Span
-from orchestrator.engine.conflicts.sides import sides_of
+from orchestrator.engine.conflicts.rebase import sides_of
+from orchestrator.engine.notes import Notes
 from orchestrator.engine.reads.attribution import Attributions
 from orchestrator.engine.reads.read_sets import unseen_in_words
 from orchestrator.engine.services import Services
@@ -29,7 +32,7 @@ MOST_HOLDERS = 8
 
 
 class ReviewContext:
-    """Tells of conflicts."""
+    """Describes conflicts."""
 
     def __init__(self, services: Services) -> None:
         self._s, self._attributions = services, Attributions(services.journal, services.contents)
@@ -51,8 +54,8 @@ class ReviewContext:
 
     async def proposer(self, conflict: Conflict) -> Party:
         """Whose change waits, and what for."""
-        recorded = await self._s.journal.event(conflict.seq)
-        reason = recorded.event.provenance.reason if recorded and isinstance(recorded.event, ConflictFound) else ""
+        found = await self._s.notes.event(conflict.seq, ConflictFound)
+        reason = found.provenance.reason if found else ""
         return Party(agent=conflict.agent or "", task=await self._title(conflict.found.provenance.task), reason=reason)
 
     async def holders(self, conflict: Conflict) -> tuple[Party, ...]:
@@ -73,17 +76,14 @@ class ReviewContext:
         return tuple(dict.fromkeys(parties))
 
     async def _party(self, row: VersionRow) -> Party:
-        agent = row.author or ""
-        change = await self._s.journal.event(row.change) if row.change else None
-        if change is not None and isinstance(change.event, ChangeApplied):
-            change = await self._s.journal.event(change.event.change)
-        intended = change.event if change is not None and isinstance(change.event, ChangeIntended) else None
+        applied = await self._s.notes.event(row.change, ChangeApplied)
+        intended = await self._s.notes.event(applied.change if applied else row.change, ChangeIntended)
         reason = intended.provenance.reason if intended is not None else ""
-        return Party(agent=agent, task=await self._title(row.task), reason=reason)
+        return Party(agent=row.author or "", task=await self._title(row.task), reason=reason)
 
     async def _title(self, task: Seq | None) -> str:
-        recorded = await self._s.journal.event(task) if task is not None else None
-        return recorded.event.title if recorded is not None and isinstance(recorded.event, TaskBegun) else ""
+        begun = await self._s.notes.event(task, TaskBegun)
+        return begun.title if begun is not None else ""
 
 
 def _why(found: ConflictFound) -> str:
@@ -124,3 +124,10 @@ def _within(found: tuple[Secret, ...], span: Span) -> tuple[Secret, ...]:
     first = bisect_left(found, span.start, key=lambda secret: secret.line)
     last = bisect_left(found, span.end, key=lambda secret: secret.line)
     return tuple(msgspec.structs.replace(secret, line=secret.line - span.start) for secret in found[first:last])
+
+
+async def answer_of(notes: Notes, review: Review) -> ReviewAnswered | None:
+    """The answer of a review that counts, as the journal has it; its conflict may have moved since."""
+    return await notes.first(
+        ReviewAnswered, lambda event: event.review == review.seq and not event.ignored, after=review.seq
+    )

@@ -26,7 +26,7 @@ from orchestrator.core.events.reviews import (
     ReviewRejected,
     ReviewRequested,
 )
-from orchestrator.core.ids import Digest, Seq, show
+from orchestrator.core.ids import Seq, show
 from orchestrator.core.policy.routes import Route
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.core.projections.reviews import Review
@@ -78,7 +78,6 @@ class Reviewing:
         self._reviewers = reviewers
         self._tasks: anyio.abc.TaskGroup | None = None
         self._weighed: set[Seq] = set()  # answers that were checked since the start
-        self._tried: dict[Seq, Digest | None] = {}  # the content for which a conflict that fits was not applied
         self._log = logger("reviews")
 
     async def resume(self) -> None:
@@ -119,23 +118,8 @@ class Reviewing:
             event = ConflictExpired(conflict=seq, cause="timeout", message="nobody resolved it in time")
             await self._s.append(Origin(cause=seq), (_stream(conflict), event))
             return None
-        if conflict.fits:
-            await self._fit(conflict)
-            return expires
-        due = await self._review(conflict)
+        due = await self._review(conflict) if not conflict.fits else None
         return min(filter(None, (due, expires)), default=None)
-
-    async def _fit(self, conflict: Conflict) -> None:
-        """Apply what conflicts with nothing any more, where policy wants that: once for each content."""
-        if self._s.policy.conflicts.when_it_fits != "apply" or conflict.found.provenance.reverts:
-            return
-        if self._tried.get(conflict.seq, ()) == conflict.found.sides.current or self._asked_a_person(conflict):
-            return
-        self._tried[conflict.seq] = conflict.found.sides.current
-        try:
-            await self._proposals.fit(conflict)
-        except CallerError as error:
-            self._log.info("a change that fits again waits", conflict=show(conflict.seq), error=error.message)
 
     def _asked_a_person(self, conflict: Conflict) -> bool:
         return any(item.request.provenance.resolves == conflict.seq for item in self._s.state.pending.waiting())

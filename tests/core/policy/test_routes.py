@@ -25,7 +25,6 @@ accept = "auto"
 reviewers = ["careful"]
 
 [conflicts]
-when_it_fits = "tell"
 expire_after_s = 3600
 
 [checks]
@@ -50,7 +49,7 @@ def test_routes_keep_their_order_and_the_rest_its_values() -> None:
         ),
         Route(name="route 2", reviewers=("careful",)),
     )
-    assert policy.conflicts == Conflicts(when_it_fits="tell", expire_after_s=3600)
+    assert policy.conflicts == Conflicts(expire_after_s=3600)
     assert policy.checks == Checks(command=("make", "-s", "check"), timeout_s=20, scope="file")
 
 
@@ -73,11 +72,10 @@ def test_without_them_a_person_settles_conflicts() -> None:
         pytest.param("deadline_s = 60", "deadline_s = 0", 11, "route[1].deadline_s", "1 to 86400", id="no time"),
         pytest.param('"auto"', '"maybe"', 12, "route[1].accept", "auto | person", id="accept"),
         pytest.param("accept", "acept", 12, "route[1].acept", "'accept'", id="unknown key"),
-        pytest.param('"tell"', '"drop"', 18, "conflicts.when_it_fits", "apply | tell", id="fits"),
-        pytest.param("= 3600", "= -1", 19, "conflicts.expire_after_s", "0 to", id="lapse"),
-        pytest.param('"-s"', '""', 22, "checks.command[2]", "argument", id="argument"),
-        pytest.param("timeout_s = 20", "timeout_s = 1e9", 23, "checks.timeout_s", "1 to 3600", id="check's time"),
-        pytest.param('"file"', '"disk"', 24, "checks.scope", "file | tree", id="scope"),
+        pytest.param("= 3600", "= -1", 18, "conflicts.expire_after_s", "0 to", id="lapse"),
+        pytest.param('"-s"', '""', 21, "checks.command[2]", "argument", id="argument"),
+        pytest.param("timeout_s = 20", "timeout_s = 1e9", 22, "checks.timeout_s", "1 to 3600", id="check's time"),
+        pytest.param('"file"', '"disk"', 23, "checks.scope", "file | tree", id="scope"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(old: str, new: str, line: int, key: str, says: str) -> None:
