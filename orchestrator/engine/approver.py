@@ -13,13 +13,11 @@ from anyio import to_thread
 
 from orchestrator.core.errors import ApproverCodeNeeded
 from orchestrator.core.events.base import Origin
-from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.conflicts import ApprovalGranted
 from orchestrator.core.events.sessions import ApproverSet
 from orchestrator.core.ids import Seq, SessionId
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Entropy
 
 STREAM = "approver"
@@ -152,9 +150,7 @@ async def approver_of(services: Services, approval: Seq | None) -> str | None:
     request = services.state.pending.approval(approval) if approval is not None else None
     if request is None:
         return None
-    stream = f"approval:{request.request.paths[0].path}"
-    wanted = EventFilter(tags=(tag_of(ApprovalGranted),), stream=stream, after=request.seq)
-    async for recorded in services.journal.events(wanted):
-        if isinstance(recorded.event, ApprovalGranted) and recorded.event.approval == approval:
-            return recorded.event.by
-    return None
+    granted = await services.notes.first(
+        ApprovalGranted, lambda event: event.approval == approval, after=request.seq, stream=request.stream
+    )
+    return granted.by if granted is not None else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.core.errors import Denied, escaped
-from orchestrator.core.ids import AgentName, WorkspacePath
+from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
 from orchestrator.core.policy.evaluate import evaluate, hidden_from_all
 from orchestrator.core.policy.rules import Action, Allow, Deny, NeedApproval, Policy, Request, Verdict
 from orchestrator.core.projections.identities import Identities
@@ -83,13 +83,14 @@ class Permissions:
 
     def readable_to(self, agent: AgentName | None, *paths: WorkspacePath) -> bool:
         """The same of an agent that is not calling now; of nobody's work everything."""
-        if agent is None:
-            return True
-        known = self._identities.get(agent)
+        return agent is None or all(self.readable(self.author(agent, None), path) for path in paths)
+
+    def author(self, agent: AgentName | None, session: SessionId | None) -> Caller:
+        """Whose change the daemon carries out, though it is not calling now."""
+        name = agent or AgentName("unnamed")
+        known = self._identities.get(name)
         agent_class = known.agent_class if known else "cloud"
-        return all(
-            isinstance(evaluate(self.policy, Request(agent, agent_class, "read", path)), Allow) for path in paths
-        )
+        return Caller(agent=name, agent_class=agent_class, session=session or SessionId("daemon"), door="daemon")
 
 
 def denied(action: Action, path: WorkspacePath, verdict: Deny) -> Denied:

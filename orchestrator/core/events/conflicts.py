@@ -104,13 +104,16 @@ class ApprovalDenied(Event, frozen=True, kw_only=True, tag="approval_denied"):
     reason: Redactable[str] = ""
 
 
+ExpiryCause = Literal["expired", "base_changed", "policy_changed", "conflict", "error"]
+
+
 class ApprovalExpired(Event, frozen=True, kw_only=True, tag="approval_expired"):
     """The request is void: its time ran out, its base moved, or policy changed its mind."""
 
     outcomes: ClassVar[tuple[Outcome, ...]] = ("expired",)
 
     approval: Seq
-    cause: Literal["timeout", "base_changed", "policy_changed", "conflict", "error"]
+    cause: ExpiryCause
     message: Redactable[str] = ""
 
 

@@ -45,6 +45,11 @@ class Approval(msgspec.Struct, frozen=True):
     change: Seq | None = None  # the intent that it led to
     successor: Seq | None = None  # the request or conflict that took its place
 
+    @property
+    def stream(self) -> str:
+        """Of its events."""
+        return f"approval:{self.request.paths[0].path}"
+
 
 class Moved(msgspec.Struct, frozen=True):
     """Where a conflict's file stood, and the version with which it left."""
@@ -69,6 +74,11 @@ class Conflict(msgspec.Struct, frozen=True):
     fits: bool = False  # nothing clashes any more, and nobody applied it yet
     reviews: tuple[Review, ...] = ()  # oldest first
     moved: Moved | None = None  # where its file stood before
+
+    @property
+    def stream(self) -> str:
+        """Of its events, as long as its file stays where it is."""
+        return f"conflict:{self.found.path}"
 
     @property
     def gone(self) -> bool:

@@ -2,9 +2,9 @@
 
 Begin with pipeline.py: facts, permission, decision, then approval or conflict or effects, and the answer.
 
-- write_operations, undo: the operations; edits, trees, renames, undo_selection: what they read before a command is made
-- facts: what stands at each path, and the base; change_permissions: the one place that asks policy about a change
+- write_operations, undo: the operations; renames, undo_selection: what they read before a command is made
+- facts: what is at each path, and the base; change_permissions: the one place that asks policy about a change
 - effects, write_batch: intent, disk, outcome; recovery: the same for what a crash left open
-- approvals: a person's yes or no; conflict_recorder: what fits nowhere; repositories: what git would run
+- approvals: a person's yes or no; conflict_recorder: what fits nowhere
 - answers, diffs: what callers are told, from a decision or from the journal
 """

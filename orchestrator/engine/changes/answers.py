@@ -9,7 +9,6 @@ import msgspec
 from orchestrator.api import results as r
 from orchestrator.core.change import Fit, PathChange
 from orchestrator.core.conflicts.sides import Sides
-from orchestrator.core.decisions.costs import LARGE_LINES
 from orchestrator.core.decisions.decision import Apply
 from orchestrator.core.errors import Aborted, TextTooCostly, VersionUnknown
 from orchestrator.core.events.base import Recorded
@@ -21,7 +20,7 @@ from orchestrator.core.events.files import (
     ChangeDiverged,
     ChangeIntended,
 )
-from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
+from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.core.three_way import Region
@@ -51,7 +50,7 @@ class Answers:
     """Builds ChangeAnswers."""
 
     def __init__(self, services: Services) -> None:
-        self._s, self.diffs = services, Diffs(services.contents, services.effort)
+        self._s, self.diffs = services, Diffs(services.contents)
 
     # --- from the journal -----------------------------------------------------------
 
@@ -61,57 +60,53 @@ class Answers:
         Follows an expired approval to its successor, a conflict to its settlement, a grant to
         its change. Raises VersionUnknown, and Aborted for a change that a crash cut off.
         """
-        for _ in range(1000):
-            approval = self._s.state.pending.approval(seq)
-            conflict = self._s.state.pending.conflict(seq)
-            if approval is not None:
-                follow = approval.successor or approval.change
-                if follow is None:
-                    return await self._of_approval(approval, shows=shows)
-                seq = follow
-            elif conflict is not None:
-                if conflict.state == "open" or conflict.change is None or conflict.state == "superseded":
-                    return await self.of_conflict(conflict, shows=shows)
-                seq = conflict.change
-            else:
-                return await self._of_change(seq, shows=shows)
-        raise VersionUnknown(f"{show(seq)} leads nowhere")
+        match self._led_to(seq):
+            case Approval() as approval:
+                return await self._of_approval(approval, shows=shows)
+            case Conflict() as conflict:
+                return await self.of_conflict(conflict, shows=shows)
+            case change:
+                return await self._of_change(change, shows=shows)
 
     def waits(self, seq: Seq) -> bool:
         """Whether `@seq` is an approval or a conflict that is open, or leads to one; looks in memory only."""
-        for _ in range(1000):
-            approval = self._s.state.pending.approval(seq)
-            conflict = self._s.state.pending.conflict(seq)
+        match self._led_to(seq):
+            case Approval(state=state):
+                return state in ("waiting", "granted", "used")
+            case Conflict(state=state):
+                return state == "open"
+            case _:
+                return False
+
+    def _led_to(self, seq: Seq) -> Approval | Conflict | Seq:
+        """The last approval or conflict, or else the change, to which `@seq` led."""
+        while True:
+            approval, conflict = self._s.state.pending.approval(seq), self._s.state.pending.conflict(seq)
             if approval is not None:
                 follow = approval.successor or approval.change
-                if follow is None:
-                    return approval.state in ("waiting", "granted", "used")
             elif conflict is not None:
-                if conflict.state == "open":
-                    return True
-                follow = conflict.change if conflict.state != "superseded" else None
+                follow = conflict.change if conflict.state not in ("open", "superseded") else None
             else:
-                return False
+                return seq
             if follow is None:
-                return False
+                return approval or conflict or seq
             seq = follow
-        return False
 
     async def _of_approval(self, approval: Approval, *, shows: Shows) -> r.ChangeAnswer:
         number = show(approval.seq)
         paths = tuple(item.path for item in approval.request.paths)
         shown = all(map(shows, paths))
-        diff, truncated = await self.approval_diff(approval) if shown else (None, False)
+        diff, truncated = await self.diffs.of(approval.request.paths) if shown else (None, False)
         match approval.state:
             case "waiting" | "granted" | "used":
                 status: r.ChangeStatus = "waiting"
                 message = f"{number} waits for a person's yes: {approval.request.rule}"
             case "denied":
-                status, message = "denied", f"{number} was denied{await self._denial(approval)}"
-            case "expired" if approval.cause == "timeout":
+                status, message = "denied", f"{number} was denied{await self._denied(approval)}"
+            case "lapsed" if approval.cause == "expired":
                 status, message = "expired", f"{number} expired before anybody said yes; send the change again"
-            case "expired":
-                why = await self._expiry(approval) if shown else approval.cause
+            case "lapsed":
+                why = await self._why_expired(approval) if shown else approval.cause
                 status, message = "dropped", f"{number} expired: {why}; send the change again"
         answer = r.ChangeAnswer(
             status=status,
@@ -130,29 +125,17 @@ class Answers:
         known = entry is not None and item.before is not None and entry.digest == item.before
         return r.ChangedPath(path=item.path, before=show(entry.version) if entry and known else None)
 
-    async def _denial(self, approval: Approval) -> str:
-        stream = f"approval:{approval.request.paths[0].path}"
-        wanted = EventFilter(tags=(tag_of(ApprovalDenied),), stream=stream, after=approval.seq)
-        async for recorded in self._s.journal.events(wanted):
-            event = recorded.event
-            if isinstance(event, ApprovalDenied) and event.approval == approval.seq:
-                return f" by {event.by}" + (f": {event.reason}" if event.reason else "")
-        return ""
+    async def _denied(self, approval: Approval) -> str:
+        event = await self._s.notes.first(
+            ApprovalDenied, lambda event: event.approval == approval.seq, after=approval.seq, stream=approval.stream
+        )
+        return f" by {event.by}{_because(event.reason)}" if event is not None else ""
 
-    async def _expiry(self, approval: Approval) -> str | None:
-        stream = f"approval:{approval.request.paths[0].path}"
-        wanted = EventFilter(tags=(tag_of(ApprovalExpired),), stream=stream, after=approval.seq)
-        async for recorded in self._s.journal.events(wanted):
-            event = recorded.event
-            if isinstance(event, ApprovalExpired) and event.approval == approval.seq and event.message:
-                return event.message
-        return approval.cause
-
-    async def approval_diff(self, approval: Approval) -> tuple[str | None, bool]:
-        """What a person is asked to say yes to."""
-        if approval.request.read_version is not None:
-            return None, False
-        return await self.diffs.of(approval.request.paths)
+    async def _why_expired(self, approval: Approval) -> str | None:
+        event = await self._s.notes.first(
+            ApprovalExpired, lambda event: event.approval == approval.seq, after=approval.seq, stream=approval.stream
+        )
+        return event.message if event is not None and event.message else approval.cause
 
     async def of_conflict(self, conflict: Conflict, *, shows: Shows = everything) -> r.ChangeAnswer:
         """An open conflict with the lines that the next try needs, or what became of it."""
@@ -171,8 +154,8 @@ class Answers:
             )
             message = f"{number} expired: {why}" if shown else f"{number} expired"
             return r.ChangeAnswer(status="dropped", success=False, message=message, conflict=number)
-        if conflict.state == "resolved":
-            said = await self._settlement(conflict) if shown else ""
+        if conflict.state == "settled":
+            said = await self._resolved(conflict) if shown else ""
             return r.ChangeAnswer(
                 status="dropped",
                 success=False,
@@ -204,20 +187,17 @@ class Answers:
         )
         return answer if shown else without_content(answer)
 
-    async def _settlement(self, conflict: Conflict) -> str:
-        """Who said so, and why."""
-        stream = f"conflict:{conflict.found.path}"
-        wanted = EventFilter(tags=(tag_of(ConflictResolved),), stream=stream, after=conflict.seq)
-        async for recorded in self._s.journal.events(wanted):
-            event = recorded.event
-            if isinstance(event, ConflictResolved) and event.conflict == conflict.seq:
-                return f", says {event.by}" + (f": {event.reason}" if event.reason else "")
-        return ""
+    async def _resolved(self, conflict: Conflict) -> str:
+        """Who resolved it, and why."""
+        event = await self._s.notes.first(
+            ConflictResolved, lambda event: event.conflict == conflict.seq, after=conflict.seq, stream=conflict.stream
+        )
+        return f", says {event.by}{_because(event.reason)}" if event is not None else ""
 
     async def conflict_diff(self, conflict: Conflict) -> tuple[str | None, bool]:
         """What choosing the proposed side would change."""
         found = conflict.found
-        current = await self.document(found.sides.current)
+        current = await self._s.contents.kept_text(found.sides.current)
         try:
             proposed = await self.proposed(conflict)
         except TextTooCostly:
@@ -229,17 +209,11 @@ class Answers:
     async def proposed(self, conflict: Conflict) -> Document | None:
         """As `Sides.with_proposed`. Raises TextTooCostly."""
         sides = conflict.found.sides
-        base, current, proposed = [await self.document(digest) for digest in sides]
+        base, current, proposed = [await self._s.contents.kept_text(digest) for digest in sides]
         if base is None or current is None or proposed is None:
             return proposed
-        work = Sides(base, current, proposed, sides.regions).with_proposed
-        large = current.line_count + proposed.line_count > LARGE_LINES
-        return await self._s.effort.run(work) if large else work()
-
-    async def document(self, digest: Digest | None) -> Document | None:
-        """A kept content as text; None if it is absent, not kept, or no text."""
-        data = await self._s.contents.get(digest) if digest is not None else None
-        return await self._s.contents.text(digest, data) if digest is not None and data is not None else None
+        texts = Sides(base, current, proposed, sides.regions)
+        return await self._s.contents.computed(texts.with_proposed, current, proposed)
 
     async def _of_change(self, seq: Seq, *, shows: Shows) -> r.ChangeAnswer:
         recorded = await self._s.journal.event(seq)
@@ -357,6 +331,10 @@ def without_content(answer: r.ChangeAnswer, fit: Fit | None = None) -> r.ChangeA
         regions=(),
         shown=None,
     )
+
+
+def _because(reason: str) -> str:
+    return f": {reason}" if reason else ""
 
 
 def _score(score: float) -> float | None:

@@ -9,7 +9,6 @@ import msgspec
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.core.change import PathChange, Provenance
-from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, Need, NewContent
 from orchestrator.core.decisions.rebase import rebase
 from orchestrator.core.errors import CallerError, Denied, NothingToChange, VersionUnknown
@@ -19,8 +18,7 @@ from orchestrator.core.events.conflicts import (
     ApprovalExpired,
     ApprovalGranted,
     ApprovalRequested,
-    ConflictFound,
-    ConflictSides,
+    ExpiryCause,
 )
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import NeedApproval
@@ -29,12 +27,12 @@ from orchestrator.core.text.encoding import Document
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers
-from orchestrator.engine.changes.change_permissions import ChangePermissions
+from orchestrator.engine.changes.change_permissions import ChangePermissions, RepositoryGuard
+from orchestrator.engine.changes.conflict_recorder import found_of
 from orchestrator.engine.changes.effects import Effects, Intent, new_blobs
-from orchestrator.engine.changes.pipeline import rules
-from orchestrator.engine.changes.repositories import RepositoryGuard
+from orchestrator.engine.changes.pipeline import request_of, rules
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
-from orchestrator.engine.external.observer import Observer
+from orchestrator.engine.external.observer import Observer, required
 from orchestrator.engine.leases import Reservations
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import NewEvent, Unit
@@ -85,14 +83,14 @@ class ApprovalService:
         approval = self._find(params.approval, waiting=True)
         granted = ApprovalGranted(approval=approval.seq, by=caller.agent)
         if approval.request.read_version is not None:
-            await self._s.append(caller.origin(call), (self._stream(approval), granted))
+            await self._s.append(caller.origin(call), (approval.stream, granted))
             return await self._answers.of(approval.seq)
         async with self._s.locks.alone(item.path for item in approval.request.paths):
             approval = self._find(params.approval, waiting=True)
             if approval.request.expires_at <= self._s.clock.now_ms():
                 await self._expire_due(approval, "timeout")
                 return await self._answers.of(approval.seq)
-            await self._s.append(caller.origin(call), (self._stream(approval), granted))
+            await self._s.append(caller.origin(call), (approval.stream, granted))
             await self._apply(approval)
         return await self._answers.of(approval.seq)
 
@@ -100,7 +98,7 @@ class ApprovalService:
         await self._gate.check(caller, params.approver)
         approval = self._find(params.approval, waiting=True)
         event = ApprovalDenied(approval=approval.seq, by=caller.agent, reason=params.reason)
-        await self._s.append(caller.origin(call), (self._stream(approval), event))
+        await self._s.append(caller.origin(call), (approval.stream, event))
         return r.Done(message=f"{show(approval.seq)} is denied; nothing was changed")
 
     async def expire(self) -> int | None:
@@ -125,7 +123,8 @@ class ApprovalService:
 
     async def _apply(self, approval: Approval) -> None:
         """Re-check policy and disk, then apply exactly what was shown, or ask again, or make it a conflict."""
-        request, author = approval.request, self._author(approval)
+        request = approval.request
+        author = self._s.permissions.author(approval.agent, approval.session)
         try:
             await self._permissions.asks(author, request.permissions)
         except Denied as denial:
@@ -159,28 +158,15 @@ class ApprovalService:
                 return
         await self._expire_due(approval, "base_changed", "the file changed again and again while it was written")
 
-    def _author(self, approval: Approval) -> Caller:
-        if approval.agent is None or approval.session is None:
-            raise VersionUnknown(f"{show(approval.seq)} has no author")
-        agent = self._s.state.identities.get(approval.agent)
-        return Caller(
-            agent=approval.agent,
-            agent_class=agent.agent_class if agent else "cloud",
-            session=approval.session,
-            door="daemon",
-        )
-
     async def _facts(self, approval: Approval) -> dict[WorkspacePath, Facts]:
         facts = {}
         for item in approval.request.paths:
             present = await self._observer.refresh(item.path, content=True, changing=True)
-            entry, stat = present.entry, present.stat
             held = None
-            if stat is not None and not item.directory:
-                if entry is None or entry.digest is None or present.data is None:
-                    raise VersionUnknown(f"{item.path} is no regular file any more")
-                held = Held(present.data, entry.digest, stat.mode)
-            facts[item.path] = Facts(item.path, held, entry.version if entry else None)
+            if present.stat is not None and not item.directory:
+                _, digest, data = required(present)
+                held = Held(data, digest, present.stat.mode)
+            facts[item.path] = Facts(item.path, held, present.entry.version if present.entry else None)
         return facts
 
     async def _plan(self, approval: Approval, facts: dict[WorkspacePath, Facts]) -> Apply | None:
@@ -212,40 +198,26 @@ class ApprovalService:
             )
             return
         outcome: Apply | ConflictOutcome | None = None
-        proposed = await self._s.contents.get(item.after) if item.after is not None else None
-        before = await self._s.contents.get(item.before) if item.before is not None else None
-        old = await self._s.contents.text(item.before, before) if item.before and before is not None else None
-        new = await self._s.contents.text(item.after, proposed) if item.after and proposed is not None else None
+        old, new = await self._s.contents.kept_text(item.before), await self._s.contents.kept_text(item.after)
+        version = approval.request.fit.base
         if old and new and item.before and here.held:
-            base = Base(approval.request.fit.base or Seq(0), item.before)
+            onto = msgspec.structs.replace(here, base=Base(version or Seq(0), item.before))
             try:
-                outcome = await self._rebased(old, new, msgspec.structs.replace(here, base=base))
+                outcome = await self._rebased(old, new, onto)
             except NothingToChange as error:
                 await self._expire_due(approval, "base_changed", error.message)
                 return
         if isinstance(outcome, Apply):
             await self._renew(approval, provenance, outcome)
             return
-        found = ConflictFound(
-            provenance=provenance,
-            path=item.path,
-            sides=ConflictSides(
-                base=item.before,
-                current=here.held.digest if here.held else None,
-                proposed=digest_of(proposed) if proposed is not None else None,
-                base_version=approval.request.fit.base,
-                current_version=here.version,
-                regions=outcome.regions if outcome else (),
-            ),
-            why=outcome.why if outcome else "",
-            mode=here.held.mode if here.held else None,
-        )
-        expired = ApprovalExpired(
+        if outcome is None:
+            proposed = await self._s.contents.get(item.after) if item.after is not None else None
+            outcome = ConflictOutcome(path=item.path, base=item.before, base_version=version, proposed=proposed)
+        found = found_of(provenance, outcome, here)
+        lapsed = ApprovalExpired(
             approval=approval.seq, cause="conflict", message="the file changed where it wants to go"
         )
-        await self._s.append(
-            self._origin(approval), (self._stream(approval), expired), (f"conflict:{item.path}", found)
-        )
+        await self._s.append(self._origin(approval), (approval.stream, lapsed), (f"conflict:{item.path}", found))
 
     async def _rebased(self, old: Document, new: Document, onto: Facts) -> Apply | ConflictOutcome:
         """Raises NothingToChange."""
@@ -257,32 +229,23 @@ class ApprovalService:
         self, approval: Approval, provenance: Provenance, plan: Apply, asks: Sequence[NeedApproval] = ()
     ) -> None:
         """Ask again: the base moved and the change was rebased, or there is more to ask."""
-        request = ApprovalRequested(
-            provenance=msgspec.structs.replace(provenance, approval=None),
-            paths=plan.paths,
+        request = request_of(
+            self._s,
+            plan,
+            msgspec.structs.replace(provenance, approval=None),
             rule="; ".join((approval.request.rule, *filter(None, (rules(asks),)))),
             permissions=approval.request.permissions,
-            expires_at=self._s.clock.now_ms() + self._s.policy.limits.approval_ttl_s * 1000,
-            fit=plan.fit,
-            directories=plan.directories,
             renews=approval.seq,
         )
-        expired = ApprovalExpired(
-            approval=approval.seq,
-            cause="base_changed",
-            message="there is more to ask by now"
-            if asks
-            else "the file changed; the change was rebased and asks again",
-        )
-        stream = self._stream(approval)
-        events = (NewEvent(stream, expired), NewEvent(stream, request))
+        rebased = "the file changed; the change was rebased and asks again"
+        message = "there is more to ask by now" if asks else rebased
+        lapsed = ApprovalExpired(approval=approval.seq, cause="base_changed", message=message)
+        events = (NewEvent(approval.stream, lapsed), NewEvent(approval.stream, request))
         await self._s.journal.append(Unit(events, self._origin(approval), new_blobs(plan)))
 
-    async def _expire_due(self, approval: Approval, cause: str, message: str = "") -> None:
-        event = msgspec.convert(
-            {"event": "approval_expired", "approval": approval.seq, "cause": cause, "message": message}, ApprovalExpired
-        )
-        await self._s.append(self._origin(approval), (self._stream(approval), event))
+    async def _expire_due(self, approval: Approval, cause: ExpiryCause, message: str = "") -> None:
+        event = ApprovalExpired(approval=approval.seq, cause=cause, message=message)
+        await self._s.append(self._origin(approval), (approval.stream, event))
 
     # --- small things -------------------------------------------------------------------
 
@@ -314,8 +277,8 @@ class ApprovalService:
         )
 
     async def _info(self, approval: Approval) -> r.ApprovalInfo:
-        diff, _ = await self._answers.approval_diff(approval)
-        if diff is None and approval.request.read_version is None:
+        diff, _ = await self._answers.diffs.of(approval.request.paths)
+        if diff is None:
             diff = await self._created(approval)
         line = msgspec.structs.asdict(await self._line(approval))
         line["paths"] = tuple(item.path for item in approval.request.paths)
@@ -324,25 +287,18 @@ class ApprovalService:
     async def _created(self, approval: Approval) -> str | None:
         """A person sees the whole of a file that would be created."""
         item = approval.request.paths[0]
-        if item.before is not None or item.after is None:
-            return None
-        data = await self._s.contents.get(item.after)
-        document = await self._s.contents.text(item.after, data) if data is not None else None
+        document = await self._s.contents.kept_text(item.after) if item.before is None else None
         if document is None:
             return None
         rows = "".join(f"+{line}\n" for line in document.lines)
         return f"--- /dev/null\n+++ b/{item.path}\n@@ -0,0 +1,{document.line_count} @@\n{rows}"
 
     async def _reason(self, seq: Seq) -> str:
-        recorded = await self._s.journal.event(seq)
-        return recorded.event.provenance.reason if recorded and isinstance(recorded.event, ApprovalRequested) else ""
+        request = await self._s.notes.event(seq, ApprovalRequested)
+        return request.provenance.reason if request is not None else ""
 
     def _origin(self, approval: Approval) -> Origin:
         return Origin(session=approval.session, agent=approval.agent, cause=approval.seq)
-
-    @staticmethod
-    def _stream(approval: Approval) -> str:
-        return f"approval:{approval.request.paths[0].path}"
 
 
 class ApprovalClosed(CallerError):

@@ -1,21 +1,28 @@
-"""What policy says of a change: the one place that asks it."""
+"""What policy says of a change: the one place that asks it; and changes by which git would run programs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 
 import anyio.lowlevel
 
-from orchestrator.core.change import Fit, PermissionCheck
+from orchestrator.core.change import Fit, PathChange, PermissionCheck
 from orchestrator.core.content import RUNGS
+from orchestrator.core.decisions.decision import Apply, Facts
+from orchestrator.core.errors import PathError
 from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.paths import fold, join
+from orchestrator.core.policy.repositories import MARKS, is_git_config, is_repository, read_by_git
 from orchestrator.core.policy.rules import Deny, NeedApproval, Verdict
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.changes.facts import SLICE
+from orchestrator.engine.locks import PathLocks
 from orchestrator.engine.permissions import denied
 from orchestrator.engine.reads.read_sets import unseen_in_words
 from orchestrator.engine.services import Services
+from orchestrator.ports.workspace import Workspace
 
 
 class ChangePermissions:
@@ -81,3 +88,55 @@ def _refuse(check: PermissionCheck, verdict: Verdict) -> Verdict:
     if isinstance(verdict, Deny):
         raise denied(check.action, check.path, verdict)
     return verdict
+
+
+RULE = "builtin.repository"
+"""No policy file switches it off."""
+
+
+class RepositoryGuard:
+    """Knows what git would take for a repository once a change is made."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._locks = PathLocks()  # of their own, taken behind those of the paths, so that no two holders wait
+
+    def alone(self, paths: Sequence[PathChange]) -> AbstractAsyncContextManager[None]:
+        """Hold every directory in which these bring a name that git reads, from the judgement until they are there."""
+        return self._locks.alone(WorkspacePath(fold(directory)) for directory in read_by_git(_coming(paths)))
+
+    def asks(self, plan: Apply, facts: Mapping[WorkspacePath, Facts]) -> tuple[NeedApproval, ...]:
+        """What a person must say yes to. Looks at the disk only where a name is one that git reads."""
+        asks = [
+            NeedApproval(RULE, f"with it git takes {directory} for a repository, and runs what its files name")
+            for directory, names in read_by_git(_coming(plan.paths)).items()
+            if is_repository(names | self._there(directory))
+        ]
+        asks += [
+            NeedApproval(RULE, f"{change.path} is a git configuration, which makes git run programs")
+            for change in plan.paths
+            if change.after is not None and is_git_config(change.path, _content(plan, change, facts))
+        ]
+        return tuple(asks)
+
+    def _there(self, directory: WorkspacePath) -> frozenset[str]:
+        """Which marks of a repository are on the disk."""
+        return frozenset(fold(name) for name in MARKS if self._exists(join(directory, name)))
+
+    def _exists(self, path: WorkspacePath) -> bool:
+        try:
+            return self._workspace.stat(path) is not None
+        except PathError:
+            return False
+
+
+def _coming(paths: Sequence[PathChange]) -> list[WorkspacePath]:
+    return [change.path for change in paths if change.after is not None or change.directory]
+
+
+def _content(plan: Apply, change: PathChange, facts: Mapping[WorkspacePath, Facts]) -> bytes:
+    """What will stand there; a rename brings what stands at its source."""
+    if (content := plan.content(change)) is not None:
+        return content.data
+    source = facts.get(change.moved_from) if change.moved_from is not None else None
+    return source.held.data if source is not None and source.held is not None else b""

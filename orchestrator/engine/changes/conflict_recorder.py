@@ -87,30 +87,12 @@ class ConflictRecorder:
 
         It does where the same agent proposed the same, met by the same content.
         """
-        proposed = digest_of(clash.proposed) if clash.proposed is not None else None
-        sides = ConflictSides(
-            base=clash.base,
-            current=here.held.digest if here.held else None,
-            proposed=proposed,
-            base_version=clash.base_version,
-            current_version=here.version,
-            regions=clash.regions,
-        )
+        found = found_of(provenance, clash, here)
+        proposed = found.sides.proposed
         for conflict in self._s.state.pending.open_conflicts(clash.path):
-            same = [*conflict.found.sides] == [*sides] and conflict.agent == wanted.caller.agent
+            same = [*conflict.found.sides] == [*found.sides] and conflict.agent == wanted.caller.agent
             if same and (not here.content_hidden or conflict.found.sides.current_version == here.version):
                 return conflict.seq, True
-        if clash.reverts:
-            provenance = msgspec.structs.replace(provenance, reverts=clash.reverts, unseen=())
-        found = ConflictFound(
-            provenance=provenance,
-            path=clash.path,
-            sides=sides,
-            why=clash.why,
-            mode=here.held.mode if here.held else None,
-            names=clash.names,
-            fit=clash.fit,
-        )
         events = (NewEvent(f"conflict:{clash.path}", found), *((seen,) if seen is not None else ()))
         blobs = ((proposed, clash.proposed),) if proposed is not None and clash.proposed is not None else ()
         recorded = await self._s.journal.append(Unit(events, origin, blobs))
@@ -166,6 +148,28 @@ class ConflictRecorder:
                 for c in closed
             ]
             await self._s.append(origin, *events)
+
+
+def found_of(provenance: Provenance, outcome: ConflictOutcome, here: Facts) -> ConflictFound:
+    """The event of a conflict that a decision came to."""
+    if outcome.reverts:
+        provenance = msgspec.structs.replace(provenance, reverts=outcome.reverts, unseen=())
+    return ConflictFound(
+        provenance=provenance,
+        path=outcome.path,
+        sides=ConflictSides(
+            base=outcome.base,
+            current=here.held.digest if here.held else None,
+            proposed=digest_of(outcome.proposed) if outcome.proposed is not None else None,
+            base_version=outcome.base_version,
+            current_version=here.version,
+            regions=outcome.regions,
+        ),
+        why=outcome.why,
+        mode=here.held.mode if here.held else None,
+        names=outcome.names,
+        fit=outcome.fit,
+    )
 
 
 def _covers(conflict: Conflict, hunks: tuple[LineHunk, ...]) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from orchestrator.core.change import PathChange
-from orchestrator.core.decisions.costs import LARGE_LINES
+from orchestrator.core.content import LineHunk
 from orchestrator.core.decisions.decision import NewContent
 from orchestrator.core.errors import TextTooCostly
 from orchestrator.core.ids import Digest, WorkspacePath
@@ -14,7 +14,6 @@ from orchestrator.core.text.diff import cut
 from orchestrator.core.text.document_diff import diff_text
 from orchestrator.core.text.encoding import EMPTY, Document, decode
 from orchestrator.engine.contents import Contents
-from orchestrator.ports.workers import Effort
 
 SHOWN_DIFF_LINES = 120
 """`get_diff` shows the rest."""
@@ -29,18 +28,18 @@ Shown = tuple[str | None, bool]
 class Diffs:
     """Builds diffs from kept contents."""
 
-    def __init__(self, contents: Contents, effort: Effort) -> None:
-        self._contents, self._effort = contents, effort
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
 
-    async def between(self, path: WorkspacePath, old: Document, new: Document, *, gone: bool = False) -> Shown:
-        """Of two documents; None, and cut, where comparing them takes too long. Large ones are compared apart."""
-        return await self._compared(partial(diff_text, path, old, new, gone=gone), old, new)
-
-    async def _compared(self, work: Callable[[], Shown], old: Document, new: Document) -> Shown:
-        if old.line_count + new.line_count <= LARGE_LINES:
+    async def between(
+        self, path: WorkspacePath, old: Document, new: Document, *, gone: bool = False, hunks: tuple[LineHunk, ...] = ()
+    ) -> Shown:
+        """Of two documents; None, and cut, where comparing them takes too long. `hunks`: where they are known."""
+        work = partial(diff_text, path, old, new, gone=gone, hunks=hunks)
+        if hunks:
             return work()
         try:
-            return await self._effort.run(work)
+            return await self._contents.computed(work, old, new)
         except TextTooCostly:
             return None, True
 
@@ -79,22 +78,16 @@ class Diffs:
         renamed = f"rename from {item.moved_from}\nrename to {item.path}\n" if item.moved_from is not None else None
         if before is None or before == item.after or item.binary:
             return renamed
-        body, _ = await self._body(item, before, contents)
-        return f"{renamed or ''}{body}" if body is not None else renamed
-
-    async def _body(self, item: PathChange, before: Digest, contents: Mapping[Digest, NewContent]) -> Shown:
-        old_data = await self._contents.get(before)
-        old = await self._contents.text(before, old_data) if old_data is not None else None
-        new = await self._new(item, contents)
+        old, new = await self._contents.kept_text(before), await self._new(item, contents)
         if old is None or new is None:
-            return None, False
-        work = partial(diff_text, item.path, old, new, gone=item.after is None, hunks=item.hunks)
-        return work() if item.hunks else await self._compared(work, old, new)
+            return renamed
+        body, _ = await self.between(item.path, old, new, gone=item.after is None, hunks=item.hunks)
+        return f"{renamed or ''}{body}" if body is not None else renamed
 
     async def _new(self, item: PathChange, contents: Mapping[Digest, NewContent]) -> Document | None:
         if item.after is None:
             return EMPTY
-        if (planned := contents.get(item.after)) is not None:
-            return planned.document or decode(planned.data, written=item.encoding)
-        data = await self._contents.get(item.after)
-        return await self._contents.text(item.after, data) if data is not None else None
+        planned = contents.get(item.after)
+        if planned is None:
+            return await self._contents.kept_text(item.after)
+        return planned.document or decode(planned.data, written=item.encoding)

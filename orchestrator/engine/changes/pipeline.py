@@ -25,11 +25,10 @@ from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.pending import Conflict
 from orchestrator.engine.caller import ChangeRequest
 from orchestrator.engine.changes.answers import Answers, Shows
-from orchestrator.engine.changes.change_permissions import ChangePermissions
+from orchestrator.engine.changes.change_permissions import ChangePermissions, RepositoryGuard
 from orchestrator.engine.changes.conflict_recorder import ConflictRecorder
 from orchestrator.engine.changes.effects import Applied, Effects, Intent, new_blobs
 from orchestrator.engine.changes.facts import FactFinder
-from orchestrator.engine.changes.repositories import RepositoryGuard
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.leases import LeaseOverlap, Reservations
@@ -232,18 +231,32 @@ class ChangePipeline:
 
     async def _ask(self, attempt: Attempt, plan: Apply, asks: tuple[NeedApproval, ...]) -> r.ChangeAnswer:
         """Put a plan before a person, and answer `waiting`."""
-        asked = ApprovalRequested(
-            provenance=attempt.provenance,
-            paths=plan.paths,
-            rule=rules(asks),
-            permissions=attempt.permissions,
-            expires_at=self._s.clock.now_ms() + self._s.policy.limits.approval_ttl_s * 1000,
-            fit=plan.fit,
-            directories=plan.directories,
-        )
+        asked = request_of(self._s, plan, attempt.provenance, rule=rules(asks), permissions=attempt.permissions)
         event = NewEvent(f"approval:{plan.paths[0].path}", asked)
         recorded = await self._s.journal.append(Unit((event,), _caused(attempt.request), new_blobs(plan)))
         return await self._answers.of(recorded[0].seq, shows=attempt.shows)
+
+
+def request_of(  # what the event holds
+    services: Services,
+    plan: Apply,
+    provenance: Provenance,
+    *,
+    rule: str,
+    permissions: tuple[PermissionCheck, ...],
+    renews: Seq | None = None,
+) -> ApprovalRequested:
+    """The event that asks a person for a plan."""
+    return ApprovalRequested(
+        provenance=provenance,
+        paths=plan.paths,
+        rule=rule,
+        permissions=permissions,
+        expires_at=services.clock.now_ms() + services.policy.limits.approval_ttl_s * 1000,
+        fit=plan.fit,
+        directories=plan.directories,
+        renews=renews,
+    )
 
 
 def rules(asks: Iterable[NeedApproval]) -> str:

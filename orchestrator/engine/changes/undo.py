@@ -36,7 +36,7 @@ class Undoer:
 
     def __init__(self, services: Services, changer: ChangePipeline, answers: Answers) -> None:
         self._s, self._changer = services, changer
-        self._chooser, self._diffs = UndoSelector(services, answers), Diffs(services.contents, services.effort)
+        self._chooser, self._diffs = UndoSelector(services, answers), Diffs(services.contents)
 
     async def revert(self, caller: Caller, call: Call, params: p.Revert) -> r.ChangeAnswer:
         chosen = await self._chooser.one(parse_seq(params.change, parameter="change"))

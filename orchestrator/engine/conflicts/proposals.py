@@ -100,7 +100,7 @@ class Proposals:
 
     def _files(self, conflict: Conflict) -> Sequence[WorkspacePath]:
         """What a check's tree holds beside the file: what its author may read, so no secrets."""
-        author, path = self._author(conflict), conflict.found.path
+        author, path = self._s.permissions.author(conflict.agent, conflict.session), conflict.found.path
         files = (entry.path for entry in self._s.state.registry.files() if entry.path != path)
         return [other for other in files if self._s.readable(author, other)]
 
@@ -134,7 +134,7 @@ class Proposals:
             events.insert(0, ReviewAccepted(review=accepted.seq, conflict=seq, by=by, change=change))
         elif review is not None and review.state == "answered":
             events.insert(0, ReviewRejected(review=review.seq, conflict=seq, by=by, reason=reason))
-        await self._s.append(origin, *((f"conflict:{conflict.found.path}", event) for event in events))
+        await self._s.append(origin, *((conflict.stream, event) for event in events))
         return answer or await self._answers.of(seq)
 
     async def accept(self, conflict: Conflict, review: Review, *, by: str, pre_approved: bool) -> ChangeAnswer:
@@ -168,16 +168,9 @@ class Proposals:
         """Whether the agent itself might change the path without asking; else, or to revive it, a person accepts."""
         if conflict.gone:
             return False
-        verdict = self._s.verdict(self._author(conflict), "write", conflict.found.path, on_disk=True)
+        author = self._s.permissions.author(conflict.agent, conflict.session)
+        verdict = self._s.verdict(author, "write", conflict.found.path, on_disk=True)
         return isinstance(verdict, Allow)
-
-    def _author(self, conflict: Conflict) -> Caller:
-        """Who wanted the change that waits."""
-        name = conflict.agent or AgentName("unnamed")
-        agent = self._s.state.identities.get(name)
-        session = conflict.session or SessionId("daemon")
-        agent_class = agent.agent_class if agent else "cloud"
-        return Caller(agent=name, agent_class=agent_class, session=session, door="daemon")
 
     async def _onto_present(self, conflict: Conflict, review: Review) -> bytes:
         """The proposal on what the file holds now: other places may have changed since. Raises ProposalUnfit."""

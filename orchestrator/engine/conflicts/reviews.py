@@ -115,8 +115,8 @@ class Reviewing:
         after_s = self._s.policy.conflicts.expire_after_s
         expires = conflict.at + after_s * 1000 if after_s else None
         if expires is not None and expires <= self._s.clock.now_ms():
-            event = ConflictExpired(conflict=seq, cause="timeout", message="nobody resolved it in time")
-            await self._s.append(Origin(cause=seq), (_stream(conflict), event))
+            event = ConflictExpired(conflict=seq, cause="expired", message="nobody resolved it in time")
+            await self._s.append(Origin(cause=seq), (conflict.stream, event))
             return None
         due = await self._review(conflict) if not conflict.fits else None
         return min(filter(None, (due, expires)), default=None)
@@ -149,7 +149,7 @@ class Reviewing:
     async def _ask(self, conflict: Conflict, route: Route, reviewer: str) -> None:
         deadline = self._s.clock.now_ms() + route.deadline_s * 1000
         event = ReviewRequested(conflict=conflict.seq, reviewer=reviewer, route=route.name, deadline=deadline)
-        (recorded,) = await self._s.append(Origin(cause=conflict.seq), (_stream(conflict), event))
+        (recorded,) = await self._s.append(Origin(cause=conflict.seq), (conflict.stream, event))
         self._spawn(conflict, recorded.seq, partial(self._call, conflict.seq, recorded.seq, route.deadline_s))
 
     def _spawn(self, conflict: Conflict, number: Seq, work: Work) -> None:
@@ -235,7 +235,7 @@ class Reviewing:
         elif not ignored and reply.verdict == "reject":
             events.append(ReviewRejected(review=number, conflict=seq, by=said.reviewer, reason=said.reason))
         origin = Origin(agent=reviewer_caller(said.reviewer).agent, cause=number)
-        await self._s.journal.append(Unit(tuple(NewEvent(_stream(conflict), e) for e in events), origin, blobs))
+        await self._s.journal.append(Unit(tuple(NewEvent(conflict.stream, e) for e in events), origin, blobs))
 
     async def _weigh(self, seq: Seq, number: Seq) -> None:
         """Check an answer; then it counts by policy, or waits for a person. Raises ProposalUnfit."""
@@ -265,11 +265,7 @@ class Reviewing:
 
     async def _fail(self, conflict: Conflict, review: Review, code: str, message: str, hint: str = "") -> None:
         event = _failed(conflict, review, code, message, hint)
-        await self._s.append(Origin(cause=review.seq), (_stream(conflict), event))
-
-
-def _stream(conflict: Conflict) -> str:
-    return f"conflict:{conflict.found.path}"
+        await self._s.append(Origin(cause=review.seq), (conflict.stream, event))
 
 
 def _failed(conflict: Conflict, review: Review, code: str, message: str, hint: str = "") -> ReviewFailed:
