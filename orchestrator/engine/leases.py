@@ -114,7 +114,7 @@ class Reservations:
         return tuple([await self._info(lease) for lease in leases])
 
     async def _info(self, lease: Lease) -> LeaseInfo:
-        recorded = await self._s.journal.event(lease.seq)
+        granted = await self._s.notes.event(lease.seq, LeaseGranted)
         return LeaseInfo(
             lease=show(lease.seq),
             agent=lease.agent,
@@ -124,7 +124,7 @@ class Reservations:
             since=lease.at,
             expires_at=lease.expires_at,
             task=show(lease.task) if lease.task else None,
-            reason=recorded.event.reason if recorded and isinstance(recorded.event, LeaseGranted) else "",
+            reason=granted.reason if granted is not None else "",
         )
 
     def _met(self, caller: Caller, paths: Sequence[WorkspacePath]) -> list[tuple[WorkspacePath, Lease]]:

@@ -45,30 +45,15 @@ class _Lock:
             turn.set()
 
 
-class Shared:
-    """One reader's hold. A class of its own: a generator would take three times as long, on the way of every read."""
-
-    __slots__ = ("_locks", "_path")
-
-    def __init__(self, locks: PathLocks, path: WorkspacePath) -> None:
-        self._locks, self._path = locks, path
-
-    async def __aenter__(self) -> None:
-        await self._locks.acquire(self._path, alone=False)
-
-    async def __aexit__(self, *_: object) -> None:
-        self._locks.release(self._path, alone=False)
-
-
 class PathLocks:
     """The locks that are in use now."""
 
     def __init__(self) -> None:
         self._locks: dict[WorkspacePath, _Lock] = {}
 
-    def shared(self, path: WorkspacePath) -> Shared:
+    def shared(self, path: WorkspacePath) -> AbstractAsyncContextManager[None]:
         """Hold a path together with other readers."""
-        return Shared(self, path)
+        return self.hold((path,), shared=True)
 
     @asynccontextmanager
     async def hold(self, paths: Iterable[WorkspacePath], *, shared: bool = False) -> AsyncIterator[None]:

@@ -110,7 +110,6 @@ class Answers:
                 status, message = "dropped", f"{number} expired: {why}; send the change again"
         answer = r.ChangeAnswer(
             status=status,
-            success=False,
             message=message,
             approval=number,
             diff=diff,
@@ -141,27 +140,9 @@ class Answers:
         """An open conflict with the lines that the next try needs, or what became of it."""
         found, sides, number = conflict.found, conflict.found.sides, show(conflict.seq)
         shown = all(map(shows, (found.path, *found.names)))
-        if conflict.state == "superseded":
-            done = show(conflict.change or 0)
-            return r.ChangeAnswer(
-                status="dropped", success=False, message=f"{number} was superseded by {done}", conflict=number
-            )
-        if conflict.state == "expired":
-            why = (
-                "the file holds what it proposed"
-                if conflict.cause == "already_applied"
-                else "nobody resolved it in time"
-            )
-            message = f"{number} expired: {why}" if shown else f"{number} expired"
-            return r.ChangeAnswer(status="dropped", success=False, message=message, conflict=number)
-        if conflict.state == "settled":
-            said = await self._resolved(conflict) if shown else ""
-            return r.ChangeAnswer(
-                status="dropped",
-                success=False,
-                message=f"{number} was resolved: the {conflict.choice} content was kept{said}",
-                conflict=number,
-            )
+        if conflict.state != "open":
+            message = f"{number} {await self._closed(conflict, shown=shown)}"
+            return r.ChangeAnswer(status="dropped", message=message, conflict=number)
         diff, truncated = await self.conflict_diff(conflict) if shown else (None, False)
         if found.provenance.reverts:
             advice = f"Revert the later change first, or await_change('{number}')."
@@ -172,7 +153,6 @@ class Answers:
             advice = f"Its content is not shown; await_change('{number}')."
         answer = r.ChangeAnswer(
             status="conflict",
-            success=False,
             message=(_waits(conflict) if shown else f"{found.path} was changed since; it waits as {number}. ") + advice,
             conflict=number,
             diff=diff,
@@ -187,12 +167,18 @@ class Answers:
         )
         return answer if shown else without_content(answer)
 
-    async def _resolved(self, conflict: Conflict) -> str:
-        """Who resolved it, and why."""
+    async def _closed(self, conflict: Conflict, *, shown: bool) -> str:
+        """What became of a conflict; if its content may be shown, also who said so, and why."""
+        if conflict.state == "superseded":
+            return f"was superseded by {show(conflict.change or 0)}"
+        if conflict.state == "lapsed":
+            why = "the file holds what it proposed" if conflict.cause == "moot" else "nobody resolved it in time"
+            return f"lapsed: {why}" if shown else "lapsed"
+        message = f"was resolved: the {conflict.choice} content was kept"
         event = await self._s.notes.first(
             ConflictResolved, lambda event: event.conflict == conflict.seq, after=conflict.seq, stream=conflict.stream
         )
-        return f", says {event.by}{_because(event.reason)}" if event is not None else ""
+        return f"{message}, says {event.by}{_because(event.reason)}" if event is not None and shown else message
 
     async def conflict_diff(self, conflict: Conflict) -> tuple[str | None, bool]:
         """What choosing the proposed side would change."""
@@ -221,9 +207,7 @@ class Answers:
             raise VersionUnknown(f"the journal has no event {show(seq)}")
         outcome = await self.outcome(recorded)
         if outcome is None:
-            return r.ChangeAnswer(
-                status="still_waiting", success=False, message=f"{show(seq)} is under way", change=show(seq)
-            )
+            return r.ChangeAnswer(status="still_waiting", message=f"{show(seq)} is under way", change=show(seq))
         match outcome.event:
             case ChangeApplied() as event:
                 return await self.of_applied(outcome.seq, event, shows=shows)
@@ -232,11 +216,11 @@ class Answers:
                     f"{show(change)} was cut off ({cause}); nothing was changed", details={"change": show(change)}
                 )
             case ChangeDiverged(change=change, paths=paths):
+                names = ", ".join(item.path for item in paths)
                 return r.ChangeAnswer(
                     status="diverged",
-                    success=False,
-                    message=f"another program's content is in {', '.join(item.path for item in paths)}; it was left "
-                    f"alone, and the bytes of {show(change)} are kept. Read the file and send the change again.",
+                    message=f"another program's content is in {names}; it was left alone, and the bytes of "
+                    f"{show(change)} are kept. Read the file and send the change again.",
                     change=show(change),
                     paths=tuple(r.ChangedPath(path=item.path) for item in paths),
                 )

@@ -229,12 +229,8 @@ class Recovery:
 
     async def _torn(self, change: Seq | None, data: bytes) -> bool:
         """Whether these bytes are the beginning of what the change was about to write."""
-        if change is None:
-            return False
-        recorded = await self._s.journal.event(change)
-        if recorded is None or not isinstance(recorded.event, ChangeIntended):
-            return False
-        for item in recorded.event.paths:
+        intent = await self._s.notes.event(change, ChangeIntended)
+        for item in intent.paths if intent is not None else ():
             if item.after is not None:
                 after = await self._s.journal.blob(item.after)
                 if after is not None and after.startswith(data):

@@ -34,77 +34,69 @@ SHOWN_DIFF_LINES = 600
 class Undoer:
     """Finds what is to be undone, and has its inverse made."""
 
-    def __init__(self, services: Services, changer: ChangePipeline, answers: Answers) -> None:
-        self._s, self._changer = services, changer
-        self._chooser, self._diffs = UndoSelector(services, answers), Diffs(services.contents)
+    def __init__(self, services: Services, pipeline: ChangePipeline, answers: Answers) -> None:
+        self._s, self._pipeline = services, pipeline
+        self._selector, self._diffs = UndoSelector(services, answers), Diffs(services.contents)
 
     async def revert(self, caller: Caller, call: Call, params: p.Revert) -> r.ChangeAnswer:
-        chosen = await self._chooser.one(parse_seq(params.change, parameter="change"))
-        carried = await self._carry(caller, call, params, chosen)
-        return carried.answer if len(chosen.authors) == 1 else await self._told(caller, carried)
+        selection = await self._selector.one(parse_seq(params.change, parameter="change"))
+        result = await self._undo(caller, call, params, selection)
+        return result.answer if len(selection.authors) == 1 else await self._described(caller, result)
 
     async def rollback(self, caller: Caller, call: Call, params: u.Rollback) -> u.RollbackAnswer:
-        span = self._span(params)
-        await self._known(span)
-        chosen = await self._chooser.span(span)
-        return await self._told(caller, await self._carry(caller, call, params, chosen))
+        selection = await self._selector.span(await self._filter(params))
+        return await self._described(caller, await self._undo(caller, call, params, selection))
 
-    def _span(self, params: u.Rollback) -> UndoFilter:
-        head = self._s.journal.head
-        span = UndoFilter(
+    async def _filter(self, params: u.Rollback) -> UndoFilter:
+        """What is to be undone; a misspelt name must not read as "nothing to undo". Raises ParameterInvalid."""
+        wanted = UndoFilter(
             agent=params.agent,
             session=params.session,
             task=parse_seq(params.task, parameter="task") if params.task is not None else None,
             globs=params.globs,
-            since=parse_timestamp(params.since, parameter="since", head=head) if params.since is not None else None,
-            until=parse_timestamp(params.until, parameter="until", head=head) if params.until is not None else None,
+            since=self._moment(params.since, "since"),
+            until=self._moment(params.until, "until"),
         )
-        if span == UndoFilter():
+        if wanted == UndoFilter():
             raise ParameterInvalid(
                 "agent",
                 "is missing, and so is everything else that says what to roll back",
                 hint="Give at least one of agent, session, task, globs, since, until.",
             )
-        return span
-
-    async def _known(self, span: UndoFilter) -> None:
-        """A misspelt name must not read as "nothing to undo"."""
-        if span.agent not in (None, OUTSIDE) and not any(
-            name == span.agent for name in (agent.name for agent in self._s.state.identities)
-        ):
+        agent, session, task = wanted.agent, wanted.session, wanted.task
+        if agent not in (None, OUTSIDE) and all(known.name != agent for known in self._s.state.identities):
             raise ParameterInvalid(
-                "agent", f"{span.agent!r} never called here", hint="Agents are named as `blame` shows them."
+                "agent", f"{agent!r} never called here", hint="Agents are named as `blame` shows them."
             )
-        journal = self._s.journal
-        if span.session is not None and not await journal.newest(EventFilter(session=SessionId(span.session)), limit=1):
-            raise ParameterInvalid(
-                "session", f"{span.session!r} did nothing here", hint="`orchestrator log --json` names sessions."
-            )
-        if span.task is not None:
-            begun = await journal.event(span.task)
-            if begun is None or not isinstance(begun.event, TaskBegun):
-                raise ParameterInvalid(
-                    "task", f"{show(span.task)} is no task", hint="`orchestrator log --kind task_begun`"
-                )
-        for name, moment in (("since", span.since), ("until", span.until)):
-            self._not_ahead(name, moment)
+        did = EventFilter(session=SessionId(session)) if session is not None else None
+        if did is not None and not await self._s.journal.newest(did, limit=1):
+            hint = "`orchestrator log --json` names sessions."
+            raise ParameterInvalid("session", f"{session!r} did nothing here", hint=hint)
+        if task is not None and await self._s.notes.event(task, TaskBegun) is None:
+            raise ParameterInvalid("task", f"{show(task)} is no task", hint="`orchestrator log --kind task_begun`")
+        return wanted
 
-    def _not_ahead(self, name: str, moment: Timestamp | None) -> None:
+    def _moment(self, raw: p.Version | str | None, parameter: str) -> Timestamp | None:
+        if raw is None:
+            return None
         head = self._s.journal.head
-        if moment is not None and moment.seq is not None and moment.seq > head:
-            raise ParameterInvalid(name, f"{show(moment.seq)} is ahead of the journal, which ends at {show(head)}")
+        moment = parse_timestamp(raw, parameter=parameter, head=head)
+        if moment.seq is not None and moment.seq > head:
+            ahead = f"{show(moment.seq)} is ahead of the journal, which ends at {show(head)}"
+            raise ParameterInvalid(parameter, ahead)
+        return moment
 
-    async def _carry(
+    async def _undo(
         self, caller: Caller, call: Call, params: p.Revert | u.Rollback, chosen: UndoSelection
     ) -> ChangeResult:
         others = frozenset(path for path, agents in chosen.authors.items() if agents != {caller.agent})
         touched = tuple(sorted(chosen.authors))
-        self._changer.permissions.refuse_early(
+        self._pipeline.permissions.refuse_early(
             caller, *(PermissionCheck("revert", path, path in others) for path in touched)
         )
-        wanted = ChangeRequest(caller=caller, call=call, preview=params.preview, reason=params.reason)
+        request = ChangeRequest(caller=caller, call=call, preview=params.preview, reason=params.reason)
         for _ in range(TRIES):
-            histories = await self._chooser.histories(chosen)
+            histories = await self._selector.histories(chosen)
             command = Undo(
                 histories=histories,
                 modes=await self._s.journal.modes(histories.keys()),
@@ -114,20 +106,20 @@ class Undoer:
                 folders=chosen.folders,
             )
             try:
-                return await self._changer.execute(command, wanted)
+                return await self._pipeline.execute(command, request)
             except HistoryMoved:
                 continue
         raise CallerBusy(touched[0])
 
-    # --- what is told -----------------------------------------------------------------
+    # --- answers ----------------------------------------------------------------------
 
-    async def _told(self, caller: Caller, carried: ChangeResult) -> u.RollbackAnswer:
-        plan = carried.plan
-        fields = {name: getattr(carried.answer, name) for name in carried.answer.__struct_fields__}
+    async def _described(self, caller: Caller, result: ChangeResult) -> u.RollbackAnswer:
+        plan, answer = result.plan, result.answer
+        fields = {name: getattr(answer, name) for name in answer.__struct_fields__}
         if plan is None:
-            return u.RollbackAnswer(**fields, conflicts=tuple(filter(None, (carried.answer.conflict,))))
-        conflicts = tuple(map(show, carried.conflicts))
-        if conflicts and carried.answer.status in ("applied", "waiting"):
+            return u.RollbackAnswer(**fields, conflicts=tuple(filter(None, (answer.conflict,))))
+        conflicts = tuple(map(show, result.conflicts))
+        if conflicts and answer.status in ("applied", "waiting"):
             fields["message"] += f"; {len(conflicts)} files overlap with later work and wait as conflicts"
         return u.RollbackAnswer(
             **fields,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from functools import partial
+from collections.abc import Collection
 
 import anyio.lowlevel
 from anyio import to_thread
@@ -101,8 +100,11 @@ class UndoSelector:
             if made:
                 chosen[change_of(recorded)] = made
         reverters = await self._s.journal.reverters()
-        work = partial(_selected, chosen, reverters, tuple(folders.values()))
-        return await to_thread.run_sync(work) if reverters or seen > SLICE else work()
+
+        def selected() -> UndoSelection:
+            return selection(in_effect(chosen, reverters), folders.values())
+
+        return await to_thread.run_sync(selected) if reverters or seen > SLICE else selected()
 
     async def _whole(self, events: list[Recorded]) -> UndoSelection:
         """All that these events did."""
@@ -115,9 +117,8 @@ class UndoSelector:
             case ExternalFileCreated(parents=parents):
                 return parents
             case ChangeApplied(change=change, paths=paths) if any(item.before is None for item in paths):
-                intent = await self._s.journal.event(change)
-                parents = intent.event.directories.made if intent and isinstance(intent.event, ChangeIntended) else ()
-                return (*parents, *(item.path for item in paths if item.directory))
+                intent = await self._s.notes.event(change, ChangeIntended)
+                return (*(intent.directories.made if intent else ()), *(item.path for item in paths if item.directory))
             case _:
                 return ()
 
@@ -142,11 +143,3 @@ def _events_of(span: UndoFilter) -> EventFilter:
     after = span.since.seq if span.since is not None and span.since.seq is not None else 0
     agent = span.agent if span.agent != OUTSIDE else None
     return EventFilter(tags=tags, agent=agent, session=span.session, after=after)
-
-
-def _selected(
-    chosen: Mapping[Seq, list[Made]],
-    reverters: Iterable[tuple[Seq, tuple[Seq, ...]]],
-    folders: Iterable[Collection[WorkspacePath]],
-) -> UndoSelection:
-    return selection(in_effect(chosen, reverters), folders)
