@@ -21,4 +21,4 @@ class ExternalBatchClosed(Event, frozen=True, kw_only=True, tag="external_batch_
 
     group: Seq
     changes: int
-    also: tuple[Seq, ...] = ()  # of them: what callers met, and so noted, before the group was opened
+    also: tuple[Seq, ...] = ()  # of them: those that were appended before the group was opened

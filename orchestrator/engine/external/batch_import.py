@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from orchestrator.core.content import FoundFile, Signature
 from orchestrator.core.errors import FileNotFound, NotADirectory, PathError, SymlinkRefused
-from orchestrator.core.events.base import Event, Origin
+from orchestrator.core.events.base import Event
 from orchestrator.core.events.files import (
     ExternalFileChanged,
     ExternalFileCreated,
@@ -24,7 +24,7 @@ from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.engine.walker import Walker
 from orchestrator.logs import logger
-from orchestrator.ports.journal import NewEvent, StreamMoved, Unit
+from orchestrator.ports.journal import NewEvent, StreamMoved
 from orchestrator.ports.watcher import Hints
 from orchestrator.ports.workspace import FileStat, ScanResult
 
@@ -161,9 +161,6 @@ class BatchImporter:
     # --- import -------------------------------------------------------------------------
 
     async def _import(self, suspects: Suspects, group: ExternalBatch) -> None:
-        if not suspects.sizes:
-            return
-        group.expected = len(suspects.sizes)
         renames = await to_thread.run_sync(self._renames, suspects)
         for chunk in _chunked(suspects.sizes):
             async with self._s.locks.alone(chunk):
@@ -205,8 +202,7 @@ class BatchImporter:
         if not external and not found:
             return
         events = (*external, *((NewEvent(FOUND_STREAM, FilesFound(entries=tuple(found))),) if found else ()))
-        async with group.joining(len(external)) as cause:
-            await self._s.journal.append(Unit(events, Origin(cause=cause), tuple(blobs.items())))
+        await group.append(events, tuple(blobs.items()), external=len(external))
 
     def _meet(self, chunk: tuple[WorkspacePath, ...]) -> list[MetFile]:
         """Blocking. What differs from the registry by its stat is read; what can't be read is left for later."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import anyio
 
@@ -12,9 +11,9 @@ from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.external import ExternalBatchClosed, ExternalBatchOpened, ExternalTrigger
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved
-from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.engine.services import Services
-from orchestrator.ports.journal import EventFilter, Journal
+from orchestrator.ports.journal import EventFilter, Journal, NewEvent, Unit
 
 STREAM = "external"
 
@@ -28,31 +27,30 @@ _TAGS = (
 
 
 class ExternalBatch:
-    """The changes of one burst. It is opened by the first of several, so a single change stands for itself."""
+    """The changes of one burst. It is opened by the second of them, so a single change is no group."""
 
     def __init__(self, services: Services, trigger: ExternalTrigger) -> None:
         self._s, self._trigger = services, trigger
-        self.expected = 0
-        """How many changes are likely to come; more than one opens the group with the first of them."""
         self.came: set[WorkspacePath] = set()
-        """The directories that other programs made, or moved to where they stand, in this burst."""
+        """The directories that other programs made, or moved to where they are, in this burst."""
         self._seq: Seq | None = None
         self._changes = 0
         self._also: list[Seq] = []
         self._closed = False
         self._turn = anyio.Lock()
 
-    @asynccontextmanager
-    async def joining(self, count: int) -> AsyncIterator[Seq | None]:
-        """Append so many changes in the block, with this cause; one at a time, so none comes after the close."""
+    async def append(
+        self, events: tuple[NewEvent, ...], blobs: tuple[tuple[Digest, bytes], ...], *, external: int
+    ) -> None:
+        """Append events, so many of them external changes; one call at a time, so none comes after the close."""
         async with self._turn:
-            if self._closed or count == 0:
-                yield None
-                return
-            if max(self._changes + count, self.expected) > 1:
+            joins = external > 0 and not self._closed
+            if joins and self._changes + external > 1:
                 await self._open()
-            yield self._seq
-            self._changes += count
+            recorded = await self._s.journal.append(Unit(events, Origin(cause=self._seq if joins else None), blobs))
+            if joins and self._seq is None:
+                self._also.append(recorded[0].seq)
+            self._changes += external if joins else 0
 
     @property
     def several(self) -> bool:

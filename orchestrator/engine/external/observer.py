@@ -246,23 +246,16 @@ class Observer:
 
     async def _note(self, path: WorkspacePath, event: Event, *, blob: FileBytes | None = None) -> None:
         blobs = ((blob.digest, blob.data),) if blob is not None else ()
-        if isinstance(event, FilesFound):
-            await self._append(path, event, None, blobs)
-        elif self.group is None:
-            self._lone[path] = await self._append(path, event, None, blobs)
+        stream = f"file:{path}"
+        new = NewEvent(stream, event, self._s.journal.stream_version(stream))
+        if self.group is not None and not isinstance(event, FilesFound):
+            await self.group.append((new,), blobs, external=1)
+            return
+        recorded = await self._s.journal.append(Unit((new,), Origin(), blobs))
+        if not isinstance(event, FilesFound):
+            self._lone[path] = recorded[0].seq
             if len(self._lone) > MOST_LONE:
                 del self._lone[next(iter(self._lone))]
-        else:
-            async with self.group.joining(1) as cause:
-                await self._append(path, event, cause, blobs)
-
-    async def _append(
-        self, path: WorkspacePath, event: Event, cause: Seq | None, blobs: tuple[tuple[Digest, bytes], ...]
-    ) -> Seq:
-        stream = f"file:{path}"
-        expected = self._s.journal.stream_version(stream)
-        recorded = await self._s.journal.append(Unit((NewEvent(stream, event, expected),), Origin(cause=cause), blobs))
-        return recorded[0].seq
 
     def hinted(self, hints: Hints) -> list[Seq]:
         """The external changes that callers met and noted before these hints told of them; each is given once."""

@@ -32,9 +32,6 @@ PATIENCE_S = 0.25
 GROUP_MOST_S = 30.0
 """A program that never pauses gets a new group this often."""
 
-MANY = 20
-"""So many hints at once are a burst, before any of them was looked at."""
-
 RETRY_S = 5.0
 """After an append failed."""
 
@@ -99,8 +96,6 @@ class Watching:
             self._folders_came |= hints.came
             if hints.rescan is not None and self._rescan != "overflow":
                 self._rescan = hints.rescan
-            if self._observer.group is not None and len(self._paths) > MANY:
-                self._observer.group.expected = max(self._observer.group.expected, len(self._paths))
             self._tick()
 
     def _fold(self, recorded: Recorded) -> None:
@@ -146,8 +141,6 @@ class Watching:
     async def _burst(self, watcher: Watcher) -> None:
         """All that waits, and what comes while that is absorbed, as one group."""
         group = ExternalBatch(self._s, self._rescan or "watch")
-        if len(self._paths) > MANY:
-            group.expected = len(self._paths)
         self._observer.group = group
         try:
             until = anyio.current_time() + GROUP_MOST_S
