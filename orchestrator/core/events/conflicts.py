@@ -104,7 +104,7 @@ class ApprovalDenied(Event, frozen=True, kw_only=True, tag="approval_denied"):
     reason: Redactable[str] = ""
 
 
-ExpiryCause = Literal["expired", "base_changed", "policy_changed", "conflict", "error"]
+ExpiryCause = Literal["timeout", "base_changed", "policy_changed", "conflict", "error"]
 
 
 class ApprovalExpired(Event, frozen=True, kw_only=True, tag="approval_expired"):

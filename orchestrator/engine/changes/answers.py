@@ -57,7 +57,7 @@ class Answers:
     async def of(self, seq: Seq, *, shows: Shows = everything) -> r.ChangeAnswer:
         """The present state of what `@seq` names: an approval, a conflict or a change.
 
-        Follows an expired approval to its successor, a conflict to its settlement, a grant to
+        Follows an expired approval to its successor, a conflict to its resolution, a grant to
         its change. Raises VersionUnknown, and Aborted for a change that a crash cut off.
         """
         match self._led_to(seq):
@@ -103,9 +103,9 @@ class Answers:
                 message = f"{number} waits for a person's yes: {approval.request.rule}"
             case "denied":
                 status, message = "denied", f"{number} was denied{await self._denied(approval)}"
-            case "lapsed" if approval.cause == "expired":
+            case "expired" if approval.cause == "timeout":
                 status, message = "expired", f"{number} expired before anybody said yes; send the change again"
-            case "lapsed":
+            case "expired":
                 why = await self._why_expired(approval) if shown else approval.cause
                 status, message = "dropped", f"{number} expired: {why}; send the change again"
         answer = r.ChangeAnswer(
@@ -171,9 +171,13 @@ class Answers:
         """What became of a conflict; if its content may be shown, also who said so, and why."""
         if conflict.state == "superseded":
             return f"was superseded by {show(conflict.change or 0)}"
-        if conflict.state == "lapsed":
-            why = "the file holds what it proposed" if conflict.cause == "moot" else "nobody resolved it in time"
-            return f"lapsed: {why}" if shown else "lapsed"
+        if conflict.state == "expired":
+            why = (
+                "the file holds what it proposed"
+                if conflict.cause == "already_applied"
+                else "nobody resolved it in time"
+            )
+            return f"expired: {why}" if shown else "expired"
         message = f"was resolved: the {conflict.choice} content was kept"
         event = await self._s.notes.first(
             ConflictResolved, lambda event: event.conflict == conflict.seq, after=conflict.seq, stream=conflict.stream

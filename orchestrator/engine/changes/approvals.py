@@ -214,10 +214,10 @@ class ApprovalService:
             proposed = await self._s.contents.get(item.after) if item.after is not None else None
             outcome = ConflictOutcome(path=item.path, base=item.before, base_version=version, proposed=proposed)
         found = found_of(provenance, outcome, here)
-        lapsed = ApprovalExpired(
+        expired = ApprovalExpired(
             approval=approval.seq, cause="conflict", message="the file changed where it wants to go"
         )
-        await self._s.append(self._origin(approval), (approval.stream, lapsed), (f"conflict:{item.path}", found))
+        await self._s.append(self._origin(approval), (approval.stream, expired), (f"conflict:{item.path}", found))
 
     async def _rebased(self, old: Document, new: Document, onto: Facts) -> Apply | ConflictOutcome:
         """Raises NothingToChange."""
@@ -239,8 +239,8 @@ class ApprovalService:
         )
         rebased = "the file changed; the change was rebased and asks again"
         message = "there is more to ask by now" if asks else rebased
-        lapsed = ApprovalExpired(approval=approval.seq, cause="base_changed", message=message)
-        events = (NewEvent(approval.stream, lapsed), NewEvent(approval.stream, request))
+        expired = ApprovalExpired(approval=approval.seq, cause="base_changed", message=message)
+        events = (NewEvent(approval.stream, expired), NewEvent(approval.stream, request))
         await self._s.journal.append(Unit(events, self._origin(approval), new_blobs(plan)))
 
     async def _expire_due(self, approval: Approval, cause: ExpiryCause, message: str = "") -> None:

@@ -165,7 +165,7 @@ class Effects:
         paths: list[DivergedPath] = []
         blobs: list[tuple[Digest, bytes]] = []
         for item in displaced:
-            left = tuple((digest_of(data), data) for data in item.foreign)
+            left = tuple((digest_of(data), data) for data in item.unexpected)
             found = await self._found(item.path)
             paths.append(DivergedPath(item.path, found[0][0] if found else None, left[0][0] if left else None))
             blobs += (*found, *left)

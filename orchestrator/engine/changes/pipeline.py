@@ -159,7 +159,7 @@ class ChangePipeline:
     ) -> Provenance:
         session = self._s.state.sessions.get(request.caller.session)
         unseen: tuple[UnseenChange, ...] = ()
-        if not outcome.reverts and request.resolves is None:  # who undoes or settles did not work from reading
+        if not outcome.reverts and request.resolves is None:  # who undoes or resolves did not work from reading
             shown = tuple(path for path in command.paths if self._s.readable(request.caller, path))
             unseen = await self._sets.unseen(request.caller.session, shown)
         return Provenance(
@@ -286,7 +286,7 @@ class CallerBusy(CallerError):
 
 
 def _caused(request: ChangeRequest) -> Origin:
-    """A change that settles a conflict is caused by it."""
+    """A change that resolves a conflict is caused by it."""
     origin = request.caller.origin(request.call)
     return origin if request.resolves is None else msgspec.structs.replace(origin, cause=request.resolves)
 

@@ -151,7 +151,7 @@ class Rebaser:
         await self._s.journal.append(Unit(tuple(NewEvent(stream, one) for one in events), origin, blobs))
 
     async def _expire(self, conflict: Conflict, message: str) -> None:
-        event = ConflictExpired(conflict=conflict.seq, cause="moot", message=message)
+        event = ConflictExpired(conflict=conflict.seq, cause="already_applied", message=message)
         await self._s.append(Origin(cause=conflict.seq), (conflict.stream, event))
 
 

@@ -115,7 +115,7 @@ class Reviewing:
         after_s = self._s.policy.conflicts.expire_after_s
         expires = conflict.at + after_s * 1000 if after_s else None
         if expires is not None and expires <= self._s.clock.now_ms():
-            event = ConflictExpired(conflict=seq, cause="expired", message="nobody resolved it in time")
+            event = ConflictExpired(conflict=seq, cause="timeout", message="nobody resolved it in time")
             await self._s.append(Origin(cause=seq), (conflict.stream, event))
             return None
         due = await self._review(conflict) if not conflict.fits else None
