@@ -20,7 +20,7 @@ Change = Callable[[FileAccess], Awaitable[ChangeAnswer]]
 
 
 def policy(on_overlap: str, *, wait_s: int = 50) -> str:
-    return f'name = "p"\ndefault = "allow"\n\n[leases]\non_clash = "{on_overlap}"\nmax_wait_s = {wait_s}\n'
+    return f'name = "p"\ndefault = "allow"\n\n[leases]\non_overlap = "{on_overlap}"\nmax_wait_s = {wait_s}\n'
 
 
 @pytest.fixture

@@ -197,7 +197,7 @@ async def test_globs_that_would_reserve_nothing_are_refused(glob: str) -> None:
     ],
 )
 async def test_what_becomes_of_a_change(on_overlap: OnLeaseOverlap, who: str, outcome: str) -> None:
-    desk = Desk(f'name = "p"\ndefault = "allow"\n[leases]\non_clash = "{on_overlap}"\nmax_wait_s = 0\n')
+    desk = Desk(f'name = "p"\ndefault = "allow"\n[leases]\non_overlap = "{on_overlap}"\nmax_wait_s = 0\n')
     await desk.reserve("alice", reason="a rename")
     if outcome == "refused":
         with pytest.raises(
@@ -215,7 +215,7 @@ async def test_what_becomes_of_a_change(on_overlap: OnLeaseOverlap, who: str, ou
 
 @pytest.mark.parametrize("on_overlap", ["deny", "queue", "merge", "warn"])
 async def test_a_granted_change_goes_through_with_a_warning(on_overlap: OnLeaseOverlap) -> None:
-    desk = Desk(f'name = "p"\ndefault = "allow"\n[leases]\non_clash = "{on_overlap}"\n')
+    desk = Desk(f'name = "p"\ndefault = "allow"\n[leases]\non_overlap = "{on_overlap}"\n')
     await desk.reserve("alice")
     crossing = await desk.reservations.crossing(caller("bob"), (FILE,), granted=True)
     assert (crossing.leases, len(crossing.warnings)) == ((1,), 1)
