@@ -150,7 +150,7 @@ class Workspace(Protocol):
     def names(self, path: WorkspacePath) -> list[ListedName]:
         """The names in a directory, unsorted, without our temporary files and the daemon's state."""
 
-    def landing(self, change: DiskChange) -> AtomicWrite: ...
+    def atomic_write(self, change: DiskChange) -> AtomicWrite: ...
 
     def temps(self) -> list[TempFile]:
         """All leftovers in the tree."""

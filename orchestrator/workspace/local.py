@@ -144,7 +144,7 @@ class LocalWorkspace:
 
     # --- changing ---------------------------------------------------------------------
 
-    def landing(self, change: DiskChange) -> LocalAtomicWrite:
+    def atomic_write(self, change: DiskChange) -> LocalAtomicWrite:
         return LocalAtomicWrite(self._at, change, self._step)
 
     # --- recovery ---------------------------------------------------------------------

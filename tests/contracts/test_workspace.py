@@ -135,7 +135,7 @@ def moving(source: str, path: str) -> DiskChange:
 
 
 def carry_out(world: World, change: DiskChange) -> None:
-    landing = world.workspace.landing(change)
+    landing = world.workspace.atomic_write(change)
     landing.stage()
     landing.commit()
     assert landing.finish() == ()
@@ -234,7 +234,7 @@ def test_landing(change: DiskChange, after: dict[str, bytes], leftovers: dict[st
     world.put("f", OLD, 0o640)
     met: list[str] = []
     world.on_step = met.append
-    landing = world.workspace.landing(change)
+    landing = world.workspace.atomic_write(change)
     landing.stage()
     staged = {TEMP: NEW} if change.data else {}
     above = change.path.rpartition("/")[0]
@@ -260,13 +260,13 @@ def test_modes(world: World) -> None:
 
 def test_a_directory(world: World) -> None:
     change = DiskChange(path=at("a/b"), before=None, after=None, directory=True, parents=(at("a"),))
-    landing = world.workspace.landing(change)
+    landing = world.workspace.atomic_write(change)
     landing.stage()
     stat = landing.commit()
     assert stat is not None
     assert stat.kind == "directory"
     assert landing.finish() == ()
-    again = world.workspace.landing(change)
+    again = world.workspace.atomic_write(change)
     again.stage()
     with pytest.raises(FileExists):
         again.commit()
@@ -275,7 +275,7 @@ def test_a_directory(world: World) -> None:
 @pytest.mark.parametrize("change", [replacing("f"), creating("a/g", "a"), deleting("f"), moving("f", "g")])
 def test_abandoned(change: DiskChange, world: World) -> None:
     world.put("f", OLD)
-    landing = world.workspace.landing(change)
+    landing = world.workspace.atomic_write(change)
     landing.abandon()
     landing.stage()
     landing.abandon()
@@ -301,7 +301,7 @@ MEDDLED: list[tuple[DiskChange, Meddle, dict[str, bytes]]] = [
 def test_displaced(change: DiskChange, meddle: Meddle, after: dict[str, bytes], when: str, world: World) -> None:
     world.put("f", OLD)
     world.on_step = lambda name: meddle(world) if name == when else None
-    landing = world.workspace.landing(change)
+    landing = world.workspace.atomic_write(change)
     landing.stage()
     if when == "staged":
         meddle(world)
@@ -322,7 +322,7 @@ def test_diverged(change: DiskChange, world: World) -> None:
             world.put("f", b"third")
 
     world.on_step = meddle
-    landing = world.workspace.landing(change)
+    landing = world.workspace.atomic_write(change)
     landing.stage()
     with pytest.raises(Displaced) as displaced:
         landing.commit()
@@ -338,7 +338,7 @@ def test_diverged(change: DiskChange, world: World) -> None:
 def test_busy(change: DiskChange, world: World) -> None:
     world.put("f", OLD)
     world.hold_open("f")
-    landing = world.workspace.landing(change)
+    landing = world.workspace.atomic_write(change)
     landing.stage()
     with pytest.raises(FileBusy):
         landing.commit()
@@ -349,7 +349,7 @@ def test_busy(change: DiskChange, world: World) -> None:
 @pytest.mark.parametrize("change", [change for change, _, _ in LANDED])
 def test_taken_back(change: DiskChange, world: World) -> None:
     world.put("f", OLD, 0o640)
-    landing = world.workspace.landing(change)
+    landing = world.workspace.atomic_write(change)
     landing.stage()
     landing.commit()
     landing.roll_back()
@@ -365,7 +365,7 @@ def test_taken_back(change: DiskChange, world: World) -> None:
 @pytest.mark.parametrize("change", [replacing("f"), creating("g"), moving("f", "g")])
 def test_what_somebody_wrote_since_is_not_taken_back(change: DiskChange, place: str, world: World) -> None:
     world.put("f", OLD)
-    landing = world.workspace.landing(change)
+    landing = world.workspace.atomic_write(change)
     landing.stage()
     landing.commit()
     if place == "path":
@@ -383,7 +383,7 @@ def test_what_somebody_wrote_since_is_not_taken_back(change: DiskChange, place: 
 
 def test_a_name_that_was_taken_since_keeps_a_deleted_file_away(world: World) -> None:
     world.put("f", OLD)
-    landing = world.workspace.landing(deleting("f"))
+    landing = world.workspace.atomic_write(deleting("f"))
     landing.stage()
     landing.commit()
     world.put("f", FOREIGN)
@@ -396,7 +396,7 @@ def test_a_name_that_was_taken_since_keeps_a_deleted_file_away(world: World) -> 
 
 def test_finish_hands_over_what_is_not_before(world: World) -> None:
     world.put("f", OLD)
-    landing = world.workspace.landing(replacing("f"))
+    landing = world.workspace.atomic_write(replacing("f"))
     landing.stage()
     landing.commit()
     world.put(TEMP, FOREIGN)

@@ -62,7 +62,7 @@ def _digest(content: bytes | None) -> Digest | None:
 def landing(base: Path, disk: LosingDisk, wanted: DiskChange, step: Step = lambda name: None) -> LocalAtomicWrite:
     if wanted.before is not None and not (base / wanted.path).exists():
         (base / wanted.path).write_bytes(OLD)
-    return LocalWorkspace(str(base), disk=disk, step=step).landing(wanted)
+    return LocalWorkspace(str(base), disk=disk, step=step).atomic_write(wanted)
 
 
 def content(path: Path) -> bytes | None:
@@ -150,7 +150,7 @@ def test_a_parent_that_another_change_has_just_made_is_synced(base: Path) -> Non
     disk = LosingDisk()
     workspace = LocalWorkspace(str(base), disk=disk)
     disk.make_directory(workspace._at.root, "a")  # by a change that has not come to its sync yet
-    land = workspace.landing(change(None, NEW, "a/b/file"))
+    land = workspace.atomic_write(change(None, NEW, "a/b/file"))
     land.stage()
     land.commit()
     disk.power_fails(names=True)

@@ -208,7 +208,7 @@ class MemoryWorkspace:
 
     # --- changing and recovery --------------------------------------------------------
 
-    def landing(self, change: DiskChange) -> MemoryAtomicWrite:
+    def atomic_write(self, change: DiskChange) -> MemoryAtomicWrite:
         return MemoryAtomicWrite(self, change)
 
     def temps(self) -> list[TempFile]:

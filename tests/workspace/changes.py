@@ -43,7 +43,7 @@ def moving(source: str, path: str, data: bytes, parents: tuple[str, ...] = ()) -
 
 def carry_out(workspace: LocalWorkspace, change: DiskChange) -> tuple[str, ...]:
     """Stage, land, finish; the warnings."""
-    landing = workspace.landing(change)
+    landing = workspace.atomic_write(change)
     landing.stage()
     landing.commit()
     assert landing.finish() == ()

@@ -35,7 +35,7 @@ def replacing(path: str = "a", before: bytes = OLD, after: bytes = NEW) -> DiskC
 
 
 def carried_out(workspace: LocalWorkspace, change: DiskChange) -> LocalAtomicWrite:
-    landing = workspace.landing(change)
+    landing = workspace.atomic_write(change)
     landing.stage()
     landing.commit()
     assert landing.finish() == ()
@@ -94,7 +94,7 @@ def test_create_makes_parents_and_never_overwrites(workspace: LocalWorkspace, ro
     carried_out(workspace, deep)
     assert (root / "x/y/a").read_bytes() == NEW
 
-    landing = workspace.landing(
+    landing = workspace.atomic_write(
         DiskChange(path=WorkspacePath("b"), before=None, after=digest_of(NEW), data=NEW, temp=TEMP)
     )
     landing.stage()
@@ -117,7 +117,7 @@ def test_delete_and_move(workspace: LocalWorkspace, root: Path) -> None:
 
     (root / "a").write_bytes(b"another")
     again = DiskChange(path=WorkspacePath("a"), before=None, after=digest_of(OLD), moved_from=WorkspacePath("b"))
-    landing = workspace.landing(again)
+    landing = workspace.atomic_write(again)
     landing.stage()
     with pytest.raises(Displaced):
         landing.commit()
@@ -146,7 +146,7 @@ def test_row_30_foreign_content_in_the_last_instant_survives(root: Path, after: 
     workspace = LocalWorkspace(str(root), disk=foreign_before_the_swap(root))
     digest: Digest | None = digest_of(after) if after is not None else None
     change = DiskChange(path=WorkspacePath("a"), before=digest_of(OLD), after=digest, data=after, temp=TEMP)
-    landing = workspace.landing(change)
+    landing = workspace.atomic_write(change)
     landing.stage()
     with pytest.raises(Displaced) as displaced:
         landing.commit()
@@ -163,7 +163,7 @@ def test_row_11b_a_file_that_somebody_is_writing_is_busy(workspace: LocalWorkspa
             fcntl.fcntl(os.open(root, os.O_RDONLY), fcntl.F_GETLEASE)
         except OSError:
             pytest.skip("this file system has no leases")
-        landing = workspace.landing(replacing())
+        landing = workspace.atomic_write(replacing())
         landing.stage()
         with pytest.raises(FileBusy):
             landing.commit()
@@ -174,7 +174,7 @@ def test_row_11b_a_file_that_somebody_is_writing_is_busy(workspace: LocalWorkspa
 
 def test_bytes_that_come_after_the_proof_are_handed_over(workspace: LocalWorkspace, root: Path) -> None:
     (root / "a").write_bytes(OLD)
-    landing = workspace.landing(replacing())
+    landing = workspace.atomic_write(replacing())
     landing.stage()
     landing.commit()
     (root / TEMP).unlink()

@@ -88,7 +88,7 @@ def test_replace(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
     step = At()
     workspace = make(step=step)
-    landing = workspace.landing(replacing("f", OLD, NEW))
+    landing = workspace.atomic_write(replacing("f", OLD, NEW))
     landing.stage()
     stat = landing.commit()
     assert tree(root) == {TEMP: OLD, "f": NEW}
@@ -104,7 +104,7 @@ def test_replace(make: Make, root: Path) -> None:
 def test_create_with_its_parents(make: Make, root: Path) -> None:
     step = At()
     workspace = make(step=step)
-    landing = workspace.landing(creating("a/b/f", NEW, parents=("a", "a/b")))
+    landing = workspace.atomic_write(creating("a/b/f", NEW, parents=("a", "a/b")))
     landing.stage()
     assert landing.commit() == workspace.stat(as_path("a/b/f"))
     assert landing.finish() == ()
@@ -114,7 +114,7 @@ def test_create_with_its_parents(make: Make, root: Path) -> None:
 
 def test_delete(workspace: LocalWorkspace, root: Path) -> None:
     (root / "f").write_bytes(OLD)
-    landing = workspace.landing(deleting("f", OLD))
+    landing = workspace.atomic_write(deleting("f", OLD))
     landing.stage()
     assert landing.commit() is None
     assert tree(root) == {TEMP: OLD}
@@ -125,7 +125,7 @@ def test_delete(workspace: LocalWorkspace, root: Path) -> None:
 def test_move_keeps_the_file_itself(workspace: LocalWorkspace, root: Path) -> None:
     (root / "f").write_bytes(OLD)
     inode = (root / "f").stat().st_ino
-    landing = workspace.landing(moving("f", "d/g", OLD, parents=("d",)))
+    landing = workspace.atomic_write(moving("f", "d/g", OLD, parents=("d",)))
     landing.stage()
     assert landing.commit() == workspace.stat(as_path("d/g"))
     assert landing.finish() == ()
@@ -137,13 +137,13 @@ def test_move_keeps_the_file_itself(workspace: LocalWorkspace, root: Path) -> No
 
 def test_make_directory(workspace: LocalWorkspace, root: Path) -> None:
     change = DiskChange(path=as_path("a/b"), before=None, after=None, directory=True, parents=(as_path("a"),))
-    landing = workspace.landing(change)
+    landing = workspace.atomic_write(change)
     landing.stage()
     stat = landing.commit()
     assert stat is not None
     assert stat.kind == "directory"
     assert landing.finish() == ()
-    again = workspace.landing(change)
+    again = workspace.atomic_write(change)
     again.stage()
     with pytest.raises(FileExists):
         again.commit()
@@ -206,7 +206,7 @@ def test_what_comes_between_hash_and_swap_stays(
         meddle(root / "f")
         found.append({name: data for name, data in tree(root).items() if name != TEMP})
 
-    landing = make(step=At(when, act)).landing(change())
+    landing = make(step=At(when, act)).atomic_write(change())
     landing.stage()
     if not found and when == "temp_synced":
         act()  # no temporary file is needed, so there is no such step
@@ -222,7 +222,7 @@ def test_what_comes_between_hash_and_swap_stays(
 @pytest.mark.parametrize("change", [creating("f", NEW), moving("g", "f", OLD)], ids=["create", "move"])
 def test_what_takes_the_name_first_stays(change: DiskChange, make: Make, root: Path) -> None:
     (root / "g").write_bytes(OLD)
-    landing = make(step=At("hash_rechecked", lambda: _overwrite(root / "f"))).landing(change)
+    landing = make(step=At("hash_rechecked", lambda: _overwrite(root / "f"))).atomic_write(change)
     landing.stage()
     with pytest.raises(Displaced):
         landing.commit()
@@ -239,7 +239,7 @@ def test_what_takes_the_name_of_a_deleted_file_that_goes_back_stays(make: Make, 
             if name == "swapped_stale":
                 (root / "f").write_bytes(b"third")
 
-    landing = make(step=Twice()).landing(deleting("f", OLD))
+    landing = make(step=Twice()).atomic_write(deleting("f", OLD))
     landing.stage()
     with pytest.raises(Displaced) as displaced:
         landing.commit()
@@ -260,7 +260,7 @@ def test_a_second_writer_before_the_swap_back_diverges(make: Make, root: Path) -
             if name == "swapped_stale":
                 (root / "f").write_bytes(b"third")
 
-    landing = make(step=Twice()).landing(replacing("f", OLD, NEW))
+    landing = make(step=Twice()).atomic_write(replacing("f", OLD, NEW))
     landing.stage()
     with pytest.raises(Displaced) as displaced:
         landing.commit()
@@ -283,7 +283,7 @@ def test_our_content_deleted_before_the_swap_back(make: Make, root: Path) -> Non
             if name == "swapped_stale":
                 (root / "f").unlink()
 
-    landing = make(step=Twice()).landing(replacing("f", OLD, NEW))
+    landing = make(step=Twice()).atomic_write(replacing("f", OLD, NEW))
     landing.stage()
     with pytest.raises(Displaced) as displaced:
         landing.commit()
@@ -297,7 +297,7 @@ def test_a_writer_that_holds_the_file_open_makes_it_busy(
 ) -> None:
     (root / "f").write_bytes(OLD)
     with writer(root / "f"):
-        landing = workspace.landing(change())
+        landing = workspace.atomic_write(change())
         landing.stage()
         with pytest.raises(FileBusy):
             landing.commit()
@@ -307,7 +307,7 @@ def test_a_writer_that_holds_the_file_open_makes_it_busy(
 
 def test_no_writer_gets_at_what_was_swapped_out(workspace: LocalWorkspace, root: Path) -> None:
     (root / "f").write_bytes(OLD)
-    landing = workspace.landing(replacing("f", OLD, NEW))
+    landing = workspace.atomic_write(replacing("f", OLD, NEW))
     landing.stage()
     landing.commit()
     with pytest.raises(BlockingIOError):  # the lease: a writer waits until it is given back
@@ -321,7 +321,7 @@ def test_without_leases_a_late_write_is_handed_over(make: Make, root: Path, monk
     workspace = make()
     assert any("leases" in sentence for sentence in workspace.features)
     with writer(root / "f") as process:
-        landing = workspace.landing(replacing("f", OLD, NEW))
+        landing = workspace.atomic_write(replacing("f", OLD, NEW))
         landing.stage()
         landing.commit()
         assert process.stdin is not None
@@ -339,7 +339,7 @@ def test_without_leases_a_late_write_is_handed_over(make: Make, root: Path, monk
 def test_a_change_right_after_the_landing_shows_as_another_stat(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
     workspace = make(step=At("directory_synced", lambda: _exchange(root / "f")))
-    landing = workspace.landing(replacing("f", OLD, NEW))
+    landing = workspace.atomic_write(replacing("f", OLD, NEW))
     landing.stage()
     stat = landing.commit()
     landing.finish()
@@ -359,7 +359,7 @@ def test_a_parent_that_is_moved_away_takes_nothing_with_it(make: Make, root: Pat
 
     for change in (replacing("d/f", OLD, NEW), deleting("d/f", OLD), creating("d/g", NEW)):
         for when in ("hash_rechecked", "swapped"):
-            landing = make(step=At(when, act)).landing(change)
+            landing = make(step=At(when, act)).atomic_write(change)
             landing.stage()
             with pytest.raises(Displaced):
                 landing.commit()
@@ -380,7 +380,7 @@ def _failing(make: Make, root: Path, sentence: str, number: int) -> LocalWorkspa
 @pytest.mark.parametrize("call", ["create", "write", "sync"])
 def test_a_full_disk_leaves_nothing_behind(call: str, make: Make, root: Path) -> None:
     workspace = _failing(make, root, f"{call} a/b/{TEMP}", errno.ENOSPC)
-    landing = workspace.landing(creating("a/b/f", NEW, parents=("a", "a/b")))
+    landing = workspace.atomic_write(creating("a/b/f", NEW, parents=("a", "a/b")))
     with pytest.raises(DiskFull):
         landing.stage()
     landing.abandon()
@@ -390,7 +390,7 @@ def test_a_full_disk_leaves_nothing_behind(call: str, make: Make, root: Path) ->
 
 def test_a_failed_sync_of_the_temp_stops_writes(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
-    landing = _failing(make, root, f"sync {TEMP}", errno.EIO).landing(replacing("f", OLD, NEW))
+    landing = _failing(make, root, f"sync {TEMP}", errno.EIO).atomic_write(replacing("f", OLD, NEW))
     with pytest.raises(WritesStopped):
         landing.stage()
     assert tree(root) == {"f": OLD}
@@ -399,7 +399,7 @@ def test_a_failed_sync_of_the_temp_stops_writes(make: Make, root: Path) -> None:
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_failed_sync_of_the_directory_stops_writes(change: Callable[[], DiskChange], make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
-    landing = _failing(make, root, "sync .", errno.EIO).landing(change())
+    landing = _failing(make, root, "sync .", errno.EIO).atomic_write(change())
     landing.stage()
     with pytest.raises(WritesStopped):
         landing.commit()
@@ -409,7 +409,7 @@ def test_a_failed_sync_of_the_directory_stops_writes(change: Callable[[], DiskCh
 def test_trouble_after_the_swap_leaves_both_contents(make: Make, root: Path) -> None:
     (root / "f").write_bytes(OLD)
     disk = RecordingDisk(KernelDisk(), str(root))
-    landing = make(disk=disk.disk).landing(replacing("f", OLD, NEW))
+    landing = make(disk=disk.disk).atomic_write(replacing("f", OLD, NEW))
     landing.stage()
     disk.fail = lambda sentence: OSError(errno.EIO, "broken") if sentence == f"read {TEMP}" else None
     with pytest.raises(WritesStopped):
@@ -444,7 +444,7 @@ def test_where_exchange_cannot_be_had(number: int, make: Make, root: Path, monke
     assert carry_out(workspace, replacing("f", OLD, NEW)) == ()
     carry_out(workspace, moving("f", "g", NEW))
     (root / "h").write_bytes(FOREIGN)
-    landing = workspace.landing(creating("h", NEW))
+    landing = workspace.atomic_write(creating("h", NEW))
     landing.stage()
     with pytest.raises(Displaced):
         landing.commit()
@@ -456,7 +456,7 @@ def test_where_exchange_cannot_be_had(number: int, make: Make, root: Path, monke
 
 def test_parents_that_are_not_directories(workspace: LocalWorkspace, root: Path) -> None:
     (root / "a").write_bytes(OLD)
-    landing = workspace.landing(creating("a/f", NEW, parents=("a",)))
+    landing = workspace.atomic_write(creating("a/f", NEW, parents=("a",)))
     with pytest.raises(NotADirectory):
         landing.stage()
     assert tree(root) == {"a": OLD}

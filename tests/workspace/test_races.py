@@ -116,7 +116,7 @@ def test_a_directory_exchanged_with_a_link_while_it_is_written(workspace: LocalW
 
 def write_once(workspace: LocalWorkspace, before: bytes, after: bytes) -> Literal["through", "refused", "diverged"]:
     """Replace the file as the engine does. What a divergence leaves in the temporary file must have been kept."""
-    landing = workspace.landing(replacing("d/f", before, after))
+    landing = workspace.atomic_write(replacing("d/f", before, after))
     kept: tuple[bytes, ...] | None = None
     try:
         landing.stage()

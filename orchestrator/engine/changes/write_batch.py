@@ -22,7 +22,7 @@ class WriteBatch:
 
     def __init__(self, workspace: Workspace, changes: Iterable[DiskChange]) -> None:
         self.changes = tuple(changes)
-        self._writes = tuple((change.path, workspace.landing(change)) for change in self.changes)
+        self._writes = tuple((change.path, workspace.atomic_write(change)) for change in self.changes)
 
     @property
     def warnings(self) -> tuple[str, ...]:
