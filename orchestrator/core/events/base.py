@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -87,25 +87,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     call: CallDetails | None = None  # on a unit's first event
 
 
-class RecordedLike(Protocol):
-    """What a fold may look at: of a stored event less than all."""
-
-    @property
-    def seq(self) -> Seq: ...
-    @property
-    def at(self) -> int: ...
-    @property
-    def session(self) -> SessionId | None: ...
-    @property
-    def agent(self) -> AgentName | None: ...
-    @property
-    def event(self) -> Event: ...
-    @property
-    def hash(self) -> bytes: ...
-
-
 class Replayed(msgspec.Struct, frozen=True, gc=False):
-    """A stored event as folds look at it; half the cost of a whole one."""
+    """What folds need of a stored event, at half the cost of a whole one."""
 
     seq: Seq
     at: int  # ms since the epoch
@@ -135,3 +118,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def session(self) -> SessionId | None:
         return self.origin.session
+
+
+RecordedLike: TypeAlias = Recorded | Replayed
+"""What a fold may look at."""
