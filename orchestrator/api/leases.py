@@ -10,7 +10,7 @@ from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import MOST_ENTRIES, GlobText, Params, Reason, RequestId, Version
 from orchestrator.api.results import LeaseInfo, Result
 from orchestrator.core import errors as e
-from orchestrator.core.events.leases import LeaseMode
+from orchestrator.core.events.sessions import LeaseMode
 
 LeaseStatus = Literal["granted", "renewed", "clash", "released", "ended"]
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import msgspec
 
 from orchestrator.core.annotations import Brought, Redactable, Revealing
-from orchestrator.core.content import LineHunk, Rung, Signature
-from orchestrator.core.events.notices import UnseenChange
+from orchestrator.core.content import LineHunk, LineRange, Rung, Signature
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.merge_rules import ResolvedRegion
 from orchestrator.core.policy.rules import Action
+
+MOST_UNSEEN = 20
+"""Pieces that a change carries; the rest is for `stale_readers` and the journal to tell."""
 
 
 class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -36,6 +38,23 @@ class PathChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     def renamed(self) -> bool:
         """Whether one rename brings the file here, unchanged."""
         return self.moved_from is not None and not self.rewritten
+
+
+class UnseenChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Lines that the author of a change had read, and that others had changed since without its having looked.
+
+    `seen` counts in `version`, the one that it saw; `now` in what stood there when its change was decided.
+    Ranges are 1-based, ends included; end < start: no lines. `added`: `seen` is two lines that stand as they
+    did, and `now` came in between.
+    """
+
+    path: WorkspacePath
+    version: Seq
+    seen: LineRange
+    now: LineRange
+    by: tuple[str, ...]
+    since: Seq
+    added: bool = False
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -38,8 +38,7 @@ from orchestrator.core.events.files import (
     ReadRefused,
     SeenLines,
 )
-from orchestrator.core.events.leases import LeaseGranted, LeaseReleased, LeaseRenewed
-from orchestrator.core.events.sessions import TaskBegun, TaskEnded
+from orchestrator.core.events.sessions import LeaseGranted, LeaseReleased, LeaseRenewed, TaskBegun, TaskEnded
 from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath, show
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.changes.answers import Answers

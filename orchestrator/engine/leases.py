@@ -21,7 +21,7 @@ from orchestrator.api.results import LeaseInfo
 from orchestrator.core.decisions.leases import Taken, release, reserve
 from orchestrator.core.errors import ParameterInvalid, PathReserved
 from orchestrator.core.events.base import Origin, Recorded
-from orchestrator.core.events.leases import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.sessions import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import OnLeaseOverlap
 from orchestrator.core.projections.leases import Lease

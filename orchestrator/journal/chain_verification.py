@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events import chain
-from orchestrator.core.maintenance_errors import ArchiveMissing
+from orchestrator.core.errors import ArchiveMissing
 from orchestrator.journal.rows import DAMAGED, UNDECODABLE, ChainWalk
 from orchestrator.journal.schema import naming_trouble, sql
 from orchestrator.journal.segments import Archive, Segment, archived_end, segment_bytes, segments_of

@@ -11,7 +11,7 @@ from orchestrator.core.checkpoint import Checkpoint, message
 from orchestrator.core.errors import CheckpointOfAnotherJournal, JournalCorrupt
 from orchestrator.core.events.journal import CheckpointSigned
 from orchestrator.core.ids import Seq, show
-from orchestrator.core.maintenance_errors import ArchiveMissing
+from orchestrator.core.errors import ArchiveMissing
 from orchestrator.journal.signing_key import holds
 
 

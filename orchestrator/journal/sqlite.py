@@ -21,7 +21,7 @@ from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.journal import ContentRedacted, PayloadRedacted
 from orchestrator.core.ids import Digest, Seq, show
-from orchestrator.core.maintenance_errors import EventArchived
+from orchestrator.core.errors import EventArchived
 from orchestrator.core.redaction import blanked
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.disk_reserve import DiskReserve

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from orchestrator.core.events.external import ExternalTrigger
+from orchestrator.core.events.files import ExternalTrigger
 from orchestrator.core.ids import WorkspacePath
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio import to_thread
 
-from orchestrator.core.events.external import ExternalTrigger
+from orchestrator.core.events.files import ExternalTrigger
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
 from orchestrator.ports.watcher import Hints

@@ -10,7 +10,7 @@ import anyio
 from anyio import to_thread
 
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.core.events.external import ExternalTrigger
+from orchestrator.core.events.files import ExternalTrigger
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import valid_name
 from orchestrator.logs import logger

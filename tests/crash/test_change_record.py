@@ -7,13 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from orchestrator.core.change import Fit, PathChange, PermissionCheck, Provenance
+from orchestrator.core.change import Fit, PathChange, PermissionCheck, Provenance, UnseenChange
 from orchestrator.core.content import LineHunk, LineRange, digest_of
 from orchestrator.core.decisions.decision import Apply, NewContent
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ApprovalGranted, ApprovalRequested
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended
-from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.merge_rules import ResolvedRegion
 from orchestrator.core.three_way import Span

@@ -10,13 +10,14 @@ import pytest
 
 from orchestrator.core.errors import RevertImpossible
 from orchestrator.core.events.base import Origin
-from orchestrator.core.events.external import ExternalBatchClosed, ExternalBatchOpened
 from orchestrator.core.events.files import (
+    ExternalBatchClosed,
+    ExternalBatchOpened,
     ExternalFileChanged,
     ExternalFileCreated,
     ExternalFileRemoved,
 )
-from orchestrator.core.events.leases import LeaseGranted
+from orchestrator.core.events.sessions import LeaseGranted
 from orchestrator.core.ids import AgentName, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections.state import State

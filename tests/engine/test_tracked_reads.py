@@ -9,7 +9,7 @@ import pytest
 from orchestrator.core.content import LineRange, Signature, digest_of
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, FileRead, SeenLines
-from orchestrator.core.events.notices import NoticeShown, NotifiedPath
+from orchestrator.core.events.sessions import NoticeShown, NotifiedPath
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections import recent_versions

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck, Provenance
+from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck, Provenance, UnseenChange
 from orchestrator.core.content import FoundFile, LineHunk, LineRange, Signature
 from orchestrator.core.events import conflicts as c
-from orchestrator.core.events import external as w
 from orchestrator.core.events import files as f
 from orchestrator.core.events import journal as k
-from orchestrator.core.events import leases as l
-from orchestrator.core.events import notices as n
 from orchestrator.core.events import reviews as v
 from orchestrator.core.events import sessions as s
 from orchestrator.core.events.base import Event
@@ -38,7 +35,7 @@ INTENDED = PathChange(
     rewritten=True,
     encoding="gb18030",
 )
-UNSEEN = n.UnseenChange(
+UNSEEN = UnseenChange(
     path=PATH, version=Seq(3), seen=LineRange(4, 5), now=LineRange(6, 5), by=("bob", "outside"), since=Seq(12)
 )
 WHY = Provenance(
@@ -165,12 +162,12 @@ SAMPLES: tuple[Event, ...] = (
     c.ApprovalDenied(approval=Seq(29), by="ada", reason="not now"),
     c.ApprovalExpired(approval=Seq(29), cause="base_changed", message="the file moved on"),
     c.PolicyLoaded(digest=Checksum(A), source="policies/default.toml", rules=14),
-    w.ExternalBatchOpened(trigger="watch"),
-    w.ExternalBatchClosed(group=Seq(34), changes=12),
-    l.LeaseGranted(globs=("src/**",), mode="exclusive", expires_at=1_700_000_600_000, task=Seq(6), reason="a rename"),
-    l.LeaseRenewed(lease=Seq(36), expires_at=1_700_001_200_000),
-    l.LeaseReleased(lease=Seq(36), by="claude"),
-    l.LeaseExpired(lease=Seq(36)),
+    f.ExternalBatchOpened(trigger="watch"),
+    f.ExternalBatchClosed(group=Seq(34), changes=12),
+    s.LeaseGranted(globs=("src/**",), mode="exclusive", expires_at=1_700_000_600_000, task=Seq(6), reason="a rename"),
+    s.LeaseRenewed(lease=Seq(36), expires_at=1_700_001_200_000),
+    s.LeaseReleased(lease=Seq(36), by="claude"),
+    s.LeaseExpired(lease=Seq(36)),
     k.CheckpointSigned(journal="1f" * 16, head=Seq(39), head_hash="0a" * 32, key="0b" * 32, signature="0c" * 64),
     k.PayloadRedacted(target=Seq(11), fields=("pattern",), by="ada", reason="a password"),
     k.ContentRedacted(digest=A, size=12, by="ada", reason="a key"),
@@ -220,11 +217,11 @@ SAMPLES: tuple[Event, ...] = (
     v.ReviewFailed(review=Seq(49), conflict=Seq(26), code="reviewer_timeout", message="no answer in 60 s"),
     v.ReviewAccepted(review=Seq(49), conflict=Seq(26), by="policy", change=Seq(16)),
     v.ReviewRejected(review=Seq(49), conflict=Seq(26), by="person:ada", reason="it drops a line"),
-    n.NoticeShown(session=SESSION, paths=(n.NotifiedPath(PATH, Seq(12)),)),
+    s.NoticeShown(session=SESSION, paths=(s.NotifiedPath(PATH, Seq(12)),)),
 )
 
 GROWN: tuple[Event, ...] = (
-    w.ExternalBatchClosed(group=Seq(34), changes=12, also=(Seq(33),)),
+    f.ExternalBatchClosed(group=Seq(34), changes=12, also=(Seq(33),)),
     f.ExternalFileChanged(
         path=PATH,
         before=A,
@@ -261,7 +258,7 @@ TELLING: tuple[Event, ...] = (
         details={"nearest": [{"line": 2, "score": 0.5}]},
         quoted=True,
     ),
-    n.NoticeShown(session=SESSION, paths=(n.NotifiedPath(PATH, Seq(12), (LineRange(4, 5), LineRange(8, 7))),)),
+    s.NoticeShown(session=SESSION, paths=(s.NotifiedPath(PATH, Seq(12), (LineRange(4, 5), LineRange(8, 7))),)),
 )
 """As GROWN; what a notice showed in full, and lines that came between others."""
 

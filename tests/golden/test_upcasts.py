@@ -14,9 +14,8 @@ import pytest
 from orchestrator.core.errors import JournalCorrupt, JournalTooNew
 from orchestrator.core.events.base import Event
 from orchestrator.core.events.catalog import EVENTS, tag_of
-from orchestrator.core.events.codec import decode
+from orchestrator.core.events.codec import UPCASTS, Upcast, decode, upcast
 from orchestrator.core.events.files import MetadataRead
-from orchestrator.core.events.upcasts import UPCASTS, Upcast, upcast
 from orchestrator.core.ids import EscapedPath
 
 HERE = Path(__file__).parent

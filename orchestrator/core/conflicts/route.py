@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from orchestrator.core.change import UnseenChange
 from orchestrator.core.conflicts.rebase import changed_regions
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
-from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, WorkspacePath

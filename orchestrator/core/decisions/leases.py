@@ -21,7 +21,7 @@ from itertools import product
 from typing import NamedTuple, TypeAlias
 
 from orchestrator.core.errors import NotPermitted, VersionUnknown
-from orchestrator.core.events.leases import LeaseGranted, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.sessions import LeaseGranted, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath, show
 from orchestrator.core.projections.leases import Lease

@@ -12,6 +12,7 @@ from orchestrator.core.content import FoundFile, LineRange, Signature
 from orchestrator.core.events.base import Event, Outcome, Refusal
 from orchestrator.core.ids import AgentName, Digest, EscapedPath, Seq, SessionId, WorkspacePath
 
+ExternalTrigger = Literal["watch", "scan", "overflow", "adopt"]
 AbortCause = Literal["crash", "stale", "disk_full", "file_busy", "blob_missing", "io_error", "refused"]
 
 
@@ -221,6 +222,20 @@ class ExternalFileRemoved(Event, frozen=True, kw_only=True, tag="external_file_r
     moved_to: WorkspacePath | None = None
     by: AgentName | None = None  # the holder of the only lease on it, where that is certain
     lease: Seq | None = None
+
+
+class ExternalBatchOpened(Event, frozen=True, kw_only=True, tag="external_batch_opened"):
+    """The outside changes whose `cause` is this event were one act; it can be reverted as one."""
+
+    trigger: ExternalTrigger
+
+
+class ExternalBatchClosed(Event, frozen=True, kw_only=True, tag="external_batch_closed"):
+    """The group is whole: so many changes."""
+
+    group: Seq
+    changes: int
+    also: tuple[Seq, ...] = ()  # of them: those that were appended before the group was opened
 
 
 class OrphanContentKept(Event, frozen=True, kw_only=True, tag="orphan_content_kept"):

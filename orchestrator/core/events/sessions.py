@@ -1,15 +1,19 @@
-"""Who is here: agents, approvers, sessions and tasks."""
+"""Who is here, and what it works on: agents, approvers, sessions, tasks, leases; and notices to sessions."""
 
 from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from orchestrator.core.annotations import Redactable, Secret
+from orchestrator.core.content import LineRange
 from orchestrator.core.events.base import Event
-from orchestrator.core.ids import AgentName, Seq, SessionId
+from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 
 AgentClass = Literal["cloud", "local", "review", "person"]
 Door = Literal["rpc", "mcp", "daemon"]
+LeaseMode = Literal["exclusive", "shared"]
 
 
 class AgentAdded(Event, frozen=True, kw_only=True, tag="agent_added"):
@@ -64,3 +68,52 @@ class TaskEnded(Event, frozen=True, kw_only=True, tag="task_ended"):
     session: SessionId
     task: Seq
     outcome: Redactable[str]
+
+
+class LeaseGranted(Event, frozen=True, kw_only=True, tag="lease_granted"):
+    """From here to its end these paths are reserved. Its fencing number is this event's seq."""
+
+    globs: tuple[str, ...]
+    mode: LeaseMode
+    expires_at: int  # ms since the epoch, by the daemon's clock
+    task: Seq | None = None
+    reason: Redactable[str] = ""
+
+
+class LeaseRenewed(Event, frozen=True, kw_only=True, tag="lease_renewed"):
+    """Its holder asked for more time."""
+
+    lease: Seq
+    expires_at: int
+
+
+class LeaseReleased(Event, frozen=True, kw_only=True, tag="lease_released"):
+    """Its holder, or a person, gave it back."""
+
+    lease: Seq
+    by: str
+
+
+class LeaseExpired(Event, frozen=True, kw_only=True, tag="lease_expired"):
+    """Its time is over."""
+
+    lease: Seq
+
+
+class NotifiedPath(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A path, and the version up to which its reader knows what became of what it had seen.
+
+    `shown`: the lines of that version which the notice showed in full, in the place of others or between them;
+    end < start: the place where lines were taken away. Nothing, where its diff was cut or left out.
+    """
+
+    path: WorkspacePath
+    version: Seq
+    shown: tuple[LineRange, ...] = ()
+
+
+class NoticeShown(Event, frozen=True, kw_only=True, tag="notice_shown"):
+    """An answer told a session that others had changed what it had read."""
+
+    session: SessionId
+    paths: tuple[NotifiedPath, ...]

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from orchestrator.core.glob_index import GlobIndex
+from orchestrator.core.globs import GlobIndex
 from orchestrator.core.glob_pattern import Glob
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ROOT, folded_component

@@ -11,7 +11,7 @@ from typing import ClassVar
 import msgspec
 
 from orchestrator.core.events.base import Event, RecordedLike
-from orchestrator.core.events.leases import LeaseExpired, LeaseGranted, LeaseMode, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.sessions import LeaseExpired, LeaseGranted, LeaseMode, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import pieces

@@ -30,8 +30,7 @@ from orchestrator.core.events.files import (
     FileRead,
     SeenLines,
 )
-from orchestrator.core.events.notices import NoticeShown, NotifiedPath
-from orchestrator.core.events.sessions import SessionClosed, SessionOpened
+from orchestrator.core.events.sessions import NoticeShown, NotifiedPath, SessionClosed, SessionOpened
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import pieces
 from orchestrator.core.projections.seen import merged

@@ -11,7 +11,7 @@ import msgspec
 from anyio import to_thread
 
 from orchestrator.api import results as r
-from orchestrator.core.change import PermissionCheck, Provenance
+from orchestrator.core.change import PermissionCheck, Provenance, UnseenChange
 from orchestrator.core.conflicts.route import held_for_review
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.costs import costly, decided, portable, size_of
@@ -19,7 +19,6 @@ from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, 
 from orchestrator.core.errors import CallerError, Denied
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import ApprovalRequested
-from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.policy.rules import NeedApproval
 from orchestrator.core.projections.pending import Conflict

@@ -19,12 +19,13 @@ from orchestrator.core.decisions.undo_selection import (
 from orchestrator.core.errors import Aborted, RevertImpossible, VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.external import ExternalBatchClosed, ExternalBatchOpened
 from orchestrator.core.events.files import (
     ChangeAborted,
     ChangeApplied,
     ChangeDiverged,
     ChangeIntended,
+    ExternalBatchClosed,
+    ExternalBatchOpened,
     ExternalFileChanged,
     ExternalFileCreated,
     ExternalFileRemoved,

@@ -9,8 +9,7 @@ from anyio import to_thread
 
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.base import Event, Recorded
-from orchestrator.core.events.external import ExternalTrigger
-from orchestrator.core.events.files import ChangeApplied, ExternalFileCreated, FilesFound
+from orchestrator.core.events.files import ChangeApplied, ExternalFileCreated, ExternalTrigger, FilesFound
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import parent
 from orchestrator.engine.external.batch_import import BatchImporter

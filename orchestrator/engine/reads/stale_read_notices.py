@@ -13,7 +13,7 @@ from orchestrator.api import stale_readers as n
 from orchestrator.core.content import LineRange
 from orchestrator.core.decisions.stale_regions import Piece
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.core.events.notices import NoticeShown, NotifiedPath
+from orchestrator.core.events.sessions import NoticeShown, NotifiedPath
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
 from orchestrator.core.policy.rules import Deny
 from orchestrator.core.projections.read_sets import Reader, View

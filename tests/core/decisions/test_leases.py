@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core.decisions.leases import Taken, overlap, release, reserve
 from orchestrator.core.errors import NotPermitted, VersionUnknown
-from orchestrator.core.events.leases import LeaseGranted, LeaseMode, LeaseReleased, LeaseRenewed
+from orchestrator.core.events.sessions import LeaseGranted, LeaseMode, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.leases import Lease

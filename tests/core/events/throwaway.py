@@ -6,7 +6,7 @@ import msgspec
 
 from orchestrator.core.annotations import Brought, Gone, Redactable, Revealing, Secret
 from orchestrator.core.change import PathChange
-from orchestrator.core.events import leases
+from orchestrator.core.events import sessions
 from orchestrator.core.events.base import Event, Outcome
 from orchestrator.core.ids import Digest, EscapedPath, WorkspacePath
 
@@ -36,5 +36,5 @@ class ThrownAway(Event, frozen=True, kw_only=True, tag="thrown_away"):
     key: Secret[str] = ""
 
 
-ThrownAway.__module__ = leases.__name__
-vars(leases)["ThrownAway"] = ThrownAway
+ThrownAway.__module__ = sessions.__name__
+vars(sessions)["ThrownAway"] = ThrownAway

@@ -18,7 +18,6 @@ from orchestrator.core.events.conflicts import (
     ConflictSuperseded,
     PolicyLoaded,
 )
-from orchestrator.core.events.external import ExternalBatchClosed, ExternalBatchOpened
 from orchestrator.core.events.files import (
     CallRefused,
     ChangeAborted,
@@ -31,6 +30,8 @@ from orchestrator.core.events.files import (
     DiffShown,
     DirectoryListed,
     DivergedPath,
+    ExternalBatchClosed,
+    ExternalBatchOpened,
     ExternalFileChanged,
     ExternalFileCreated,
     ExternalFileRemoved,
@@ -50,8 +51,6 @@ from orchestrator.core.events.journal import (
     SegmentArchived,
     SegmentRestored,
 )
-from orchestrator.core.events.leases import LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
-from orchestrator.core.events.notices import NoticeShown, NotifiedPath
 from orchestrator.core.events.reviews import (
     ConflictExpired,
     ConflictRebased,
@@ -65,6 +64,12 @@ from orchestrator.core.events.sessions import (
     AgentAdded,
     AgentRevoked,
     ApproverSet,
+    LeaseExpired,
+    LeaseGranted,
+    LeaseReleased,
+    LeaseRenewed,
+    NoticeShown,
+    NotifiedPath,
     SessionClosed,
     SessionOpened,
     TaskBegun,

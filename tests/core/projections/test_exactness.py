@@ -19,8 +19,7 @@ from orchestrator.core.events.catalog import EVENTS, tag_of
 from orchestrator.core.events.codec import decode as decode_event
 from orchestrator.core.events.codec import encode as encode_event
 from orchestrator.core.events.files import FileRead
-from orchestrator.core.events.leases import LeaseGranted
-from orchestrator.core.events.sessions import SessionOpened
+from orchestrator.core.events.sessions import LeaseGranted, SessionOpened
 from orchestrator.core.ids import AgentName, Seq, SessionId
 from orchestrator.core.projections.snapshots import Head, decode, encode, freeze
 from orchestrator.core.projections.state import State, first_difference
