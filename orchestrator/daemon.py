@@ -98,7 +98,7 @@ class Daemon:
             services = await self._services(stack)
             self._extensions = Extensions(services.policy.plugins)
             await self._extensions.load()
-            services.journal.subscribe(self._extensions.hear)
+            services.journal.subscribe(self._extensions.observe)
             self._lock.say("looking at the files of the workspace")
             engine = await stack.enter_async_context(self._engine(services, self._watcher).running())
             self._listener = await bind(self._config.socket)

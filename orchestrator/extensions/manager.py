@@ -17,7 +17,7 @@ from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended
 from orchestrator.core.ids import Seq
 from orchestrator.core.policy.reviewers import Plugins
-from orchestrator.extensions.detached_thread import MOST_SAID, DetachedFailure, DetachedThread
+from orchestrator.extensions.detached_thread import MOST_SAID, DetachedFailure, run_detached
 from orchestrator.extensions.hookspecs import GROUP, AppliedChange, ChangedPath, Hooks
 from orchestrator.logs import logger
 from orchestrator.ports.reviewers import Reviewer, ReviewerUnusable
@@ -26,21 +26,32 @@ MOST_FAILURES: Final = 3
 """In a row; after these a plugin's change hook is not called again until the next start."""
 
 MOST_WAITING: Final = 1000
-"""Changes that wait for the hooks; those over it are counted, and told to nobody."""
+"""Changes that wait for the hooks; those over it are only counted."""
 
 REVIEWER: Final = "orchestrator_reviewer"
 APPLIED: Final = "orchestrator_change_applied"
 
 
-class PluginState(msgspec.Struct, frozen=True):
-    """One plugin, as `status` tells of it."""
+State = Literal["loaded", "failed", "switched off"]
+
+
+class Plugin(msgspec.Struct):
+    """One plugin that is enabled, and how it does."""
 
     name: str
-    state: Literal["loaded", "failed", "switched off"]
+    state: State = "failed"
     problem: str = ""
+    manager: pluggy.PluginManager | None = None  # its own: no plugin's methods run for another's sake
+    failures: int = 0  # of its change hook, in a row
 
     def __str__(self) -> str:
         return f"plugin {self.name}: {self.state}" + (f", {self.problem}" if self.problem else "")
+
+    def hook(self, name: str) -> pluggy.HookCaller:
+        """A hook as this one plugin answers it."""
+        assert self.manager is not None
+        caller: pluggy.HookCaller = getattr(self.manager.hook, name)
+        return caller
 
 
 def _installed() -> Iterable[EntryPoint]:
@@ -52,9 +63,7 @@ class Extensions:
 
     def __init__(self, settings: Plugins, *, found: Callable[[], Iterable[EntryPoint]] = _installed) -> None:
         self._settings, self._found = settings, found
-        self._managers: dict[str, pluggy.PluginManager] = {}  # one each: no plugin's methods run for another's sake
-        self._states: dict[str, PluginState] = {}
-        self._failures: dict[str, int] = {}
+        self._plugins: dict[str, Plugin] = {}  # in the operator's order
         self._missed = 0
         self._reasons: dict[Seq, str] = {}  # of changes without an outcome yet
         self._waiting: deque[AppliedChange] = deque()
@@ -63,135 +72,111 @@ class Extensions:
 
     async def load(self) -> None:
         """Import what is enabled, and nothing else."""
-        if not self._settings.enabled:
-            return
-        known: dict[str, list[EntryPoint]] = {}
-        for point in self._found():
-            known.setdefault(point.name, []).append(point)
+        known = [*self._found()] if self._settings.enabled else []
         for name in self._settings.enabled:
-            await self._load(name, known.get(name, []))
+            plugin = self._plugins[name] = Plugin(name)
+            points = [point for point in known if point.name == name]
+            if len(points) == 1:
+                plugin.manager = await self._ask(plugin, partial(_registered, points[0]), or_else="failed")
+                plugin.state = "failed" if plugin.manager is None else "loaded"
+            else:
+                why = "several packages have a plugin of this name" if points else "no installed package has it"
+                self._fail(plugin, why, "failed")
 
-    async def _load(self, name: str, points: list[EntryPoint]) -> None:
-        if len(points) != 1:
-            why = "several packages have a plugin of this name" if points else "no installed package has it"
-            self._fail(name, why)
-            return
-        manager = await self._asked(name, partial(_registered, name, points[0]))
-        if manager is not None:
-            self._managers[name] = manager
-            self._states[name] = PluginState(name, "loaded")
-
-    def states(self) -> tuple[PluginState, ...]:
-        """All that are enabled, in the operator's order."""
-        return tuple(self._states[name] for name in self._settings.enabled if name in self._states)
+    def states(self) -> tuple[Plugin, ...]:
+        """All that are enabled."""
+        return tuple(self._plugins.values())
 
     def notes(self) -> tuple[str, ...]:
         """What `status` says."""
-        lines = [str(item) for item in self.states()]
+        lines = [str(plugin) for plugin in self.states()]
         if self._missed:
-            lines.append(f"plugins were not told of {plural(self._missed, 'change')}: they are too slow")
+            lines.append(f"plugins were not notified of {plural(self._missed, 'change')}: they are too slow")
         return tuple(lines)
 
     def failures(self) -> tuple[str, ...]:
         """What `up` says: the plugins that do not work."""
-        return tuple(str(item) for item in self.states() if item.state != "loaded")
-
-    # --- reviewers ----------------------------------------------------------------------
+        return tuple(str(plugin) for plugin in self.states() if plugin.state != "loaded")
 
     async def reviewer(self, name: str) -> Reviewer:
         """The reviewer that a plugin makes. Raises ReviewerUnusable."""
-        state = self._states.get(name)
-        if state is None or state.state != "loaded":
-            problem = state.problem if state else "it is not in [plugins] enabled, or was put there since the start"
+        plugin = self._plugins.get(name)
+        if plugin is None or plugin.state != "loaded":
+            problem = plugin.problem if plugin else "it is not in [plugins] enabled, or was put there since the start"
             raise ReviewerUnusable(f"plugin {name} is not loaded: {problem}", hint="See `orchestrator status`.")
-        made = await self._asked(name, partial(self._make, name))
+        make = partial(_made, plugin.hook(REVIEWER))
+        made: Reviewer | None = await self._ask(plugin, make, or_else="failed")
         if made is None:
-            raise ReviewerUnusable(f"plugin {name} made no reviewer: {self._states[name].problem or 'it has none'}")
-        reviewer: Reviewer = made
-        return reviewer
-
-    def _make(self, name: str) -> Any:
-        answers = self._hook(name, REVIEWER)()
-        return answers[0]() if answers else None
+            raise ReviewerUnusable(f"plugin {name} made no reviewer: {plugin.problem or 'it has none'}")
+        return made
 
     def note(self, name: str, problem: str, *, trace: str = "") -> None:
-        """What was wrong with a plugin that stays loaded."""
-        self._fail(name, problem, keep=True, trace=trace)
+        """Record what was wrong with a plugin that stays loaded."""
+        self._fail(self._plugins[name], problem, trace=trace)
 
-    # --- changes ------------------------------------------------------------------------
-
-    def hear(self, recorded: Recorded) -> None:
-        """Hand each applied change on; `reason` stands in the event of its intent."""
+    def observe(self, recorded: Recorded) -> None:
+        """Queue each applied change for the hooks; its `reason` is in the event of its intent."""
         event = recorded.event
         if isinstance(event, ChangeIntended):
             self._reasons[recorded.seq] = event.provenance.reason
         elif isinstance(change := getattr(event, "change", None), int):
             reason = self._reasons.pop(Seq(change), "")
             if isinstance(event, ChangeApplied):
-                self.tell(_applied(recorded, event, reason))
+                self.notify(_applied(recorded, event, reason))
 
-    def tell(self, change: AppliedChange) -> None:
-        """Leave a change for the hooks; never waits."""
-        if not self._states:
-            return
+    def notify(self, change: AppliedChange) -> None:
+        """Queue a change for the hooks; never waits."""
         if len(self._waiting) >= MOST_WAITING:
             self._missed += 1
-            return
-        self._waiting.append(change)
-        self._more.set()
+        elif self._plugins:
+            self._waiting.append(change)
+            self._more.set()
 
     async def run(self) -> None:
         """Call the change hooks, one change after the other, until cancelled."""
         while True:
             while self._waiting:
                 change = self._waiting.popleft()
-                for name, state in tuple(self._states.items()):
-                    if state.state == "loaded" and self._hook(name, APPLIED).get_hookimpls():
-                        await self._call(name, change)
+                for plugin in self.states():
+                    if plugin.state == "loaded" and plugin.hook(APPLIED).get_hookimpls():
+                        await self._apply(plugin, change)
             self._more = anyio.Event()
             await self._more.wait()
 
-    async def _call(self, name: str, change: AppliedChange) -> None:
-        told = await self._asked(name, partial(self._apply, name, change), keep=True)
-        self._failures[name] = 0 if told is not None else self._failures.get(name, 0) + 1
-        if self._failures[name] >= MOST_FAILURES:
-            problem = self._states[name].problem
-            self._states[name] = PluginState(name, "switched off", f"{MOST_FAILURES} failures in a row; {problem}")
+    async def _apply(self, plugin: Plugin, change: AppliedChange) -> None:
+        answers = await self._ask(plugin, partial(plugin.hook(APPLIED), change=change))
+        plugin.failures = 0 if answers is not None else plugin.failures + 1
+        if plugin.failures >= MOST_FAILURES:
+            plugin.state, plugin.problem = "switched off", f"{MOST_FAILURES} failures in a row; {plugin.problem}"
 
-    def _apply(self, name: str, change: AppliedChange) -> bool:
-        self._hook(name, APPLIED)(change=change)
-        return True
-
-    # --- the fence ----------------------------------------------------------------------
-
-    async def _asked(self, name: str, work: Callable[[], Any], *, keep: bool = False) -> Any:
-        """What a plugin answers; None where it failed, which is logged and noted. `keep`: it stays loaded."""
+    async def _ask(self, plugin: Plugin, work: Callable[[], Any], *, or_else: State = "loaded") -> Any:
+        """What a plugin answers; None where it failed, which is logged and noted. `or_else`: its state then."""
         try:
-            return await DetachedThread(work, name=f"plugin {name}").run(self._settings.timeout_s)
+            return await run_detached(work, name=f"plugin {plugin.name}", timeout_s=self._settings.timeout_s)
         except TimeoutError:
-            self._fail(name, f"not done in {self._settings.timeout_s:g} s", keep=keep)
+            self._fail(plugin, f"not done in {self._settings.timeout_s:g} s", or_else)
         except DetachedFailure as error:
-            self._fail(name, error.fault.shown[:MOST_SAID], keep=keep, trace=error.fault.trace)
+            self._fail(plugin, str(error)[:MOST_SAID], or_else, trace=error.trace)
         return None
 
-    def _fail(self, name: str, why: str, *, keep: bool = False, trace: str = "") -> None:
-        self._log.warning("a plugin failed", plugin=name, problem=why, trace=trace)
-        self._states[name] = PluginState(name, "loaded" if keep else "failed", why)
-
-    def _hook(self, name: str, hook: str) -> pluggy.HookCaller:
-        """A hook as this one plugin answers it."""
-        caller: pluggy.HookCaller = getattr(self._managers[name].hook, hook)
-        return caller
+    def _fail(self, plugin: Plugin, why: str, state: State = "loaded", *, trace: str = "") -> None:
+        self._log.warning("a plugin failed", plugin=plugin.name, problem=why, trace=trace)
+        plugin.state, plugin.problem = state, why
 
 
-def _registered(name: str, point: EntryPoint) -> pluggy.PluginManager:
+def _registered(point: EntryPoint) -> pluggy.PluginManager:
     """A manager with this plugin alone. Blocking; whatever its import and its making raise."""
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(Hooks)
     plugin = point.load()
-    manager.register(plugin() if isinstance(plugin, type) else plugin, name)
+    manager.register(plugin() if isinstance(plugin, type) else plugin, point.name)
     manager.check_pending()
     return manager
+
+
+def _made(hook: pluggy.HookCaller) -> Any:
+    answers = hook()
+    return answers[0]() if answers else None
 
 
 def _applied(recorded: Recorded, event: ChangeApplied, reason: str) -> AppliedChange:

@@ -9,7 +9,7 @@ import msgspec
 
 from orchestrator.core.errors import escaped
 from orchestrator.core.policy.reviewers import PluginSettings
-from orchestrator.extensions.detached_thread import DetachedFailure, DetachedThread
+from orchestrator.extensions.detached_thread import DetachedFailure, run_detached
 from orchestrator.extensions.manager import Extensions
 from orchestrator.ports.machine import Clock
 from orchestrator.ports.reviewers import (
@@ -36,13 +36,13 @@ async def _ask(settings: PluginSettings, extensions: Extensions, request: Review
     name, plugin = settings.name, settings.plugin
     inner = await extensions.reviewer(plugin)
     try:
-        said = await DetachedThread(partial(_answer, inner, request), name=f"reviewer {name}").run(timeout_s)
+        said = await run_detached(partial(_answer, inner, request), name=f"reviewer {name}", timeout_s=timeout_s)
     except TimeoutError as error:
         extensions.note(plugin, f"reviewer {name}: no answer in {settings.timeout_s:g} s")
         raise ReviewerTimeout(f"no answer in {settings.timeout_s:g} s") from error
     except DetachedFailure as error:
-        extensions.note(plugin, f"reviewer {name}: {error.fault.shown}", trace=error.fault.trace)
-        raise ReviewFailure(f"it failed: {error.fault.kind}; the daemon's log has the trace") from error
+        extensions.note(plugin, f"reviewer {name}: {error}", trace=error.trace)
+        raise ReviewFailure(f"it failed: {error.kind}; the daemon's log has the trace") from error
     if isinstance(said, str):
         raise ReviewReplyInvalid(said)
     if len(said) > MOST_ANSWER_BYTES:

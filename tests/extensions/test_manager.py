@@ -105,7 +105,7 @@ async def test_a_change_hook_that_fails_is_switched_off_and_the_others_hear_all(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(extensions.run)
         for _ in range(5):
-            extensions.tell(CHANGE)
+            extensions.notify(CHANGE)
         with anyio.fail_after(20):
             while len(heard) < 5:
                 await anyio.lowlevel.checkpoint()
@@ -124,7 +124,7 @@ async def test_a_hook_that_hangs_holds_up_nobody(site: Path) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(extensions.run)
         for _ in range(3):
-            extensions.tell(CHANGE)
+            extensions.notify(CHANGE)
         with anyio.fail_after(20):
             while extensions.states()[0].state != "switched off":
                 await anyio.lowlevel.checkpoint()
@@ -136,8 +136,8 @@ async def test_what_waits_is_bounded_and_the_rest_is_counted(site: Path) -> None
     put(site, "late", HOOK + "@hook\ndef orchestrator_change_applied(change): pass")
     extensions = await loaded(site, "late")
     for _ in range(MOST_WAITING + 4):
-        extensions.tell(CHANGE)
-    assert "not told of 4 changes" in extensions.notes()[-1]
+        extensions.notify(CHANGE)
+    assert "not notified of 4 changes" in extensions.notes()[-1]
 
 
 # --- reviewers out of plugins -----------------------------------------------------------
