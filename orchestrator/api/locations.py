@@ -32,23 +32,16 @@ MARKERS = (
 ).split()
 
 
-class WorkspaceUnknown(OperatorError):
+class WorkspaceUnknown(OperatorError, code="workspace_unknown", hint="Say which folder: --workspace DIR."):
     """No folder can be taken for the workspace."""
 
-    code = "workspace_unknown"
-    hint = "Say which folder: --workspace DIR."
 
-
-class SocketDirectoryUnsafe(OperatorError):
+class SocketDirectoryUnsafe(OperatorError, code="socket_directory_unsafe"):
     """The socket's directory is not ours alone, so another user could answer in the daemon's place."""
 
-    code = "socket_directory_unsafe"
 
-
-class SocketPathTooLong(OperatorError):
+class SocketPathTooLong(OperatorError, code="socket_path_too_long"):
     """The kernel has no room for the socket's path."""
-
-    code = "socket_path_too_long"
 
 
 State = Literal["running", "stopped", "ended"]

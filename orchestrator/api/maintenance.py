@@ -10,7 +10,6 @@ from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import AnyPath, Approving, Params, Version
 from orchestrator.api.results import Result
 from orchestrator.core import errors as e
-from orchestrator.core import maintenance_errors as k
 
 
 class JournalBackup(Params, frozen=True):
@@ -98,7 +97,7 @@ JOURNAL_BACKUP = Operation(
     BackupAnswer,
     "Copy the whole journal into a folder while it is in use, and verify the copy.",
     operator_only=True,
-    raises=(k.BackupRefused, e.DiskFull, e.JournalCorrupt, e.ParameterInvalid),
+    raises=(e.BackupRefused, e.DiskFull, e.JournalCorrupt, e.ParameterInvalid),
 )
 
 JOURNAL_ARCHIVE = Operation(
@@ -108,7 +107,7 @@ JOURNAL_ARCHIVE = Operation(
     "Move old events from the database into compressed, sealed files; they stay readable.",
     operator_only=True,
     writes=True,
-    raises=(e.ApproverCodeNeeded, e.ParameterInvalid, k.StillNeeded, k.JournalChanged, e.DiskFull),
+    raises=(e.ApproverCodeNeeded, e.ParameterInvalid, e.StillNeeded, e.JournalChanged, e.DiskFull),
 )
 
 JOURNAL_UNARCHIVE = Operation(
@@ -118,7 +117,7 @@ JOURNAL_UNARCHIVE = Operation(
     "Put the newest archived file's events back into the database.",
     operator_only=True,
     writes=True,
-    raises=(e.ApproverCodeNeeded, e.VersionUnknown, k.NotLatestSegment, k.ArchiveMissing, e.JournalCorrupt),
+    raises=(e.ApproverCodeNeeded, e.VersionUnknown, e.NotLatestSegment, e.ArchiveMissing, e.JournalCorrupt),
 )
 
 JOURNAL_COLLECT = Operation(
@@ -128,5 +127,5 @@ JOURNAL_COLLECT = Operation(
     "Remove kept contents that no event outside the archive needs and none named for a while.",
     operator_only=True,
     writes=True,
-    raises=(e.ApproverCodeNeeded, k.JournalChanged, k.ArchiveMissing),
+    raises=(e.ApproverCodeNeeded, e.JournalChanged, e.ArchiveMissing),
 )

@@ -42,11 +42,10 @@ KEPT = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "X
 """The environment the daemon gets beside what its policy names for plugins: no more of whoever started it."""
 
 
-class StateDirectoryInUse(OperatorError):
+class StateDirectoryInUse(
+    OperatorError, code="state_directory_in_use", hint="Leave out --state-dir, or run `orchestrator stop` first."
+):
     """The running daemon keeps its state elsewhere than asked for."""
-
-    code = "state_directory_in_use"
-    hint = "Leave out --state-dir, or run `orchestrator stop` first."
 
 
 class DaemonDied(DaemonUnreachable):

@@ -9,6 +9,6 @@ policy/        parses policy files and evaluates them
 text/          encoding, diff, matching, patches, merging, secrets
 ids, content, paths, timestamps       values that everything names
 globs, glob_pattern, ignore_file       which paths a pattern selects
-errors, maintenance_errors, system_errors       every error with its code
+errors, system_errors        every error with its code
 treediff, checkpoint, redaction, annotations    trees, signed checkpoints, redacted payloads
 """

@@ -26,6 +26,11 @@ class OrchestratorError(Exception):
     hint: str = ""
     journalled = False  # whether the refusal is in the journal already
 
+    def __init_subclass__(cls, *, code: str | None = None, hint: str | None = None) -> None:
+        super().__init_subclass__()
+        cls.code = code or cls.code
+        cls.hint = cls.hint if hint is None else hint
+
     def __init__(
         self,
         message: str,
@@ -74,60 +79,41 @@ class InternalError(OrchestratorError):
 # --- the call itself -------------------------------------------------------------------
 
 
-class UnknownOperation(CallerError):
+class UnknownOperation(CallerError, code="unknown_operation", hint="tools/list names all of them."):
     """No operation has this name."""
 
-    code = "unknown_operation"
-    hint = "tools/list names all of them."
 
-
-class NotAvailable(CallerError):
+class NotAvailable(CallerError, code="not_available", hint="Use the operations that tools/list names."):
     """The contract names it, this version does not have it yet."""
 
-    code = "not_available"
-    hint = "Use the operations that tools/list names."
 
-
-class ParameterUnknown(CallerError):
+class ParameterUnknown(CallerError, code="unknown_parameter", hint="Send only the parameters of its schema."):
     """A parameter that the operation does not have."""
 
-    code = "unknown_parameter"
-    hint = "Send only the parameters of its schema."
 
-
-class ParameterInvalid(CallerError):
+class ParameterInvalid(CallerError, code="invalid_parameter", hint="Correct this parameter and send the call again."):
     """A parameter of the wrong type or outside its range."""
-
-    code = "invalid_parameter"
-    hint = "Correct this parameter and send the call again."
 
     def __init__(self, parameter: str, why: str, *, hint: str | None = None) -> None:
         super().__init__(f"{parameter}: {why}", hint=hint, details={"parameter": parameter})
 
 
-class FrameInvalid(CallerError):
+class FrameInvalid(CallerError, code="invalid_frame", hint="Send one JSON object a line."):
     """A line on the socket that is not one JSON-RPC message."""
 
-    code = "invalid_frame"
-    hint = "Send one JSON object a line."
 
-
-class FrameTooLarge(CallerError):
+class FrameTooLarge(CallerError, code="frame_too_large", hint="Send less in one call."):
     """A line on the socket over the limit; `request_id` is of the call in it, if that could be made out."""
 
-    code = "frame_too_large"
     request_id: int | str | None = None
-    hint = "Send less in one call."
 
 
-class AnswerTooLarge(CallerError):
-    """The answer does not fit one line on the socket; a change that was to be made is made."""
-
-    code = "answer_too_large"
-    hint = (
-        "Ask for less: a smaller limit or max_tokens, fewer lines, one path. If it was to change something, that is "
-        "done: session_status tells."
-    )
+class AnswerTooLarge(
+    CallerError,
+    code="answer_too_large",
+    hint="Ask for less: a smaller limit or max_tokens, or one path. A write was applied: see session_status.",
+):
+    """The response exceeds the frame limit. If the call was a write, it has been applied."""
 
     def __init__(self, operation: str, *, size: int, most: int) -> None:
         super().__init__(
@@ -136,56 +122,45 @@ class AnswerTooLarge(CallerError):
         )
 
 
-class RequestIdReused(CallerError):
+class RequestIdReused(CallerError, code="request_id_reused", hint="Use a new request_id for a new request."):
     """The request id was used before, with other parameters."""
 
-    code = "request_id_reused"
-    hint = "Use a new request_id for a new request."
 
-
-class Aborted(CallerError):
+class Aborted(
+    CallerError, code="aborted", hint="Nothing was changed. Send the same call again; the same request_id is safe."
+):
     """The change was cut off by a crash before it took effect."""
-
-    code = "aborted"
-    hint = "Nothing was changed. Send the same call again; the same request_id is safe."
 
 
 # --- who is calling --------------------------------------------------------------------
 
 
-class Unauthorised(CallerError):
+class Unauthorised(CallerError, code="unauthorised", hint="`orchestrator agent add NAME` prints a token."):
     """The token is wrong or revoked, or the name needs one."""
 
-    code = "unauthorised"
-    hint = "`orchestrator agent add NAME` prints a token."
 
-
-class SessionNotYours(CallerError):
+class SessionNotYours(
+    CallerError, code="session_not_yours", hint="Leave the session out, or unset ORCHESTRATOR_SESSION, to begin one."
+):
     """A session is resumed by its own agent only."""
 
-    code = "session_not_yours"
-    hint = "Leave the session out (or unset ORCHESTRATOR_SESSION) to begin a new one."
 
-
-class SessionUnknown(CallerError):
+class SessionUnknown(
+    CallerError, code="session_unknown", hint="Leave the session out, or unset ORCHESTRATOR_SESSION, to begin one."
+):
     """No session has this id."""
 
-    code = "session_unknown"
-    hint = "Leave the session out (or unset ORCHESTRATOR_SESSION) to begin a new one."
 
-
-class NotPermitted(CallerError):
+class NotPermitted(CallerError, code="not_permitted", hint="Ask the person you work for."):
     """The operation is for people, reviewers or approvers."""
 
-    code = "not_permitted"
-    hint = "Ask the person you work for."
 
-
-class ApproverCodeNeeded(ApproverError):
+class ApproverCodeNeeded(
+    ApproverError,
+    code="approver_code_needed",
+    hint="Run it in a terminal, or set ORCHESTRATOR_APPROVER to the code of the first `up`.",
+):
     """The act needs the approver code, and none or a wrong one was given."""
-
-    code = "approver_code_needed"
-    hint = "Run it in a terminal, or set ORCHESTRATOR_APPROVER, with the code that `orchestrator up` showed once."
 
 
 # --- paths -----------------------------------------------------------------------------
@@ -198,215 +173,162 @@ class PathError(CallerError):
         super().__init__(f"{escaped(path)}: {why}", hint=hint, details={"path": escaped(path)})
 
 
-class PathInvalid(PathError):
+class PathInvalid(
+    PathError, code="path_invalid", hint="Name a file as the listings show it, relative to the workspace."
+):
     """Empty, not Unicode, or with characters that a name may not have."""
 
-    code = "path_invalid"
-    hint = "Name a file as the listings show it, relative to the workspace."
 
-
-class PathTooLong(PathError):
+class PathTooLong(PathError, code="path_too_long", hint="Use a shorter name."):
     """A component over 255 bytes, or a path over the limit."""
 
-    code = "path_too_long"
-    hint = "Use a shorter name."
 
-
-class PathNotCanonical(PathError):
+class PathNotCanonical(
+    PathError, code="path_not_canonical", hint="Paths are relative to the workspace and never contain '..'."
+):
     """`..`, an empty component, or a spelling that is not NFC."""
 
-    code = "path_not_canonical"
-    hint = "Paths are relative to the workspace and never contain '..'."
 
-
-class PathAbsolute(PathError):
+class PathAbsolute(PathError, code="path_absolute", hint="Paths are relative to the workspace."):
     """An absolute path outside the workspace's root."""
 
-    code = "path_absolute"
-    hint = "Paths are relative to the workspace."
 
-
-class FileNotFound(PathError):
+class FileNotFound(PathError, code="not_found", hint="list_files or find_files shows what is there."):
     """Nothing has this name."""
 
-    code = "not_found"
-    hint = "list_files or find_files shows what is there."
 
-
-class FileExists(PathError):
+class FileExists(PathError, code="already_exists", hint="Use another name, or change what is there."):
     """Something has this name already."""
 
-    code = "already_exists"
-    hint = "Use another name, or change what is there."
 
-
-class NotAFile(PathError):
+class NotAFile(PathError, code="not_a_file", hint="Use list_files for directories."):
     """A directory where a file is needed."""
 
-    code = "not_a_file"
-    hint = "Use list_files for directories."
 
-
-class NotADirectory(PathError):
+class NotADirectory(PathError, code="not_a_directory", hint="list_files shows what is there."):
     """A file where a directory is needed."""
 
-    code = "not_a_directory"
-    hint = "list_files shows what is there."
 
-
-class NotARegularFile(PathError):
+class NotARegularFile(PathError, code="not_a_regular_file", hint="Only regular files are read and changed."):
     """A FIFO, socket or device."""
 
-    code = "not_a_regular_file"
-    hint = "Only regular files are read and changed."
 
-
-class SymlinkRefused(PathError):
+class SymlinkRefused(
+    PathError, code="symlink_refused", hint="Links are not followed; use the path of the file itself."
+):
     """The path, or a directory in it, is a symbolic link."""
 
-    code = "symlink_refused"
-    hint = "Links are not followed; use the path of the file itself."
 
-
-class CrossDevice(PathError):
+class CrossDevice(PathError, code="cross_device", hint="Other file systems are not part of the workspace."):
     """The path leads into another file system."""
 
-    code = "cross_device"
-    hint = "Other file systems are not part of the workspace."
 
-
-class OutsideWorkspace(PathError):
+class OutsideWorkspace(
+    PathError, code="outside_workspace", hint="Only what lies in the workspace is read and changed."
+):
     """The kernel says that the path leaves the workspace."""
 
-    code = "outside_workspace"
-    hint = "Only what lies in the workspace is read and changed."
 
-
-class ChangedWhileRead(PathError):
+class ChangedWhileRead(PathError, code="changed_while_read", hint="Try again."):
     """The file moved under the read more often than it was tried."""
 
-    code = "changed_while_read"
-    hint = "Try again."
 
-
-class FileBusy(PathError):
+class FileBusy(PathError, code="file_busy", hint="Try again when the other program has closed the file."):
     """Another process holds the file open for writing."""
 
-    code = "file_busy"
-    hint = "Try again when the other program has closed the file."
 
-
-class FileTooLarge(PathError):
+class FileTooLarge(
+    PathError, code="too_large", hint="file_info tells its size; it is not read or changed in this version."
+):
     """Over the size limit of this version."""
 
-    code = "too_large"
-    hint = "file_info tells its size; it is not read or changed in this version."
 
-
-class BinaryFile(PathError):
+class BinaryFile(PathError, code="binary_file", hint="file_info tells its size and kind."):
     """Not text."""
 
-    code = "binary_file"
-    hint = "file_info tells its size and kind."
 
-
-class AccessRefused(PathError):
+class AccessRefused(
+    PathError, code="access_refused", hint="The daemon's user needs the right to it; ask the person you work for."
+):
     """The operating system refuses the daemon this file."""
 
-    code = "access_refused"
-    hint = "The daemon's user needs the right to it; ask the person you work for."
 
-
-class IoFailed(PathError):
+class IoFailed(
+    PathError, code="io_error", hint="Send the call again with the same request_id; else tell the person you work for."
+):
     """The disk failed at this file; what stands there is what stood there."""
 
-    code = "io_error"
-    hint = "Send the call again with the same request_id; if that does not help, tell the person you work for."
 
-
-class CharacterNotEncodable(PathError):
+class CharacterNotEncodable(
+    PathError, code="not_encodable", hint="Use characters that the file's encoding has; file_info names it."
+):
     """The file's encoding cannot hold a character of the new text."""
-
-    code = "not_encodable"
-    hint = "Use characters that the file's encoding has; file_info names it."
 
 
 # --- policy ----------------------------------------------------------------------------
 
 
-class Denied(CallerError):
+class Denied(
+    CallerError, code="denied", hint="Policy decides this; a person can change it. Do not try to get around it."
+):
     """Policy says no."""
 
-    code = "denied"
-    hint = "Policy decides this; a person can change it. Do not try to get around it."
 
-
-class PathReserved(CallerError):
+class PathReserved(
+    CallerError, code="path_reserved", hint="Go on with other work, and send the call again when the lease has ended."
+):
     """Another agent reserved the path, and policy does not let anybody else in meanwhile."""
 
-    code = "path_reserved"
-    hint = "Go on with other work, and send the call again when the lease has ended."
 
-
-class ApprovalRequired(CallerError):
+class ApprovalRequired(
+    CallerError, code="approval_required", hint="Go on with other work, and call again when it is granted."
+):
     """Policy lets a person decide, and the read waits for that."""
-
-    code = "approval_required"
-    hint = "Go on with other work, and call again when it is granted."
 
 
 # --- versions and patches --------------------------------------------------------------
 
 
-class VersionNotKept(CallerError):
+class VersionNotKept(CallerError, code="version_not_kept", hint="file_history shows which versions are kept."):
     """The content at this version is not in the journal."""
 
-    code = "version_not_kept"
-    hint = "file_history shows which versions are kept."
 
-
-class CheckpointInvalid(CallerError):
+class CheckpointInvalid(
+    CallerError, code="checkpoint_invalid", hint="`orchestrator journal checkpoint --out FILE` makes one."
+):
     """What was given as a checkpoint is none."""
 
-    code = "checkpoint_invalid"
-    hint = "`orchestrator journal checkpoint --out FILE` makes one."
 
-
-class CheckpointOfAnotherJournal(CallerError):
+class CheckpointOfAnotherJournal(
+    CallerError,
+    code="checkpoint_of_another_journal",
+    hint="Name the workspace that it was made of, with --workspace or --state-dir.",
+):
     """The checkpoint is of another journal."""
 
-    code = "checkpoint_of_another_journal"
-    hint = "Name the workspace that it was made of, with --workspace or --state-dir."
 
-
-class GitNoteFailed(CallerError):
+class GitNoteFailed(
+    CallerError, code="git_note_failed", hint="Commit first and try again, or write it to a file: --out FILE."
+):
     """The checkpoint is signed, and could not be attached to a commit."""
 
-    code = "git_note_failed"
-    hint = "Commit first and try again, or write it to a file: --out FILE."
 
-
-class NotRedactable(CallerError):
+class NotRedactable(CallerError, code="not_redactable"):
     """Nothing of this event, or this content, can be taken out."""
 
-    code = "not_redactable"
 
-
-class VersionUnknown(CallerError):
+class VersionUnknown(
+    CallerError, code="version_unknown", hint="file_history lists a file's versions, session_status what is pending."
+):
     """The journal has no such event, or it is not of the kind asked for."""
 
-    code = "version_unknown"
-    hint = "file_history lists a file's versions, session_status what is pending."
 
-
-class TextTooCostly(CallerError):
+class TextTooCostly(
+    CallerError,
+    code="text_too_costly",
+    hint="Quote exact lines, change fewer at once, or read the file again so that nothing has to be merged.",
+):
     """Working on a text took longer, or more memory, than one call may have. Nothing was changed."""
-
-    code = "text_too_costly"
-    hint = (
-        "Quote exact lines, change fewer of them at once, read the file again so that nothing has to be merged, or "
-        "ask for a smaller part."
-    )
 
     def __init__(self, limit_s: float) -> None:
         super().__init__(
@@ -416,25 +338,23 @@ class TextTooCostly(CallerError):
         )
 
 
-class StaleBase(CallerError):
+class StaleBase(CallerError, code="stale_base", hint="Read the file and send the version_id of that answer as base."):
     """The named base is not a content that this path ever had."""
 
-    code = "stale_base"
-    hint = "Read the file and send the version_id of that answer as base."
 
-
-class BaseRequired(CallerError):
+class BaseRequired(
+    CallerError,
+    code="base_required",
+    hint="Read the whole file first, or name the version that you mean as base; then send it again.",
+):
     """The whole file would be replaced, and this session has not seen it whole."""
 
-    code = "base_required"
-    hint = "Read the whole file first (read_file), or name the version that you mean as base; then send it again."
 
-
-class SearchNotFound(CallerError):
+class SearchNotFound(
+    CallerError, code="search_not_found", hint="Copy the lines exactly from a fresh read; the nearest places are shown."
+):
     """The search text, or a hunk of the patch, stands nowhere."""
 
-    code = "search_not_found"
-    hint = "Copy the lines exactly from a fresh read; the nearest places are shown."
     differences: tuple[str, ...] = ()  # at each of `nearest`; they quote the file, so they go where its lines go
 
     def __init__(self, message: str, *, hint: str | None = None, details: Mapping[str, Any] | None = None) -> None:
@@ -443,178 +363,182 @@ class SearchNotFound(CallerError):
         super().__init__(message, hint=hint, details=details)
 
 
-class ExpectMismatch(SearchNotFound):
+class ExpectMismatch(
+    SearchNotFound, code="expect_mismatch", hint="Send start, end and expect as the shown lines have them."
+):
     """Other lines stand there than those that are expected."""
 
-    code = "expect_mismatch"
-    hint = "Look at the lines that are shown, then send start, end and expect as they stand there."
 
-
-class SearchAmbiguous(CallerError):
+class SearchAmbiguous(
+    CallerError, code="search_ambiguous", hint="Add a neighbouring line to it, or set expected_count."
+):
     """The search text stands in more than one place."""
 
-    code = "search_ambiguous"
-    hint = "Add a neighbouring line to it, or set expected_count."
 
-
-class SymbolNotFound(SearchNotFound):
+class SymbolNotFound(
+    SearchNotFound, code="symbol_not_found", hint="Take one of the nearest names, in full, or send {search, replace}."
+):
     """The file defines nothing of that name."""
 
-    code = "symbol_not_found"
-    hint = "Take one of the nearest names, in full ('Class.method'), or send {search, replace}."
 
-
-class SymbolAmbiguous(SearchAmbiguous):
+class SymbolAmbiguous(
+    SearchAmbiguous, code="symbol_ambiguous", hint="Name it in full ('Class.method'), or send {search, replace}."
+):
     """The file defines that name more than once."""
 
-    code = "symbol_ambiguous"
-    hint = "Name it in full ('Class.method'); if that is one name several times, send {search, replace}."
 
-
-class SymbolExists(CallerError):
+class SymbolExists(
+    CallerError,
+    code="symbol_exists",
+    hint="Send only that symbol's lines under a free name; change the other separately.",
+):
     """A symbol's new content defines another name, which the file has already beside it."""
 
-    code = "symbol_exists"
-    hint = "Send only the lines of that symbol, under a name that is free; change the other by a change of its own."
 
-
-class ChangesOverlap(CallerError):
+class ChangesOverlap(CallerError, code="changes_overlap", hint="Join the overlapping changes into one."):
     """Two changes of one batch touch the same lines."""
 
-    code = "changes_overlap"
-    hint = "Join the overlapping changes into one."
 
-
-class NothingToChange(CallerError):
+class NothingToChange(CallerError, code="nothing_to_change", hint="The file holds this already."):
     """The change leaves the file as it is."""
 
-    code = "nothing_to_change"
-    hint = "The file holds this already."
 
-
-class PatchInvalid(CallerError):
+class PatchInvalid(
+    CallerError, code="patch_invalid", hint="Send a unified diff ('--- a/x', '+++ b/x', '@@ …'), or use edit_file."
+):
     """The patch cannot be read in any of its forms."""
 
-    code = "patch_invalid"
-    hint = "Send a unified diff ('--- a/x', '+++ b/x', '@@ …'), or use edit_file."
 
-
-class PatchAmbiguous(CallerError):
+class PatchAmbiguous(
+    CallerError,
+    code="patch_ambiguous",
+    hint="Send one form alone: a unified diff, '*** Begin Patch', or search/replace blocks.",
+):
     """The patch can be read in more than one way."""
 
-    code = "patch_ambiguous"
-    hint = "Send one form only, with nothing around it: a unified diff, or '*** Begin Patch', or search/replace blocks."
 
-
-class ChangesConflict(CallerError):
+class ChangesConflict(
+    CallerError,
+    code="changes_conflict",
+    hint="Read the current lines and send the patch again, or send it without these files.",
+):
     """Some files of a change of several have changed where it wants to go; none was changed."""
 
-    code = "changes_conflict"
-    hint = "Read the current lines, and send the patch again; or send the other files' patches without these."
 
-
-class RevertImpossible(CallerError):
+class RevertImpossible(CallerError, code="revert_impossible", hint="file_history shows what can be undone."):
     """The change has nothing left to revert, or its contents were not kept."""
-
-    code = "revert_impossible"
-    hint = "file_history shows what can be undone."
 
 
 # --- the workspace and the daemon ------------------------------------------------------
 
 
-class WorkspaceNested(OperatorError):
+class WorkspaceNested(OperatorError, code="workspace_nested"):
     """A daemon runs on a workspace inside or around this one."""
 
-    code = "workspace_nested"
 
-
-class WorkspaceHeld(OperatorError):
+class WorkspaceHeld(OperatorError, code="workspace_held"):
     """Another daemon serves this workspace."""
 
-    code = "workspace_held"
 
-
-class DaemonUnreachable(OperatorError):
+class DaemonUnreachable(OperatorError, code="daemon_unreachable", hint="Start it with `orchestrator up`."):
     """No daemon answers on the socket."""
 
-    code = "daemon_unreachable"
-    hint = "Start it with `orchestrator up`."
 
-
-class DaemonStopped(OperatorError):
+class DaemonStopped(
+    OperatorError,
+    code="daemon_stopped",
+    hint="Ask the person you work for to run `orchestrator up`; until then no file can be read or changed.",
+):
     """A person stopped the daemon: a running transport refuses each call; a new `orchestrator mcp` starts it again."""
 
-    code = "daemon_stopped"
-    hint = (
-        "Ask the person you work for to run `orchestrator up`, or to start the agent anew; until then no file can be "
-        "read or changed."
-    )
 
-
-class DaemonRestarted(CallerError):
+class DaemonRestarted(CallerError, code="daemon_restarted", hint="Send the same call again with the same request_id."):
     """The daemon ended twice while the call was open, or came back without the session that made it."""
 
-    code = "daemon_restarted"
-    hint = "Send the same call again with the same request_id."
 
-
-class WritesStopped(OperatorError):
+class WritesStopped(OperatorError, code="writes_stopped", hint="Repair the disk, then restart the daemon."):
     """The disk refused a sync or is full; nothing is written until that is mended."""
 
-    code = "writes_stopped"
-    hint = "Repair the disk, then restart the daemon."
 
-
-class SigningKeyUnusable(OperatorError):
+class SigningKeyUnusable(OperatorError, code="signing_key_unusable"):
     """The journal's key can't be read or made, so no checkpoint can be signed."""
 
-    code = "signing_key_unusable"
 
-
-class DescriptorsExhausted(OperatorError):
+class DescriptorsExhausted(
+    OperatorError,
+    code="descriptors_exhausted",
+    hint="Close some clients, or start the daemon with a higher limit (`ulimit -n`).",
+):
     """The daemon, or the whole system, has no file descriptor left; nothing was changed."""
 
-    code = "descriptors_exhausted"
-    hint = "Close some clients, or raise the limit of open files (`ulimit -n`) where the daemon is started; try again."
 
-
-class StateDirectoryUnusable(OperatorError):
+class StateDirectoryUnusable(
+    OperatorError,
+    code="state_directory_unusable",
+    hint="Make the state directory writable for its owner, then try again.",
+):
     """The state directory can't be read or written as the daemon needs it; nothing was changed in it."""
 
-    code = "state_directory_unusable"
-    hint = "Give the state directory back to its owner, writable, on a file system that takes writes; then try again."
 
-
-class DiskFull(OperatorError):
+class DiskFull(OperatorError, code="disk_full", hint="Free some space, then send the change again."):
     """No space left for the change; nothing was changed."""
 
-    code = "disk_full"
-    hint = "Free some space, then send the change again."
 
-
-class JournalCorrupt(OperatorError):
+class JournalCorrupt(OperatorError, code="journal_corrupt"):
     """The journal does not hold what it should."""
 
-    code = "journal_corrupt"
 
-
-class JournalTooNew(OperatorError):
+class JournalTooNew(OperatorError, code="journal_too_new"):
     """The journal was written by a newer program."""
 
-    code = "journal_too_new"
 
-
-class JournalBehind(OperatorError):
+class JournalBehind(OperatorError, code="journal_behind"):
     """The files are ahead of the journal, as after a restored backup."""
 
-    code = "journal_behind"
 
-
-class PolicyInvalid(OperatorError):
+class PolicyInvalid(OperatorError, code="policy_invalid"):
     """The policy file cannot be used."""
 
-    code = "policy_invalid"
+
+# --- the journal's upkeep: archive, collect, back up, restore ------------------------------
+
+
+class ArchiveMissing(OperatorError, code="archive_missing"):
+    """Events were archived, and the file that holds them is not in its place."""
+
+
+class EventArchived(CallerError, code="event_archived"):
+    """An event is in a file, and what is to be done with it takes it in the database."""
+
+
+class StillNeeded(CallerError, code="still_needed"):
+    """What was to be archived holds something that is not over yet."""
+
+
+class NotLatestSegment(CallerError, code="not_latest_segment"):
+    """Segments come back newest first, so that the events in the database have no gap."""
+
+
+class JournalChanged(CallerError, code="journal_changed", hint="Try again when less goes on."):
+    """The journal went on in a way that undid the preparation, more often than it was tried."""
+
+
+class BackupRefused(OperatorError, code="backup_refused"):
+    """The place for a backup can't be used."""
+
+
+class BackupInvalid(
+    OperatorError, code="backup_invalid", hint="Use another backup; this one was not finished, or was changed since."
+):
+    """What is to be restored is no whole backup."""
+
+
+class BackupOfAnotherJournal(
+    OperatorError,
+    code="backup_of_another_journal",
+    hint="Name a backup of this workspace, or add --another-journal to take the other history.",
+):
+    """What is to be restored is of another workspace, or of this one's journal before it was begun anew."""
 
 
 def plural(count: int, noun: str) -> str:

@@ -85,60 +85,54 @@ class ReviewReply(msgspec.Struct, frozen=True, kw_only=True):
     usage: ReviewUsage = ReviewUsage()
 
 
-class ReviewFailure(OrchestratorError):
+class ReviewFailure(
+    OrchestratorError,
+    code="review_failed",
+    hint="The daemon's log has the trace; `orchestrator status` says how its plugin is.",
+):
     """A reviewer gave nothing that counts; `code` says in which way."""
 
-    code = "review_failed"
-    hint = "The daemon's log has the trace; `orchestrator status` says how its plugin is."
 
-
-class ReviewerUnusable(ReviewFailure):
+class ReviewerUnusable(
+    ReviewFailure, code="reviewer_unusable", hint="Mend its [[reviewer]] table in policy.toml, or what that points to."
+):
     """The operator's settings do not let it be asked: no key, or one open to others; no such program."""
 
-    code = "reviewer_unusable"
-    hint = "Mend its [[reviewer]] table in policy.toml, or what that points to."
 
-
-class ReviewerUnreachable(ReviewFailure):
+class ReviewerUnreachable(
+    ReviewFailure, code="reviewer_unreachable", hint="Look whether the service runs, and at its url in policy.toml."
+):
     """Nobody listens, or the connection broke."""
 
-    code = "reviewer_unreachable"
-    hint = "Look whether the service runs, and at its url in policy.toml."
 
-
-class ReviewerBusy(ReviewFailure):
+class ReviewerBusy(
+    ReviewFailure,
+    code="reviewer_busy",
+    hint="It was not waited for: the next reviewer of the route is asked. Raise timeout_s, or ask less at once.",
+):
     """It asks us to come back later than this review can wait."""
 
-    code = "reviewer_busy"
-    hint = "It was not waited for: the next reviewer of the route is asked. Raise timeout_s, or ask less at once."
 
-
-class ReviewerRefused(ReviewFailure):
+class ReviewerRefused(
+    ReviewFailure, code="reviewer_refused", hint="The message says why; mend its [[reviewer]] table in policy.toml."
+):
     """It answers that it will not: a bad key, an unknown model, a request it cannot take, a program that failed."""
 
-    code = "reviewer_refused"
-    hint = "The message says why; mend its [[reviewer]] table in policy.toml."
 
-
-class ReviewerTimeout(ReviewFailure):
+class ReviewerTimeout(ReviewFailure, code="reviewer_timeout", hint="Raise its timeout_s, or take a faster one."):
     """It was given up on."""
 
-    code = "reviewer_timeout"
-    hint = "Raise its timeout_s, or take a faster one."
 
-
-class OverBudget(ReviewFailure):
+class OverBudget(ReviewFailure, code="over_budget", hint="The caps stand in its [[reviewer]] table in policy.toml."):
     """It would cost more than policy allows it."""
 
-    code = "over_budget"
-    hint = "The caps stand in its [[reviewer]] table in policy.toml."
 
-
-class ReviewReplyInvalid(ReviewFailure):
+class ReviewReplyInvalid(
+    ReviewFailure,
+    code="review_reply_invalid",
+    hint="Nothing of it was taken. The next reviewer of the route is asked; after the last, a person settles it.",
+):
     """What it said is no answer to this conflict."""
-
-    code = "review_reply_invalid"
-    hint = "Nothing of it was taken. The next reviewer of the route is asked; after the last, a person settles it."
 
 
 _FAILURES: Final[tuple[type[ReviewFailure], ...]] = (ReviewFailure, *ReviewFailure.__subclasses__())

@@ -30,25 +30,20 @@ MOST_TOKENS = 10_000_000
 Side = Literal["current", "proposed"]
 
 
-class NoSuchConflict(CallerError):
+class NoSuchConflict(CallerError, code="version_unknown", hint="`orchestrator conflicts list` shows the open ones."):
     """No open conflict has this name."""
 
-    code = "version_unknown"
-    hint = "`orchestrator conflicts list` shows the open ones."
 
-
-class EditEmpty(CallerError):
+class EditEmpty(CallerError, code="edit_empty", hint="The conflict still waits."):
     """The editor gave back nothing that could be meant."""
 
-    code = "edit_empty"
-    hint = "The conflict still waits."
 
-
-class MarkersLeft(CallerError):
+class MarkersLeft(
+    CallerError,
+    code="markers_left",
+    hint="Decide each place between <<<<<<< and >>>>>>>, take the marker lines out, and save.",
+):
     """A conflict marker still stands in the edited file."""
-
-    code = "markers_left"
-    hint = "Decide each place between <<<<<<< and >>>>>>>, take the marker lines out, and save."
 
 
 @command(LIST_CONFLICTS, hide=("conflict", "limit", "cursor", "max_tokens"))

@@ -33,11 +33,12 @@ RECONNECT_S = 30.0
 PAUSE_S = 0.2
 
 
-class OutputPathRefused(CallerError):
+class OutputPathRefused(
+    CallerError,
+    code="output_path_refused",
+    hint="Name a file outside of the workspace and of the state directory, best on another disk.",
+):
     """What is kept beside the journal must not lie where agents write, nor where the journal itself is lost."""
-
-    code = "output_path_refused"
-    hint = "Name a file outside of the workspace and of the state directory, best on another disk."
 
 
 query = OperationCommand(JOURNAL_QUERY, defaults={"limit": 20})

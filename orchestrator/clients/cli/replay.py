@@ -27,11 +27,12 @@ _REASONS = {
 }
 
 
-class TargetRefused(CallerError):
+class TargetRefused(
+    CallerError,
+    code="target_refused",
+    hint="Name a new folder, or an empty one, outside of the workspace and of the state directory.",
+):
     """A tree is only rebuilt into an empty or new folder outside of the workspace and of the state directory."""
-
-    code = "target_refused"
-    hint = "Name a new folder, or an empty one, outside of the workspace and of the state directory."
 
 
 class NotWhole(Exception):

@@ -56,10 +56,8 @@ class Options(NamedTuple):
     max_answer_bytes: int | None
 
 
-class TokenUnreadable(OperatorError):
+class TokenUnreadable(OperatorError, code="token_unreadable"):
     """The token file is not there, or not ours to read."""
-
-    code = "token_unreadable"
 
 
 class Dialler:

@@ -112,11 +112,12 @@ def accepted_review(conflict: Conflict, review: str | int | None) -> Review | No
     return newest if newest.state == "answered" else None
 
 
-class VersionRequired(CallerError):
+class VersionRequired(
+    CallerError,
+    code="version_required",
+    hint="Send `on` (--on @N) with the current version that list_conflicts told you when you looked.",
+):
     """The choice does not say which version of the file it was made for, and could undo what came since."""
-
-    code = "version_required"
-    hint = "Send `on` (--on @N) with the current version that list_conflicts told you when you looked."
 
     def __init__(self, conflict: Conflict, why: str) -> None:
         number = show(conflict.seq)
@@ -128,11 +129,8 @@ class VersionRequired(CallerError):
         )
 
 
-class ConflictMoved(CallerError):
+class ConflictMoved(CallerError, code="conflict_moved", hint="Look at the conflict again, and choose again."):
     """The file, or the review, went on since the caller looked: the choice would mean something else."""
-
-    code = "conflict_moved"
-    hint = "Look at the conflict again, and choose again."
 
     def __init__(self, conflict: Conflict, why: str) -> None:
         number = show(conflict.seq)

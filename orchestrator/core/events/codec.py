@@ -119,8 +119,9 @@ def decode_call(details: bytes, *, seq: int) -> CallDetails:
         raise JournalCorrupt(f"the details of the call of event @{seq} cannot be read: {error}") from error
 
 
-class EventNotSerializable(InternalError):
+class EventNotSerializable(
+    InternalError,
+    code="event_not_serializable",
+    hint="A defect of the orchestrator or of a plugin: report it with the daemon's log.",
+):
     """An event holds a value that is not of its field's type, so that it could not be read back."""
-
-    code = "event_not_serializable"
-    hint = "A defect of the orchestrator or of a plugin: report it with the daemon's log."

@@ -301,11 +301,12 @@ class ApprovalService:
         return Origin(session=approval.session, agent=approval.agent, cause=approval.seq)
 
 
-class ApprovalClosed(CallerError):
+class ApprovalClosed(
+    CallerError,
+    code="approval_closed",
+    hint="A request is answered once, and the answer is for one change; a new change asks anew.",
+):
     """The request was answered, used or expired before."""
-
-    code = "approval_closed"
-    hint = "A request is answered once, and the answer is for one change; a new change asks anew."
 
 
 def _differs(item: PathChange, found: Facts) -> bool:

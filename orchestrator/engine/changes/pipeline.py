@@ -274,11 +274,8 @@ def _refuse_hidden(command: Command, shows: Shows) -> None:
         )
 
 
-class CallerBusy(CallerError):
+class CallerBusy(CallerError, code="changed_while_written", hint="Try again; another program is writing this file."):
     """Something else keeps changing the file between our look and our write."""
-
-    code = "changed_while_written"
-    hint = "Try again; another program is writing this file."
 
     def __init__(self, path: WorkspacePath) -> None:
         super().__init__(f"{path} changed again and again while it was written", details={"path": path})

@@ -213,21 +213,21 @@ def _revived(conflict: Conflict, answer: r.ChangeAnswer) -> r.ChangeAnswer:
     return msgspec.structs.replace(answer, warnings=(warning, *answer.warnings))
 
 
-class ConflictClosed(CallerError):
+class ConflictClosed(CallerError, code="conflict_closed"):
     """The conflict was resolved or superseded before."""
 
-    code = "conflict_closed"
 
-
-class NoProposal(CallerError):
+class NoProposal(
+    CallerError,
+    code="no_proposal",
+    hint="`orchestrator conflicts show @N` says how far the review is; choose a side, or give the content.",
+):
     """There is no reviewer's proposal to accept."""
 
-    code = "no_proposal"
-    hint = "`orchestrator conflicts show @N` says how far the review is; choose a side, or give the content."
 
-
-class ProposalRefused(CallerError):
+class ProposalRefused(
+    CallerError,
+    code="proposal_refused",
+    hint="Change only the lines of the conflict's regions, keep the syntax whole, and send it again.",
+):
     """A reviewer's content does not pass the checks that every proposal must."""
-
-    code = "proposal_refused"
-    hint = "Change only the lines of the conflict's regions, keep the syntax whole, and send it again."
