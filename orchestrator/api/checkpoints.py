@@ -12,10 +12,6 @@ from orchestrator.api.operation import Operation
 from orchestrator.core import errors as e
 
 
-class JournalCheckpoint(p.Params, frozen=True):
-    """Sign where the journal ends now."""
-
-
 class JournalRedact(p.Approving, frozen=True):
     event: Annotated[p.Version | None, Meta(description="'@N' of the event whose texts are taken out.")] = None
     fields: Annotated[
@@ -59,7 +55,7 @@ class Redacted(r.Result, frozen=True, kw_only=True):
 
 JOURNAL_CHECKPOINT = Operation(
     "journal_checkpoint",
-    JournalCheckpoint,
+    p.Params,
     SignedCheckpoint,
     "Sign where the journal ends now, to keep elsewhere.",
     raises=(e.SigningKeyUnusable, e.WritesStopped),

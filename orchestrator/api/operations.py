@@ -278,7 +278,7 @@ JOURNAL_QUERY = Operation(
     command="journal query",
 )
 
-STATUS = Operation("status", p.Status, r.StatusInfo, "What the daemon is doing.", operator_only=True, inline=True)
+STATUS = Operation("status", p.Params, r.StatusInfo, "What the daemon is doing.", operator_only=True, inline=True)
 
 APPROVALS_LIST = Operation(
     "approvals_list", p.ApprovalsList, r.Approvals, "Changes that wait for a yes, without diffs.", operator_only=True
@@ -310,11 +310,11 @@ AGENT_REVOKE = Operation(
     "agent_revoke", p.AgentRevoke, r.Done, "Take an agent's token away.", operator_only=True, writes=True
 )
 
-AGENT_LIST = Operation("agent_list", p.AgentList, r.Agents, "The agents that may call.", operator_only=True)
+AGENT_LIST = Operation("agent_list", p.Params, r.Agents, "The agents that may call.", operator_only=True)
 
 APPROVER_CREATE = Operation(
     "approver_create",
-    p.ApproverCreate,
+    p.Params,
     r.ApproverCode,
     "Make the approver code, once.",
     operator_only=True,
@@ -323,7 +323,7 @@ APPROVER_CREATE = Operation(
 )
 
 APPROVER_RESET = Operation(
-    "approver_reset", p.ApproverReset, r.ApproverCode, "Replace the approver code.", operator_only=True, writes=True
+    "approver_reset", p.Approving, r.ApproverCode, "Replace the approver code.", operator_only=True, writes=True
 )
 
 POLICY_CHECK = Operation(
@@ -331,7 +331,7 @@ POLICY_CHECK = Operation(
 )
 
 POLICY_RELOAD = Operation(
-    "policy_reload", p.PolicyReload, r.PolicyReport, "Read the policy file again.", operator_only=True, writes=True
+    "policy_reload", p.Approving, r.PolicyReport, "Read the policy file again.", operator_only=True, writes=True
 )
 
 JOURNAL_VERIFY = Operation(
@@ -348,14 +348,14 @@ JOURNAL_REBUILD = Operation(
 
 WORKSPACE_CHECK = Operation(
     "workspace_check",
-    p.WorkspaceCheck,
+    p.Params,
     r.WorkspaceReport,
     "Compare the disk with the journal.",
     operator_only=True,
     command="journal compare",
 )
 
-STOP = Operation("stop", p.Stop, r.Done, "End the daemon.", operator_only=True, writes=True)
+STOP = Operation("stop", p.Params, r.Done, "End the daemon.", operator_only=True, writes=True)
 
 OPERATIONS: tuple[AnyOperation, ...] = (
     LIST_FILES,

@@ -84,7 +84,7 @@ MOMENT = "'@N' or ISO 8601 (no zone: UTC)"
 
 
 class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The base of all parameter sets."""
+    """The base of all parameter sets; by itself, that of an operation without parameters."""
 
 
 class ListFiles(Params, frozen=True):
@@ -352,12 +352,8 @@ class JournalQuery(JournalFilter, frozen=True):
 # --- people's -----------------------------------------------------------------------------
 
 
-class Status(Params, frozen=True):
-    pass
-
-
 class Approving(Params, frozen=True, kw_only=True):
-    """The base of what needs the approver code."""
+    """The base of what needs the approver code; by itself, that of an operation that needs nothing else."""
 
     approver: ApproverCode = None
 
@@ -389,25 +385,9 @@ class AgentRevoke(Approving, frozen=True):
     name: Name
 
 
-class AgentList(Params, frozen=True):
-    pass
-
-
-class ApproverCreate(Params, frozen=True):
-    """Make the code, once; refused when there is one."""
-
-
-class ApproverReset(Approving, frozen=True):
-    pass
-
-
 class PolicyCheck(Params, frozen=True):
     text: Content
     source: AnyPath = "policy.toml"
-
-
-class PolicyReload(Approving, frozen=True):
-    pass
 
 
 class JournalVerify(Params, frozen=True):
@@ -416,11 +396,3 @@ class JournalVerify(Params, frozen=True):
 
 class JournalRebuild(Params, frozen=True):
     check: Literal[True] = True
-
-
-class WorkspaceCheck(Params, frozen=True):
-    """Compare every tracked file on disk with the journal, after the background scan."""
-
-
-class Stop(Params, frozen=True):
-    pass

@@ -37,10 +37,6 @@ class ContentAt(Params, frozen=True):
     limit: Annotated[int, Meta(description="Most bytes in one answer.", ge=1, le=CHUNK_BYTES)] = CHUNK_BYTES
 
 
-class ReplayCheck(Params, frozen=True):
-    """Rebuild every tracked file from events and contents, and compare with the disk."""
-
-
 class TreeEntry(Result, frozen=True, kw_only=True):
     """One file of a tree. left_out: why `content_at` will not give its content; then `digest` may be null."""
 
@@ -136,7 +132,7 @@ CONTENT_AT = Operation(
 
 REPLAY_CHECK = Operation(
     "replay_check",
-    ReplayCheck,
+    Params,
     ReplayReport,
     "Rebuild every file from events and contents, and compare with the disk.",
     operator_only=True,

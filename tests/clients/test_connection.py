@@ -105,7 +105,7 @@ def test_nothing_answers(daemon: FakeDaemon) -> None:
 
 
 def test_a_request_id_only_where_there_is_a_place_for_it() -> None:
-    assert asked(1, "stop", p.Stop()).request_id is None
+    assert asked(1, "stop", p.Params()).request_id is None
     assert asked(1, "read_file", p.ReadFile(path="a")).request_id is None
     assert asked(1, "revert", p.Revert(change="@1")).request_id is not None
 

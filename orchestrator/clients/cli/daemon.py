@@ -61,7 +61,7 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
         click.echo("The daemon runs already, as it was started: --no-watch has no effect. Stop it first.", err=True)
     with Connection(location.socket, Caller(client="orchestrator up")) as connection:
         code = _new_approver_code(connection, may_show=settings.json or terminal.there_is_one())
-        status = connection.call("status", p.Status(), r.StatusInfo)
+        status = connection.call("status", p.Params(), r.StatusInfo)
     found = UpFacts(
         workspace=location.workspace,
         workspace_id=locations.workspace_id(root),
@@ -89,7 +89,7 @@ def stop(settings: Settings) -> int:
         with settings.connect() as connection:
             known = processes.serving(root) or locations.read_location(locations.workspace_id(root))
             with daemon_launcher.ending(known.pid) if known is not None else nullcontext():
-                done = connection.call("stop", p.Stop(), r.Done)
+                done = connection.call("stop", p.Params(), r.Done)
     except DaemonUnreachable:
         found = processes.serving(root)
         if found is None:
@@ -151,7 +151,7 @@ def _new_approver_code(connection: Connection, *, may_show: bool) -> str | None:
     """Make the code if there is none yet; not where nobody would see it."""
     if not may_show:
         return None
-    return connection.call("approver_create", p.ApproverCreate(), r.ApproverCode).approver_code
+    return connection.call("approver_create", p.Params(), r.ApproverCode).approver_code
 
 
 def _up_lines(up: UpFacts) -> Iterator[str]:
