@@ -11,8 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from orchestrator.core.errors import JournalCorrupt
-from orchestrator.core.errors import BackupInvalid, BackupRefused
+from orchestrator.core.errors import BackupInvalid, BackupRefused, JournalCorrupt
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql, sync_directory, sync_tree

@@ -6,9 +6,8 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
-from orchestrator.core.errors import JournalCorrupt
+from orchestrator.core.errors import ArchiveMissing, JournalCorrupt
 from orchestrator.core.events import chain
-from orchestrator.core.errors import ArchiveMissing
 from orchestrator.journal.rows import DAMAGED, UNDECODABLE, ChainWalk
 from orchestrator.journal.schema import naming_trouble, sql
 from orchestrator.journal.segments import Archive, Segment, archived_end, segment_bytes, segments_of

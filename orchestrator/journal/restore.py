@@ -9,8 +9,8 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator.core.ids import Digest
 from orchestrator.core.errors import BackupOfAnotherJournal, BackupRefused
+from orchestrator.core.ids import Digest
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.backup import Manifest, copy_backup, read_manifest
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs

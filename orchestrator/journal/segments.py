@@ -12,9 +12,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from orchestrator.core.errors import JournalCorrupt
+from orchestrator.core.errors import ArchiveMissing, JournalCorrupt
 from orchestrator.core.ids import Checksum
-from orchestrator.core.errors import ArchiveMissing
 from orchestrator.journal.blobs import zstd
 from orchestrator.journal.rows import DAMAGED, ChainWalk
 from orchestrator.journal.schema import memory_database, naming_trouble, sql, sync_directory
