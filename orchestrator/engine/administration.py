@@ -65,7 +65,7 @@ class Administration:
         self._verification = verification
         self._reservations = Reservations(services)
 
-    async def status(self, caller: Caller, call: Call, params: p.Status) -> r.StatusInfo:
+    async def status(self, caller: Caller, call: Call, params: p.Params) -> r.StatusInfo:
         pending = self._s.state.pending
         amiss = []
         if not self._gate.is_set:
@@ -155,7 +155,7 @@ class Administration:
         await self._s.append(caller.origin(call), (f"agent:{params.name}", event))
         return r.Done(message=f"{params.name} may not call any more")
 
-    async def agent_list(self, caller: Caller, call: Call, params: p.AgentList) -> r.Agents:
+    async def agent_list(self, caller: Caller, call: Call, params: p.Params) -> r.Agents:
         return r.Agents(
             agents=tuple(
                 r.AgentLine(
@@ -167,10 +167,10 @@ class Administration:
             )
         )
 
-    async def approver_create(self, caller: Caller, call: Call, params: p.ApproverCreate) -> r.ApproverCode:
+    async def approver_create(self, caller: Caller, call: Call, params: p.Params) -> r.ApproverCode:
         return r.ApproverCode(approver_code=await self._gate.create())
 
-    async def approver_reset(self, caller: Caller, call: Call, params: p.ApproverReset) -> r.ApproverCode:
+    async def approver_reset(self, caller: Caller, call: Call, params: p.Approving) -> r.ApproverCode:
         return r.ApproverCode(approver_code=await self._gate.replace(caller, params.approver))
 
     # --- policy -----------------------------------------------------------------------
@@ -185,7 +185,7 @@ class Administration:
             rules=rules,
         )
 
-    async def policy_reload(self, caller: Caller, call: Call, params: p.PolicyReload) -> r.PolicyReport:
+    async def policy_reload(self, caller: Caller, call: Call, params: p.Approving) -> r.PolicyReport:
         await self._gate.check(caller, params.approver)
         text, source = await to_thread.run_sync(self._facts.read_policy)
         policy = parse_policy(text, source=source)
@@ -199,6 +199,6 @@ class Administration:
         event = PolicyLoaded(digest=policy.digest, source=policy.source, rules=len(policy.rules))
         await self._s.append(Origin(), ("policy", event))
 
-    async def stop(self, caller: Caller, call: Call, params: p.Stop) -> r.Done:
+    async def stop(self, caller: Caller, call: Call, params: p.Params) -> r.Done:
         self._facts.stop()
         return r.Done(message="the daemon ends when the calls that are open are answered")

@@ -12,11 +12,10 @@ from typing import TypeVar
 import anyio
 from anyio import CancelScope, to_thread
 
-from orchestrator.core.errors import JournalCorrupt, VersionUnknown
+from orchestrator.core.errors import JournalChanged, JournalCorrupt, NotLatestSegment, VersionUnknown
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.journal import ContentsCollected, SegmentArchived, SegmentRestored
 from orchestrator.core.ids import Digest, Seq
-from orchestrator.core.errors import JournalChanged, NotLatestSegment
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.backup import make_backup
 from orchestrator.journal.blobs import Blobs

@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 import msgspec
 
 from orchestrator.core.checkpoint import Checkpoint, message
-from orchestrator.core.errors import CheckpointOfAnotherJournal, JournalCorrupt
+from orchestrator.core.errors import ArchiveMissing, CheckpointOfAnotherJournal, JournalCorrupt
 from orchestrator.core.events.journal import CheckpointSigned
 from orchestrator.core.ids import Seq, show
-from orchestrator.core.errors import ArchiveMissing
 from orchestrator.journal.signing_key import holds
 
 

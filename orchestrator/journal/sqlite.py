@@ -16,12 +16,18 @@ import msgspec
 from anyio import CancelScope, to_thread
 
 from orchestrator.core.checkpoint import Checkpoint
-from orchestrator.core.errors import DiskFull, JournalBehind, JournalCorrupt, VersionUnknown, WritesStopped
+from orchestrator.core.errors import (
+    DiskFull,
+    EventArchived,
+    JournalBehind,
+    JournalCorrupt,
+    VersionUnknown,
+    WritesStopped,
+)
 from orchestrator.core.events import chain
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.journal import ContentRedacted, PayloadRedacted
 from orchestrator.core.ids import Digest, Seq, show
-from orchestrator.core.errors import EventArchived
 from orchestrator.core.redaction import blanked
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.disk_reserve import DiskReserve

@@ -13,11 +13,10 @@ import msgspec
 
 from orchestrator.core.annotations import Mark, brought_by, fields_with, gone_from
 from orchestrator.core.checkpoint import Checkpoint
-from orchestrator.core.errors import JournalCorrupt, OrchestratorError, plural
+from orchestrator.core.errors import ArchiveMissing, JournalCorrupt, OrchestratorError, plural
 from orchestrator.core.events.catalog import BY_TAG
 from orchestrator.core.events.journal import CheckpointSigned
 from orchestrator.core.ids import Digest, Seq
-from orchestrator.core.errors import ArchiveMissing
 from orchestrator.core.projections.history import history
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.chain_verification import SLICE, ChainVerifier

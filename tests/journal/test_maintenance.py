@@ -11,10 +11,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from orchestrator.core.errors import DiskFull, JournalCorrupt
+from orchestrator.core.errors import ArchiveMissing, BackupInvalid, DiskFull, JournalCorrupt, NotLatestSegment
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.ids import Seq
-from orchestrator.core.errors import ArchiveMissing, BackupInvalid, NotLatestSegment
 from orchestrator.journal import backup as backup_module
 from orchestrator.journal.backup import copy_backup, make_backup, read_manifest
 from orchestrator.journal.maintenance import SqliteMaintenance

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.errors import JournalCorrupt, JournalTooNew
+from orchestrator.core.errors import ArchiveMissing, JournalCorrupt, JournalTooNew
 from orchestrator.core.events.base import Origin, Replayed
 from orchestrator.core.events.codec import encode as encode_event
 from orchestrator.core.ids import Seq
-from orchestrator.core.errors import ArchiveMissing
 from orchestrator.core.projections.history import VERSION
 from orchestrator.core.projections.snapshots import encode, freeze
 from orchestrator.core.projections.state import State

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.checkpoint import message
+from orchestrator.core.errors import EventArchived
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.journal import CheckpointSigned, ContentRedacted, ContentsCollected, PayloadRedacted
 from orchestrator.core.ids import Seq
-from orchestrator.core.errors import EventArchived
 from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.segments import ARCHIVE

@@ -16,7 +16,7 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api.audit import JOURNAL_EXPORT, ExportPage, JournalExport
-from orchestrator.api.checkpoints import JOURNAL_CHECKPOINT, JOURNAL_REDACT, JournalCheckpoint
+from orchestrator.api.checkpoints import JOURNAL_CHECKPOINT, JOURNAL_REDACT
 from orchestrator.api.feed import FeedEvent, Subscribe
 from orchestrator.api.maintenance import JOURNAL_ARCHIVE
 from orchestrator.api.operations import FILE_HISTORY, JOURNAL_QUERY, JOURNAL_REBUILD
@@ -153,7 +153,7 @@ def _print(text: str) -> None:
         click.Option(["--git-note"], is_flag=True, help="Attach it to the workspace's present commit, as a git note."),
     ),
 )
-def checkpoint(settings: Settings, params: JournalCheckpoint, *, out: str | None, git_note: bool) -> int:
+def checkpoint(settings: Settings, params: p.Params, *, out: str | None, git_note: bool) -> int:
     """Sign where the journal ends now; prints the checkpoint, for `journal verify --checkpoint`."""
     place = None if out is None else _outside(settings, out)
     if place is not None and place.exists():

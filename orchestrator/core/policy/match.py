@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from orchestrator.core.globs import GlobIndex
 from orchestrator.core.glob_pattern import Glob
+from orchestrator.core.globs import GlobIndex
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import ROOT, folded_component
 from orchestrator.core.policy.globs import fold_pattern

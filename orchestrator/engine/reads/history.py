@@ -14,8 +14,7 @@ from orchestrator.core.errors import (
     FileNotFound,
     ParameterInvalid,
 )
-from orchestrator.core.events.files import ExternalBatchOpened
-from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, SeenLines
+from orchestrator.core.events.files import ChangeApplied, ChangeIntended, DiffShown, ExternalBatchOpened, SeenLines
 from orchestrator.core.ids import Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.projections.registry import FileEntry

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from orchestrator.api import results as r
+from orchestrator.core.change import MOST_UNSEEN, UnseenChange
 from orchestrator.core.content import LineRange
 from orchestrator.core.decisions.stale_regions import At, Lines, Piece, joined
 from orchestrator.core.decisions.tracked_regions import Authors
-from orchestrator.core.change import MOST_UNSEEN, UnseenChange
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
 from orchestrator.core.projections.read_sets import View
 from orchestrator.engine.reads.tracked_reads import TrackedReads, everybody_of

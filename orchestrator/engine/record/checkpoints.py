@@ -7,7 +7,8 @@ from functools import partial
 import anyio
 from anyio import to_thread
 
-from orchestrator.api.checkpoints import JournalCheckpoint, SignedCheckpoint
+from orchestrator.api.checkpoints import SignedCheckpoint
+from orchestrator.api.parameters import Params
 from orchestrator.core.checkpoint import Checkpoint, message
 from orchestrator.core.errors import OrchestratorError, VersionUnknown
 from orchestrator.core.events.base import Origin, Recorded
@@ -96,7 +97,7 @@ class Sealer:
             self._sealed = last.seq + 1
             return recorded, event
 
-    async def journal_checkpoint(self, caller: Caller, call: Call, params: JournalCheckpoint) -> SignedCheckpoint:
+    async def journal_checkpoint(self, caller: Caller, call: Call, params: Params) -> SignedCheckpoint:
         recorded, event = await self.seal(caller.origin(call))
         made = Checkpoint(
             journal=event.journal,

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from orchestrator.api import maintenance as k
 from orchestrator.core.annotations import contents_of
-from orchestrator.core.errors import ParameterInvalid, escaped, plural
+from orchestrator.core.errors import BackupRefused, ParameterInvalid, StillNeeded, escaped, plural
 from orchestrator.core.events.catalog import PROPOSAL_TAGS
 from orchestrator.core.ids import Digest, Seq, parse_seq, show
-from orchestrator.core.errors import BackupRefused, StillNeeded
 from orchestrator.engine.approver import ApproverGate
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services

@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.time_travel import DifferenceKind, ReplayCheck, ReplayDifference, ReplayReport
+from orchestrator.api.time_travel import DifferenceKind, ReplayDifference, ReplayReport
 from orchestrator.core.errors import FileTooLarge, JournalCorrupt, PathError
 from orchestrator.core.events.base import RecordedLike
 from orchestrator.core.ids import WorkspacePath, show
@@ -75,7 +75,7 @@ class StateCheck:
 
     # --- the state and the disk ---------------------------------------------------------
 
-    async def replay_check(self, caller: Caller, call: Call, params: ReplayCheck) -> ReplayReport:
+    async def replay_check(self, caller: Caller, call: Call, params: p.Params) -> ReplayReport:
         rebuilt = await self.journal_rebuild(caller, call, p.JournalRebuild())
         found: list[ReplayDifference] = []
         if rebuilt.first_difference is not None:
@@ -99,7 +99,7 @@ class StateCheck:
             unchecked=tuple(unchecked),
         )
 
-    async def workspace_check(self, caller: Caller, call: Call, params: p.WorkspaceCheck) -> r.WorkspaceReport:
+    async def workspace_check(self, caller: Caller, call: Call, params: p.Params) -> r.WorkspaceReport:
         await self._baseline.done.wait()
         differences: list[r.DiskDifference] = []
         paths = self._registry.paths()
