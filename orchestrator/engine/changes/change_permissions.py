@@ -7,11 +7,10 @@ from contextlib import AbstractAsyncContextManager
 
 import anyio.lowlevel
 
-from orchestrator.core.change import Fit, PathChange, PermissionCheck
+from orchestrator.core.change import Fit, PathChange, PermissionCheck, UnseenChange
 from orchestrator.core.content import RUNGS
 from orchestrator.core.decisions.decision import Apply, Facts
 from orchestrator.core.errors import PathError
-from orchestrator.core.events.notices import UnseenChange
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import fold, join
 from orchestrator.core.policy.repositories import MARKS, is_git_config, is_repository, read_by_git

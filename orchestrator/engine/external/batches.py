@@ -9,8 +9,14 @@ import anyio
 from orchestrator.core.errors import RevertImpossible
 from orchestrator.core.events.base import Origin, Recorded
 from orchestrator.core.events.catalog import tag_of
-from orchestrator.core.events.external import ExternalBatchClosed, ExternalBatchOpened, ExternalTrigger
-from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved
+from orchestrator.core.events.files import (
+    ExternalBatchClosed,
+    ExternalBatchOpened,
+    ExternalFileChanged,
+    ExternalFileCreated,
+    ExternalFileRemoved,
+    ExternalTrigger,
+)
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter, Journal, NewEvent, Unit
