@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
 from anyio import to_thread
 
 from orchestrator.api import blame as t
@@ -30,8 +31,7 @@ from orchestrator.engine.services import Services
 FRAME_BYTES, FRAME_LINES = 500, 6
 """Around the ranges of an answer: its head, how to go on."""
 
-RANGE_BYTES = 120
-"""Of a range beside its names: the lines, the time, the words between."""
+_ENCODER = msgspec.json.Encoder()
 
 
 class Blamer:
@@ -75,7 +75,7 @@ class Blamer:
         approvers = {version: await self._approver(row) for version, row in rows.items()}
         ranges = [_range(path, part, rows[part.version], approvers[part.version]) for part in owned]
         room = call.room.less(2 * size(escaped(path)) + FRAME_BYTES + sum(map(size, warned)), FRAME_LINES)
-        kept = room.first((room.cost(_cost(part), part), 1) for part in ranges)
+        kept = room.first((len(_ENCODER.encode(part)), 1) for part in ranges)
         follow, last = None, end
         if kept < len(ranges):
             upto = f", end={end}" if end < total else ""
@@ -129,9 +129,3 @@ def _range(path: WorkspacePath, part: Owned, row: VersionRow, approver: str | No
         at=row.at,
         path=row.path if row.path != path else None,
     )
-
-
-def _cost(part: t.BlamedLines) -> int:
-    """The bytes of a range as text."""
-    names = (part.version, part.agent, part.operation, part.change, part.task, part.session, part.approver, part.path)
-    return RANGE_BYTES + sum(size(escaped(name)) for name in names if name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -55,10 +55,10 @@ class FileMatches(NamedTuple):
 class Sweep:
     """How many lines match in each file of a tree, by path."""
 
-    def __init__(self, left_out: int = 0) -> None:
+    def __init__(self) -> None:
         self.counts: dict[WorkspacePath, int] = {}
-        self.left_out = left_out  # files that policy keeps out
         self.searched = self.unsearched = 0
+        self.left_out = 0  # files that policy keeps out
 
     def add(self, path: WorkspacePath, found: tuple[Found, int] | None) -> None:
         """A file was searched; None: it is not text."""
@@ -93,9 +93,7 @@ class Searcher:
                     page.takes(found, last=True)
         else:
             self._s.permit(caller, "list", start)
-            files, left_out = await to_thread.run_sync(lambda: self._files(caller, start, params.globs))
-            sweep = Sweep(left_out)
-            await self._sweep(sweep, files, pattern, invert=params.invert)
+            sweep = await self._sweep(caller, start, params.globs, pattern, invert=params.invert)
             shown = [] if params.count_only else sorted(path for path in sweep.counts if path >= (skip_path or ""))
             for path in shown:
                 after = skip_line if path == skip_path else 0
@@ -129,41 +127,36 @@ class Searcher:
             warnings=tuple(page.warnings),
         )
 
-    def _files(self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...]) -> tuple[list[WorkspacePath], int]:
-        """The files to search, in path order, and how many policy keeps out."""
-        wanted = Globs(globs) if globs else None
-        files: list[WorkspacePath] = []
-        left_out = 0
-        for item in self._walker.walk(start):
-            if item.stat.kind != "file" or not item.valid:
-                continue
-            if wanted is not None and not wanted.match(below(start, item.path)):
-                continue
-            if isinstance(self._s.verdict(caller, "search", item.path), Allow):
-                files.append(item.path)
-            else:
-                left_out += 1
-        return sorted(files), left_out
-
-    async def _sweep(self, sweep: Sweep, files: Iterable[WorkspacePath], pattern: Pattern, *, invert: bool) -> None:
-        """Count the matching lines of each file: of large ones in a worker. What can't be searched is counted, too."""
-        large: list[WorkspacePath] = []
+    async def _sweep(
+        self, caller: Caller, start: WorkspacePath, globs: tuple[str, ...], pattern: Pattern, *, invert: bool
+    ) -> Sweep:
+        """Count the matching lines of each file that the caller may search; of large ones in a worker."""
+        sweep, large = Sweep(), list[WorkspacePath]()
         search_in = partial(found_in, pattern=pattern, invert=invert)
 
         def sweep_small() -> None:
-            for path in files:
+            wanted = Globs(globs) if globs else None
+            for item in self._walker.walk(start):
+                path = item.path
+                if item.stat.kind != "file" or not item.valid:
+                    continue
+                if wanted is not None and not wanted.match(below(start, path)):
+                    continue
+                if not isinstance(self._s.verdict(caller, "search", path), Allow):
+                    sweep.left_out += 1
+                    continue
                 try:
-                    read = self._s.workspace.read(path, most=MAX_FILE_BYTES)
+                    data = self._s.workspace.read(path, most=MAX_FILE_BYTES).data
                 except PathError:
                     sweep.unsearched += 1
                     continue
                 known = self._known(path)
-                if not invert and known is NOTHING and not pattern.maybe(read.data):
+                if not invert and known is NOTHING and not pattern.maybe(data):
                     sweep.add(path, None)
-                elif len(read.data) > LARGE_BYTES:
+                elif len(data) > LARGE_BYTES:
                     large.append(path)
                 else:
-                    sweep.add(path, search_in(read.data, known))
+                    sweep.add(path, search_in(data, known))
 
         await to_thread.run_sync(sweep_small)
         for path in large:
@@ -172,6 +165,7 @@ class Searcher:
                 sweep.add(path, await self._s.effort.run(partial(search_in, read.data, self._known(path))))
             except (PathError, TextTooCostly):
                 sweep.unsearched += 1
+        return sweep
 
     def _known(self, path: WorkspacePath) -> Known:
         """What is known of the encoding of a file."""
