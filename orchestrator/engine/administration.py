@@ -39,7 +39,7 @@ class DaemonFacts(msgspec.Struct, frozen=True, kw_only=True):
     socket: str
     workspace_id: str
     state_dir: str
-    read_policy: Callable[[], tuple[str, str]]  # its text, and where that stands
+    read_policy: Callable[[], tuple[str, str]]  # its text, and its source
     stop: Callable[[], None]
     notes: tuple[str, ...] = ()
     plugins: Callable[[], tuple[str, ...]] = tuple  # notes on them now

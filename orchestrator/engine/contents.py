@@ -28,7 +28,7 @@ CACHE_BYTES = 24 * 1024 * 1024
 """Of memory: the plain bytes, and the lines of what was decoded."""
 
 MOST_OF_ONE = 16 * 1024 * 1024
-"""Plain bytes; a larger content is not kept at hand. The one used last is, whatever it takes."""
+"""Plain bytes; a larger content is not cached. The one used last is, whatever it takes."""
 
 LINE_BYTES = 66
 """What a line of a decoded text takes besides its characters: a string's head, and its places in two tuples."""
@@ -164,7 +164,7 @@ class Contents:
 
     @property
     def compared(self) -> int:
-        """How many differences are at hand."""
+        """How many differences are remembered."""
         return len(self._differences)
 
     async def computed(self, work: Callable[[], T], *texts: Document) -> T:

@@ -33,7 +33,7 @@ class Notes:
         )
 
     async def note(self, origin: Origin, *events: tuple[str, Event]) -> None:
-        """Append what an answer does not hang on: while the journal can take nothing, reads go on without."""
+        """Append what an answer does not depend on: while the journal can take nothing, reads go on without it."""
         try:
             await self.append(origin, *events)
         except (DiskFull, WritesStopped) as error:

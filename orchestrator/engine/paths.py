@@ -43,7 +43,7 @@ class Paths:
         return path
 
     def glob(self, raw: str) -> str:
-        """A glob that shall stand for paths: a leading `./`, or the workspace's own root, means the root (`/`).
+        """A glob of paths: a leading `./`, or the workspace's own root, means the root (`/`).
 
         Raises ParameterInvalid for one that gitignore would pass over in silence.
         """
@@ -62,5 +62,5 @@ class Paths:
 
 
 def quoted(path: str) -> str:
-    """A path as it stands in a call that an answer names."""
+    """A path as written in a call that an answer names."""
     return f'"{path}"' if _PLAIN.match(path) else repr(str(path))

@@ -42,7 +42,7 @@ class SessionLifecycle:
             self._left.pop()
 
     async def opened(self, caller: Caller, client: str) -> None:
-        """Note that a caller came in, or came back."""
+        """Note that a session opened, or was resumed."""
         event = SessionOpened(
             session=caller.session,
             agent=caller.agent,
@@ -54,7 +54,7 @@ class SessionLifecycle:
         await self._note(caller, event)
 
     async def closed(self, caller: Caller) -> None:
-        """Note that a caller went away."""
+        """Note that a session closed."""
         self._noticer.forget(caller.session)
         await self._note(caller, SessionClosed(session=caller.session))
 

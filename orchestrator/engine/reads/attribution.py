@@ -1,4 +1,4 @@
-"""Who brought each line of a file in: its versions, fetched at once and folded, and the folds kept at hand."""
+"""Who brought each line of a file in: its versions, fetched at once and folded, and the folds in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from orchestrator.engine.services import OFF_LOOP_BYTES
 from orchestrator.ports.journal import Journal, KnownVersion
 
 KEPT_NUMBERS = 4_000_000
-"""Of all folds at hand together: some 32 MB, or two hundred files of 20,000 lines."""
+"""Of all folds in memory together: some 32 MB, or two hundred files of 20,000 lines."""
 
 _NO_LINES = Document((), ())
 
@@ -59,7 +59,7 @@ class Attributions:
     def __init__(self, journal: Journal, contents: Contents, *, most: int = KEPT_NUMBERS) -> None:
         self._journal, self._contents, self._most = journal, contents, most
         self.held = 0
-        """Numbers in all folds that are at hand."""
+        """Numbers in all folds in memory."""
         self._kept: OrderedDict[tuple[WorkspacePath, Seq], Lineage] = OrderedDict()
 
     async def of(self, path: WorkspacePath, version: Seq) -> Lineage:
@@ -99,7 +99,7 @@ class Attributions:
             target, path, until = path, source, versions[moved].row.seq - 1
 
     def _newest(self, path: WorkspacePath, until: int) -> Seq:
-        """The newest version at hand, not after `until`; 0 if there is none."""
+        """The newest version in memory, not after `until`; 0 if there is none."""
         return max((seq for at, seq in self._kept if at == path and seq <= until), default=Seq(0))
 
     def _keep(self, path: WorkspacePath, version: Seq, lineage: Lineage) -> None:

@@ -49,7 +49,7 @@ class Blamer:
         if isinstance(verdict, NeedApproval):
             raise ApprovalRequired(
                 f"{path} is read only with a person's yes, and so is who wrote which line: {verdict.reason}",
-                hint="Ask for its content with read_file; file_history tells who changed it.",
+                hint="Ask for its content with read_file; file_history names who changed it.",
                 details={"path": path, "rule": verdict.rule},
             )
         warned: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Blamer:
         if lineage.lost is not None:
             raise VersionNotKept(
                 f"the content of {path} at {show(row.seq)} was not kept, so its lines are not known",
-                hint="Name another version with `at`; file_history tells which are not kept.",
+                hint="Name another version with `at`; file_history names those that are not kept.",
             )
         total = lineage.attribution.lines
         end = total if params.end is None else min(params.end, total)

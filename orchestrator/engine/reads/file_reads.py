@@ -44,7 +44,7 @@ FRAME_BYTES, FRAME_LINES = 600, 7
 """Around the lines of an answer: its head, the markers, warnings, how to go on."""
 
 ROW_BYTES, CUT_BYTES = 12, 45
-"""A line's number and its end; what is said where it was cut."""
+"""A line's number and its end; the note where it was cut."""
 
 MIN_LINE = 50
 
@@ -69,7 +69,7 @@ class Reader:
     async def read_lines(self, caller: Caller, call: Call, params: p.ReadLines) -> r.FileText:
         end = params.end if params.end is not None else params.start + 199
         if end < params.start:
-            raise ParameterInvalid("end", f"{end} lies before start, {params.start}")
+            raise ParameterInvalid("end", f"{end} is before start, {params.start}")
         wanted = p.ReadFile(
             path=params.path,
             start=max(1, params.start - params.context),
@@ -173,15 +173,15 @@ class Reader:
         path, version, digest, document, warned = shown
         start, end, numbers = params.start, params.end, params.line_numbers
         if document is None:
-            raise BinaryFile(path, "it is not text", hint="file_info tells its size and kind.")
+            raise BinaryFile(path, "it is not text", hint="file_info shows its size and kind.")
         total = document.line_count
         if end is not None and end < start:
-            raise ParameterInvalid("end", f"{end} lies before start, {start}")
+            raise ParameterInvalid("end", f"{end} is before start, {start}")
         if start > max(total, 1):
-            raise ParameterInvalid("start", f"{start} lies behind the last line, {total}, of {path}")
+            raise ParameterInvalid("start", f"{start} is after the last line, {total}, of {path}")
         wanted = total if end is None else min(end, total)
         last = fit(document.lines, start, wanted, params.max_tokens, numbers=numbers)
-        frame = 2 * size(escaped(path)) + FRAME_BYTES  # the path stands in the head and in the next call
+        frame = 2 * size(escaped(path)) + FRAME_BYTES  # the path is in the head and in the next call
         room = call.room.less(frame, FRAME_LINES)
         widest = max(MIN_LINE, min(MAX_LINE, room.bytes // 8))
         rows = document.lines[start - 1 : last]

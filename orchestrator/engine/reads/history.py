@@ -82,7 +82,7 @@ class Historian:
             intent = await self._s.journal.event(row.change)
             if intent is not None and isinstance(intent.event, ChangeIntended):
                 reason = intent.event.provenance.reason
-        # contents are kept by their hash, under whatever name they came: that must not show
+        # contents are kept by their hash, whatever their paths: that must not show
         kept = row.digest is None or not readable or await self._s.journal.has_blob(row.digest)
         return r.FileVersion(
             version_id=show(row.seq),
@@ -163,7 +163,7 @@ class Historian:
         )
 
     async def _merged(self, path: WorkspacePath, version: Seq) -> tuple[r.MergeText, ...]:
-        """How a version came together, if a merge brought it."""
+        """The merge that made a version, if one did."""
         recorded = await self._s.journal.event(version) if version else None
         if recorded is None or not isinstance(recorded.event, ChangeApplied):
             return ()

@@ -23,7 +23,7 @@ class Stale(msgspec.Struct, frozen=True):
     path: WorkspacePath
     view: View
     version: Seq  # of the file now, or of its removal
-    authors: Authors  # who changed what was seen, the first one first; where no lines tell, who changed the file
+    authors: Authors  # who changed what was seen, the first one first; without lines, who changed the file
     pieces: tuple[Piece, ...] = ()
     texts: Mapping[At, Lines] = {}
     present: Lines | None = None
@@ -56,7 +56,7 @@ class ReadSets:
     ) -> Stale | None:
         """What is stale in a session's view; None for nothing, or where a content that it needs was not kept.
 
-        `news_only`: less what a notice told already. A file that moved, and was not told, is stale by that.
+        `news_only`: without what a notice showed. A file whose move was not notified is stale.
         """
         if not view.touched or not view.read_records:
             return None
@@ -121,7 +121,7 @@ def unseen_in_words(unseen: Sequence[UnseenChange]) -> str:
 
 
 def unseen_texts(unseen: Sequence[UnseenChange], shows: Callable[[WorkspacePath], bool]) -> tuple[r.UnseenText, ...]:
-    """As an answer tells it; of paths that the caller may not be shown, nothing."""
+    """As an answer shows it, for the paths that the caller may be shown."""
     return tuple(
         r.UnseenText(
             path=item.path,

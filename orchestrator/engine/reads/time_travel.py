@@ -93,7 +93,7 @@ class TimeTravel:
             row = await self._past.at(path, at)
         digest, data = await self._past.content(row)
         if params.offset > len(data):
-            raise ParameterInvalid("offset", f"{params.offset} lies behind the end, {len(data)}")
+            raise ParameterInvalid("offset", f"{params.offset} is after the end, {len(data)}")
         if params.offset == 0:
             await self._s.note_metadata(caller, call, path)
         end = min(params.offset + params.limit, len(data))

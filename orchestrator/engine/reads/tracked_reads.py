@@ -63,7 +63,7 @@ class TrackedReads:
             self._held -= self._tracked.pop(key).size
 
     async def stale(self, session: SessionId, view: View, present: At, *, news_only: bool = False) -> Followed | None:
-        """What is stale in a view, with `present` the version that stands there; `news_only`: less what was notified.
+        """What is stale in a view, with `present` the version there now; `news_only`: without what was notified.
 
         None where a content that it needs was not kept.
         """
@@ -105,7 +105,7 @@ class TrackedReads:
         return tracked
 
     async def _tell(self, tracked: _Tracked, view: View) -> None:
-        """Where it has come to the version that the last notice told of."""
+        """Note that the version was notified, if it is the one of the last notice."""
         if view.notified == tracked.here.version and not tracked.tracker.is_told:
             text = await self._text(tracked.here)
             if text is not None:
@@ -190,7 +190,7 @@ def everybody_of(view: View) -> Authors:
 
 
 def _met(record: ReadRecord) -> At:
-    """What stood there when the session looked, or changed it."""
+    """The version that the session saw, or changed."""
     return At(record.path, record.before if record.before is not None else record.version)
 
 

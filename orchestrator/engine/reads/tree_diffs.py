@@ -64,16 +64,16 @@ class TreeDiffs:
 
     async def diff(self, caller: Caller, call: Call, params: p.GetDiff) -> r.Diff:
         """One page. `current` and `working` are positions from the first page on."""
-        told: tuple[str, ...] = ()
+        warned: tuple[str, ...] = ()
         if params.cursor is None and "working" in (params.from_, params.to):
-            told = await self._survey()
+            warned = await self._survey()
         span = await self._span(caller, params)
         await wait_for_changes(self._s, max(span.left, span.right))
         left, right = await tree(self._s, span.left), await tree(self._s, span.right)
         moves = await self._moves(left, right, span)
         found = self._parted(caller, differences(left, right, moves=moves))
         listed = [item for item in found if self._s.listable(caller, item.path)]
-        room = call.room.less(FRAME_BYTES + sum(map(size, told)), FRAME_LINES)
+        room = call.room.less(FRAME_BYTES + sum(map(size, warned)), FRAME_LINES)
         page = Page(span, params.max_tokens or PAGE_TOKENS, room)
         for item in listed:
             if item.path <= span.after:
@@ -81,7 +81,7 @@ class TreeDiffs:
             if not page.takes(item, await self._patch(caller, item, params.context_lines)):
                 break
         await self._s.note_shown(caller, call, *page.events)
-        return page.answer(total=len(found), unlisted=len(found) - len(listed), warnings=told)
+        return page.answer(total=len(found), unlisted=len(found) - len(listed), warnings=warned)
 
     async def _span(self, caller: Caller, params: p.GetDiff) -> Span:
         if params.cursor is not None:
@@ -119,12 +119,12 @@ class TreeDiffs:
                 try:
                     await self._observer.refresh(path, content=True)
                 except PathError:
-                    continue  # too large, or unreadable now: its last known version stands
+                    continue  # too large, or unreadable now: its last known version counts
                 except (DiskFull, WritesStopped) as error:
                     return (
                         (
                             f"the journal can't note what other programs changed ({error.code}): its last versions are "
-                            "compared. get_diff of one path shows what stands there now."
+                            "compared. get_diff of one path shows what is there now."
                         ),
                     )
         return ()
@@ -195,7 +195,7 @@ class Page:
         self.events = [DiffShown(path=_ROOT, from_version=span.left, to_version=span.right)]
         """That a diff of the tree was shown, and which lines of which file."""
         self._full_after: str | None = None
-        self._over = False  # more than the client hands on
+        self._over = False  # more than the client passes on
 
     def takes(self, item: Difference, patch: FilePatch | r.LeftOut) -> bool:
         """Whether the file still goes on this page; if not, the page is full."""

@@ -23,7 +23,7 @@ from orchestrator.ports.machine import Signer
 
 EVERY_EVENTS = 1000
 EVERY_S = 3600.0
-"""After so much time a checkpoint is signed too, if at least one event came since the last one."""
+"""After so much time a checkpoint is signed too, if there is at least one event since the last one."""
 
 STREAM = "journal"
 

@@ -36,7 +36,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class EventQuery(msgspec.Struct, frozen=True):
-    """A filter that the journal can walk by, and what it must be held against afterwards."""
+    """A filter that the journal can walk by, and what the events must fit besides."""
 
     filter: EventFilter
     path: WorkspacePath | None = None

@@ -113,7 +113,7 @@ class Maintenance:
         )
 
     async def _needed(self) -> frozenset[Digest]:
-        """The contents of what waits, with those of its conflicts' earlier sides, and of changes that did not land."""
+        """The contents of what waits, with those of its conflicts' earlier sides, and of changes that diverged."""
         pending = self._s.state.pending
         conflicts = frozenset(conflict.seq for conflict in pending.open_conflicts())
         approvals = (approval.seq for approval in (*pending.waiting(), *pending.granted()))
