@@ -173,7 +173,7 @@ class Reader:
         path, version, digest, document, warned = shown
         start, end, numbers = params.start, params.end, params.line_numbers
         if document is None:
-            raise BinaryFile(path, "it is not text", hint="file_info shows its size and kind.")
+            raise BinaryFile(path, "it is not text")
         total = document.line_count
         if end is not None and end < start:
             raise ParameterInvalid("end", f"{end} is before start, {start}")
