@@ -31,7 +31,7 @@ from orchestrator.core.ids import Digest, Seq, show
 from orchestrator.core.redaction import blanked
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.disk_reserve import DiskReserve
-from orchestrator.journal.high_water_mark import EVERY, HighWaterMark, HighWaterMarkFile, require_at_least
+from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFile, require_at_least
 from orchestrator.journal.open_files import VERIFY
 from orchestrator.journal.queries import INLINE_BYTES, JournalReader
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
@@ -62,7 +62,7 @@ class SqliteJournal(JournalReader):
     def __init__(self, state_dir: Path, mark: HighWaterMarkFile | None = None) -> None:
         super().__init__(state_dir)
         self._mark = mark
-        self._marked, self._tip = 0, chain.GENESIS
+        self._tip = chain.GENESIS
         self._writer: Writer | None = None
         self._folds: list[Callable[[Recorded], None]] = []
         self._streams: dict[str, int] = {}
@@ -309,9 +309,6 @@ class SqliteJournal(JournalReader):
                 except Exception as error:  # noqa: BLE001  # the event is committed; what can't follow it may not decide
                     trouble = trouble or self._fold_failed(recorded, error)
         self._trim()
-        if self._mark is not None and self._head >= self._marked + EVERY and self._writer is not None:
-            self._marked = self._head
-            self._packers.submit(self._set_mark, self.here)
         for job, outcome in batch:
             job.resolve(trouble or outcome)
 
