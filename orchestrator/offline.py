@@ -9,8 +9,8 @@ from pathlib import Path
 
 import anyio
 
+from orchestrator.api import journal as k
 from orchestrator.api import locations
-from orchestrator.api import maintenance as k
 from orchestrator.api.results import VerifyAnswer
 from orchestrator.core.checkpoint import Checkpoint, parse_checkpoint
 from orchestrator.core.errors import plural

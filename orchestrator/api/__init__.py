@@ -3,8 +3,7 @@
 Begin with operation.py (all that is declared of one) and operations.py (the catalogue).
 
 parameters, results     of most operations; shared kinds of parameters
-blame, rollback, leases, time_travel, stale_readers     operations with parameters and results of their own: for agents
-audit, checkpoints, maintenance                         and about the journal, for operators
+blame, rollback, leases, time_travel, stale_readers, journal     operations with parameters and results of their own
 feed            subscriptions, which are methods of the socket and no tools
 failures        from JSON to parameters, and from errors to refusals
 framing, lines  the preamble, requests and replies; a stream of lines

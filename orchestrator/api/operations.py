@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from orchestrator.api import audit, blame, checkpoints, leases, maintenance, rollback, stale_readers, time_travel
+from orchestrator.api import blame, journal, leases, rollback, stale_readers, time_travel
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.operation import CHANGES, PATHS, READS, SHORT_BYTES, AnyOperation, Operation
@@ -357,63 +357,16 @@ WORKSPACE_CHECK = Operation(
 
 STOP = Operation("stop", p.Params, r.Done, "End the daemon.", operator_only=True, writes=True)
 
-OPERATIONS: tuple[AnyOperation, ...] = (
-    LIST_FILES,
-    FIND_FILES,
-    FILE_INFO,
-    SEARCH_CONTENT,
-    READ_FILE,
-    READ_LINES,
-    EDIT_FILE,
-    APPLY_PATCH,
-    WRITE_FILE,
-    MOVE_FILE,
-    DELETE_FILE,
-    CREATE_DIRECTORY,
-    FILE_HISTORY,
-    GET_DIFF,
-    REVERT,
-    rollback.ROLLBACK,
-    SESSION_STATUS,
-    BEGIN_TASK,
-    END_TASK,
-    LIST_CONFLICTS,
-    RESOLVE_CONFLICT,
-    AWAIT_CHANGE,
-    JOURNAL_QUERY,
-    blame.BLAME,
-    blame.CHANGES_SINCE,
-    time_travel.TREE_AT,
-    time_travel.CONTENT_AT,
-    time_travel.REPLAY_CHECK,
-    STATUS,
-    APPROVALS_LIST,
-    APPROVALS_SHOW,
-    APPROVE,
-    DENY,
-    AGENT_ADD,
-    AGENT_REVOKE,
-    AGENT_LIST,
-    APPROVER_CREATE,
-    APPROVER_RESET,
-    POLICY_CHECK,
-    POLICY_RELOAD,
-    JOURNAL_VERIFY,
-    JOURNAL_REBUILD,
-    WORKSPACE_CHECK,
-    STOP,
-    leases.RESERVE_PATHS,
-    leases.RELEASE_PATHS,
-    audit.JOURNAL_EXPORT,
-    checkpoints.JOURNAL_CHECKPOINT,
-    checkpoints.JOURNAL_REDACT,
-    maintenance.JOURNAL_BACKUP,
-    maintenance.JOURNAL_ARCHIVE,
-    maintenance.JOURNAL_UNARCHIVE,
-    maintenance.JOURNAL_COLLECT,
-    stale_readers.STALE_READERS,
+MODULES = (rollback, blame, time_travel, leases, stale_readers, journal)
+"""Those that declare further operations."""
+
+OPERATIONS: tuple[AnyOperation, ...] = tuple(
+    declared
+    for declarations in (globals(), *map(vars, MODULES))
+    for declared in tuple(declarations.values())
+    if isinstance(declared, Operation)
 )
-"""In the order in which tools are listed."""
+"""Every operation of this module and those, in the order in which they are written down."""
 
 BY_NAME: dict[str, AnyOperation] = {operation.name: operation for operation in OPERATIONS}
 

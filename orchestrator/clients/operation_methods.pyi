@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import Literal
 
-import orchestrator.api.audit
 import orchestrator.api.blame
-import orchestrator.api.checkpoints
+import orchestrator.api.journal
 import orchestrator.api.leases
-import orchestrator.api.maintenance
 import orchestrator.api.parameters
 import orchestrator.api.results
 import orchestrator.api.rollback
@@ -306,33 +304,6 @@ class OperationMethods:
         request_id: Your own id; a repeated call is applied once.
         """
 
-    async def rollback(
-        self,
-        agent: str | None = None,
-        session: str | None = None,
-        task: str | int | None = None,
-        globs: Sequence[str] = (),
-        since: str | int | None = None,
-        until: str | int | None = None,
-        *,
-        preview: bool = False,
-        reason: str = "",
-        request_id: str | None = None,
-    ) -> orchestrator.api.rollback.RollbackAnswer:
-        """Undo all changes of an agent, session, task, of some files or of a span of time, as one change. Later work of
-        others is kept; where it overlaps, the file becomes a conflict.
-
-        preview: Only show the outcome.
-        reason: Why, in a few words.
-        request_id: Your own id; a repeated call is applied once.
-        agent: Only changes of this agent; 'outside': only external changes.
-        session: Only changes of this session.
-        task: Only changes of this task ('@N').
-        globs: Only these files, gitignore-style; accepts a part of a preview.
-        since: Only what came after: '@N' or ISO 8601 (no zone: UTC).
-        until: Only what came until then: '@N' or ISO 8601 (no zone: UTC).
-        """
-
     async def session_status(
         self,
         all_leases: bool = False,
@@ -440,70 +411,6 @@ class OperationMethods:
         cursor: `cursor` of the last answer.
         """
 
-    async def blame(
-        self,
-        path: str,
-        start: int = 1,
-        end: int | None = None,
-        at: str | int | None = None,
-    ) -> orchestrator.api.blame.BlameAnswer:
-        """Who brought each line of a file in: agent, session, task, approver and change, by ranges of lines.
-
-        path: Relative path, e.g. 'src/app.py'.
-        start: First line, 1-based.
-        end: Last line, included; default: the file's end.
-        at: An earlier version, '@N'.
-        """
-
-    async def changes_since(
-        self,
-        version: str | int,
-        globs: Sequence[str] = (),
-        limit: int = 100,
-        skip: int = 0,
-    ) -> orchestrator.api.blame.Changes:
-        """What changed after a version, oldest first: path, kind, who, how many lines. Go on with `head` of the answer,
-        or with the call in `next`; nothing is left out or comes twice.
-
-        version: '@N': what came after it.
-        globs: gitignore-style; '*.py' at any depth, '!x' excepts.
-        limit: Most paths in one answer.
-        skip: As `next` of the last answer says.
-        """
-
-    async def tree_at(
-        self,
-        at: str | int = "current",
-        contents: bool = False,
-        limit: int = 5000,
-        cursor: str | None = None,
-    ) -> orchestrator.api.time_travel.Tree:
-        """The tracked files at any point: path, version, hash, mode, size.
-
-        at: '@N', or 'current'.
-        contents: Also the bytes of small files; a page is shorter then.
-        limit: Most entries.
-        cursor: `cursor` of the last answer.
-        """
-
-    async def content_at(
-        self,
-        path: str,
-        at: str | int,
-        offset: int = 0,
-        limit: int = 4194304,
-    ) -> orchestrator.api.time_travel.Content:
-        """The bytes that a file had at any point, in pieces.
-
-        path: Relative path, e.g. 'src/app.py'.
-        at: '@N': the content that the file had then.
-        offset: First byte, 0-based.
-        limit: Most bytes in one answer.
-        """
-
-    async def replay_check(self) -> orchestrator.api.time_travel.ReplayReport:
-        """Rebuild every file from events and contents, and compare with the disk."""
-
     async def status(self) -> orchestrator.api.results.StatusInfo:
         """What the daemon is doing."""
 
@@ -595,6 +502,97 @@ class OperationMethods:
     async def stop(self) -> orchestrator.api.results.Done:
         """End the daemon."""
 
+    async def rollback(
+        self,
+        agent: str | None = None,
+        session: str | None = None,
+        task: str | int | None = None,
+        globs: Sequence[str] = (),
+        since: str | int | None = None,
+        until: str | int | None = None,
+        *,
+        preview: bool = False,
+        reason: str = "",
+        request_id: str | None = None,
+    ) -> orchestrator.api.rollback.RollbackAnswer:
+        """Undo all changes of an agent, session, task, of some files or of a span of time, as one change. Later work of
+        others is kept; where it overlaps, the file becomes a conflict.
+
+        preview: Only show the outcome.
+        reason: Why, in a few words.
+        request_id: Your own id; a repeated call is applied once.
+        agent: Only changes of this agent; 'outside': only external changes.
+        session: Only changes of this session.
+        task: Only changes of this task ('@N').
+        globs: Only these files, gitignore-style; accepts a part of a preview.
+        since: Only what came after: '@N' or ISO 8601 (no zone: UTC).
+        until: Only what came until then: '@N' or ISO 8601 (no zone: UTC).
+        """
+
+    async def blame(
+        self,
+        path: str,
+        start: int = 1,
+        end: int | None = None,
+        at: str | int | None = None,
+    ) -> orchestrator.api.blame.BlameAnswer:
+        """Who brought each line of a file in: agent, session, task, approver and change, by ranges of lines.
+
+        path: Relative path, e.g. 'src/app.py'.
+        start: First line, 1-based.
+        end: Last line, included; default: the file's end.
+        at: An earlier version, '@N'.
+        """
+
+    async def changes_since(
+        self,
+        version: str | int,
+        globs: Sequence[str] = (),
+        limit: int = 100,
+        skip: int = 0,
+    ) -> orchestrator.api.blame.Changes:
+        """What changed after a version, oldest first: path, kind, who, how many lines. Go on with `head` of the answer,
+        or with the call in `next`; nothing is left out or comes twice.
+
+        version: '@N': what came after it.
+        globs: gitignore-style; '*.py' at any depth, '!x' excepts.
+        limit: Most paths in one answer.
+        skip: As `next` of the last answer says.
+        """
+
+    async def tree_at(
+        self,
+        at: str | int = "current",
+        contents: bool = False,
+        limit: int = 5000,
+        cursor: str | None = None,
+    ) -> orchestrator.api.time_travel.Tree:
+        """The tracked files at any point: path, version, hash, mode, size.
+
+        at: '@N', or 'current'.
+        contents: Also the bytes of small files; a page is shorter then.
+        limit: Most entries.
+        cursor: `cursor` of the last answer.
+        """
+
+    async def content_at(
+        self,
+        path: str,
+        at: str | int,
+        offset: int = 0,
+        limit: int = 4194304,
+    ) -> orchestrator.api.time_travel.Content:
+        """The bytes that a file had at any point, in pieces.
+
+        path: Relative path, e.g. 'src/app.py'.
+        at: '@N': the content that the file had then.
+        offset: First byte, 0-based.
+        limit: Most bytes in one answer.
+        """
+
+    async def replay_check(self) -> orchestrator.api.time_travel.ReplayReport:
+        """Rebuild every file from events and contents, and compare with the disk."""
+
     async def reserve_paths(
         self,
         globs: Sequence[str],
@@ -624,6 +622,14 @@ class OperationMethods:
         request_id: Your own id; a repeated call is applied once.
         """
 
+    async def stale_readers(self, path: str, limit: int = 20) -> orchestrator.api.stale_readers.StaleReadersAnswer:
+        """Who holds a stale view of a file: sessions that read lines of it which others changed since, with the version
+        and the lines that each one saw.
+
+        path: Relative path, e.g. 'src/app.py'.
+        limit: Most sessions in one answer.
+        """
+
     async def journal_export(
         self,
         path: str | None = None,
@@ -637,7 +643,7 @@ class OperationMethods:
         format: Literal["jsonl"] = "jsonl",
         after: str | int = "@0",
         limit: int = 500,
-    ) -> orchestrator.api.audit.ExportPage:
+    ) -> orchestrator.api.journal.ExportPage:
         """Events of the journal as JSON Lines, oldest first, page by page.
 
         path: Only events about this path.
@@ -653,7 +659,7 @@ class OperationMethods:
         limit: Most events in one page.
         """
 
-    async def journal_checkpoint(self) -> orchestrator.api.checkpoints.SignedCheckpoint:
+    async def journal_checkpoint(self) -> orchestrator.api.journal.SignedCheckpoint:
         """Sign where the journal ends now, to keep elsewhere."""
 
     async def journal_redact(
@@ -665,7 +671,7 @@ class OperationMethods:
         reason: str = "",
         *,
         approver: str | None = None,
-    ) -> orchestrator.api.checkpoints.Redacted:
+    ) -> orchestrator.api.journal.Redacted:
         """Take the texts of one event, or one content, out of the journal for good.
 
         approver: The approver code.
@@ -676,7 +682,7 @@ class OperationMethods:
         reason: Why, in a few words.
         """
 
-    async def journal_backup(self, directory: str) -> orchestrator.api.maintenance.BackupAnswer:
+    async def journal_backup(self, directory: str) -> orchestrator.api.journal.BackupAnswer:
         """Copy the whole journal into a folder while it is in use, and verify the copy.
 
         directory: A new or empty folder outside the workspace, by its absolute path.
@@ -687,7 +693,7 @@ class OperationMethods:
         before: str | int,
         *,
         approver: str | None = None,
-    ) -> orchestrator.api.maintenance.ArchiveAnswer:
+    ) -> orchestrator.api.journal.ArchiveAnswer:
         """Move old events from the database into compressed, sealed files; they stay readable.
 
         approver: The approver code.
@@ -699,7 +705,7 @@ class OperationMethods:
         file: str,
         *,
         approver: str | None = None,
-    ) -> orchestrator.api.maintenance.ArchiveAnswer:
+    ) -> orchestrator.api.journal.ArchiveAnswer:
         """Put the newest archived file's events back into the database.
 
         approver: The approver code.
@@ -712,18 +718,10 @@ class OperationMethods:
         dry_run: bool = False,
         *,
         approver: str | None = None,
-    ) -> orchestrator.api.maintenance.CollectAnswer:
+    ) -> orchestrator.api.journal.CollectAnswer:
         """Remove kept contents that no event outside the archive needs and none named for a while.
 
         approver: The approver code.
         grace_days: Contents that an event named since then stay.
         dry_run: Only say what would go.
-        """
-
-    async def stale_readers(self, path: str, limit: int = 20) -> orchestrator.api.stale_readers.StaleReadersAnswer:
-        """Who holds a stale view of a file: sessions that read lines of it which others changed since, with the version
-        and the lines that each one saw.
-
-        path: Relative path, e.g. 'src/app.py'.
-        limit: Most sessions in one answer.
         """

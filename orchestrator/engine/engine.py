@@ -8,7 +8,7 @@ from functools import partial
 
 import anyio
 
-from orchestrator.api import audit, blame, checkpoints, leases, maintenance, rollback, stale_readers, time_travel
+from orchestrator.api import blame, journal, leases, rollback, stale_readers, time_travel
 from orchestrator.api import operations as o
 from orchestrator.api.feed import FeedEvent, Subscribe
 from orchestrator.core.errors import (
@@ -168,13 +168,13 @@ class Engine:
             handled_by(o.STOP, administration.stop),
             handled_by(leases.RESERVE_PATHS, self._leaser.reserve_paths),
             handled_by(leases.RELEASE_PATHS, self._leaser.release_paths),
-            handled_by(audit.JOURNAL_EXPORT, auditor.journal_export),
-            handled_by(checkpoints.JOURNAL_CHECKPOINT, self._sealer.journal_checkpoint),
-            handled_by(checkpoints.JOURNAL_REDACT, redactor.journal_redact),
-            handled_by(maintenance.JOURNAL_BACKUP, upkeep.journal_backup),
-            handled_by(maintenance.JOURNAL_ARCHIVE, upkeep.journal_archive),
-            handled_by(maintenance.JOURNAL_UNARCHIVE, upkeep.journal_unarchive),
-            handled_by(maintenance.JOURNAL_COLLECT, upkeep.journal_collect),
+            handled_by(journal.JOURNAL_EXPORT, auditor.journal_export),
+            handled_by(journal.JOURNAL_CHECKPOINT, self._sealer.journal_checkpoint),
+            handled_by(journal.JOURNAL_REDACT, redactor.journal_redact),
+            handled_by(journal.JOURNAL_BACKUP, upkeep.journal_backup),
+            handled_by(journal.JOURNAL_ARCHIVE, upkeep.journal_archive),
+            handled_by(journal.JOURNAL_UNARCHIVE, upkeep.journal_unarchive),
+            handled_by(journal.JOURNAL_COLLECT, upkeep.journal_collect),
             handled_by(stale_readers.STALE_READERS, self.noticer.stale_readers),
         )
         self.calls = CallService(

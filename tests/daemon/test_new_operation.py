@@ -105,8 +105,8 @@ def program(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (api / "line_count.py").write_text(ENTRY)
     edit(
         api / "operations.py",
-        ("api import audit, blame, checkpoints, leases,", "api import audit, blame, checkpoints, leases, line_count,"),
-        ("    JOURNAL_QUERY,\n", "    JOURNAL_QUERY,\n    line_count.COUNT_LINES,\n"),
+        ("api import blame, journal, leases,", "api import blame, journal, leases, line_count,"),
+        ("MODULES = (rollback,", "MODULES = (line_count, rollback,"),
     )
     monkeypatch.chdir(copy)
     return copy
@@ -117,7 +117,7 @@ def add_handler(program: Path) -> None:
     (engine / "reads/line_counter.py").write_text(HANDLER)
     edit(
         engine / "engine.py",
-        ("api import audit, blame, checkpoints, leases,", "api import audit, blame, checkpoints, leases, line_count,"),
+        ("api import blame, journal, leases,", "api import blame, journal, leases, line_count,"),
         ("from orchestrator.engine.reads.listing import", f"{IMPORT}from orchestrator.engine.reads.listing import"),
         ("        handlers = Handlers(\n", f"        handlers = Handlers(\n{ROW}"),
     )

@@ -15,10 +15,15 @@ import click
 import msgspec
 
 from orchestrator.api import parameters as p
-from orchestrator.api.audit import JOURNAL_EXPORT, ExportPage, JournalExport
-from orchestrator.api.checkpoints import JOURNAL_CHECKPOINT, JOURNAL_REDACT
 from orchestrator.api.feed import FeedEvent, Subscribe
-from orchestrator.api.maintenance import JOURNAL_ARCHIVE
+from orchestrator.api.journal import (
+    JOURNAL_ARCHIVE,
+    JOURNAL_CHECKPOINT,
+    JOURNAL_EXPORT,
+    JOURNAL_REDACT,
+    ExportPage,
+    JournalExport,
+)
 from orchestrator.api.operations import FILE_HISTORY, JOURNAL_QUERY, JOURNAL_REBUILD
 from orchestrator.clients import git_notes
 from orchestrator.clients.cli.context import DONE, Settings, echo, echo_json, json_escaped, usage

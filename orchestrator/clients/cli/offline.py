@@ -10,7 +10,7 @@ import click
 from orchestrator.api import locations
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.maintenance import JOURNAL_BACKUP, JournalBackup
+from orchestrator.api.journal import JOURNAL_BACKUP, JournalBackup
 from orchestrator.api.operations import APPROVER_RESET, JOURNAL_VERIFY
 from orchestrator.clients.cli.context import Settings, shared
 from orchestrator.clients.cli.operation_commands import command

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from orchestrator.api import maintenance as m
+from orchestrator.api import journal as m
 from orchestrator.api import results as r
 from orchestrator.api import time_travel as t
-from orchestrator.api.checkpoints import Redacted, SignedCheckpoint
+from orchestrator.api.journal import Redacted, SignedCheckpoint
 from orchestrator.clients.render.answers import rendered
 from orchestrator.clients.render.text import facts, go_on, some, table, verdict, when
 from orchestrator.core.errors import escaped, plural

@@ -8,7 +8,7 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.audit import ExportPage, JournalExport
+from orchestrator.api.journal import ExportPage, JournalExport
 from orchestrator.core.change import PathChange
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import outcome_of, tag_of

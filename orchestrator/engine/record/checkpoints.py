@@ -7,7 +7,7 @@ from functools import partial
 import anyio
 from anyio import to_thread
 
-from orchestrator.api.checkpoints import SignedCheckpoint
+from orchestrator.api.journal import SignedCheckpoint
 from orchestrator.api.parameters import Params
 from orchestrator.core.checkpoint import Checkpoint, message
 from orchestrator.core.errors import OrchestratorError, VersionUnknown

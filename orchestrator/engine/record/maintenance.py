@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
-from orchestrator.api import maintenance as k
+from orchestrator.api import journal as k
 from orchestrator.core.annotations import contents_of
 from orchestrator.core.errors import BackupRefused, ParameterInvalid, StillNeeded, escaped, plural
 from orchestrator.core.events.catalog import PROPOSAL_TAGS

@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from orchestrator.api.checkpoints import JournalRedact, Redacted
+from orchestrator.api.journal import JournalRedact, Redacted
 from orchestrator.core.annotations import brought_by, contents_of
 from orchestrator.core.errors import JournalCorrupt, NotRedactable, ParameterInvalid, VersionNotKept, VersionUnknown
 from orchestrator.core.events.base import Recorded

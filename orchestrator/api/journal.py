@@ -1,0 +1,221 @@
+"""Operations on the journal itself: exported, sealed and redacted, backed up, archived, and rid of old contents."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from orchestrator.api import parameters as p
+from orchestrator.api import results as r
+from orchestrator.api.operation import PATHS, Operation
+from orchestrator.core import errors as e
+
+Format = Literal["jsonl"]
+
+
+class JournalExport(p.JournalFilter, frozen=True):
+    format: Annotated[Format, Meta(description="Entries as journal_query gives them, one a line.")] = "jsonl"
+    after: Annotated[p.Version, Meta(description="'@N': only what came later; `after` of the last page.")] = "@0"
+    limit: Annotated[int, Meta(description="Most events in one page.", ge=1, le=1000)] = 500
+
+
+class ExportPage(r.Result, frozen=True, kw_only=True):
+    """Events in the journal's order, as text."""
+
+    text: str = ""
+    events: int  # that are in the text
+    after: str  # go on from here
+    more: bool = False
+
+
+JOURNAL_EXPORT = Operation(
+    "journal_export",
+    JournalExport,
+    ExportPage,
+    "Events of the journal as JSON Lines, oldest first, page by page.",
+    operator_only=True,
+    raises=(e.VersionUnknown, *PATHS),
+)
+
+
+class JournalRedact(p.Approving, frozen=True):
+    event: Annotated[p.Version | None, Meta(description="'@N' of the event whose texts are taken out.")] = None
+    fields: Annotated[
+        tuple[p.Name, ...],
+        Meta(description="Which of its fields, e.g. 'reason'; all that can be, without it.", max_length=p.MOST_ENTRIES),
+    ] = ()
+    blob: Annotated[
+        p.Version | None,
+        Meta(description="Instead of an event: the content to remove, 'sha256:…' or '@N' of the version that has it."),
+    ] = None
+    path: Annotated[
+        p.AnyPath | None,
+        Meta(description="With blob '@N': of which file, where that version brought several, or is hidden."),
+    ] = None
+    reason: p.Reason = ""
+
+
+class SignedCheckpoint(r.Result, frozen=True, kw_only=True):
+    """A checkpoint; `text` is the file that `journal verify --checkpoint` takes."""
+
+    checkpoint: str  # '@N' of the CheckpointSigned event
+    seq: str  # '@N' up to which it stands
+    journal: str
+    hash: str
+    key: str
+    signed_at: int  # ms since the epoch
+    text: str
+
+
+class Redacted(r.Result, frozen=True, kw_only=True):
+    """What was taken out."""
+
+    redaction: str  # '@N' of the event that says so
+    event: str | None = None
+    fields: tuple[str, ...] = ()
+    digest: str | None = None
+    size: int | None = None
+    scrubbed: bool = False  # nothing of it is left in the journal's files
+    warnings: tuple[str, ...] = ()
+
+
+JOURNAL_CHECKPOINT = Operation(
+    "journal_checkpoint",
+    p.Params,
+    SignedCheckpoint,
+    "Sign where the journal ends now, to keep elsewhere.",
+    raises=(e.SigningKeyUnusable, e.WritesStopped),
+    operator_only=True,
+    writes=True,
+)
+
+JOURNAL_REDACT = Operation(
+    "journal_redact",
+    JournalRedact,
+    Redacted,
+    "Take the texts of one event, or one content, out of the journal for good.",
+    raises=(e.ApproverCodeNeeded, e.VersionUnknown, e.VersionNotKept, e.NotRedactable, e.WritesStopped),
+    operator_only=True,
+    writes=True,
+    destructive=True,
+)
+
+
+class JournalBackup(p.Params, frozen=True):
+    directory: Annotated[
+        p.AnyPath, Meta(description="A new or empty folder outside the workspace, by its absolute path.")
+    ]
+
+
+class JournalArchive(p.Approving, frozen=True):
+    before: Annotated[p.Version, Meta(description="'@N': every event before it leaves the database for a file.")]
+
+
+class JournalUnarchive(p.Approving, frozen=True):
+    file: Annotated[p.AnyPath, Meta(description="The name of the newest archived file.", min_length=1)]
+
+
+class JournalCollect(p.Approving, frozen=True):
+    grace_days: Annotated[int, Meta(description="Contents that an event named since then stay.", ge=0, le=36500)] = 30
+    dry_run: Annotated[bool, Meta(description="Only say what would go.")] = False
+
+
+class BackupAnswer(r.Result, frozen=True, kw_only=True):
+    """A backup that is whole and was verified."""
+
+    directory: str
+    journal: str  # the journal's own id
+    head: str
+    head_hash: str
+    files: int
+    size: int
+    contents: int
+    unchecked: tuple[str, ...] = ()
+
+
+class ArchivedLine(r.Result, frozen=True, kw_only=True):
+    first: str
+    last: str
+    file: str
+    size: int
+
+
+class ArchiveAnswer(r.Result, frozen=True, kw_only=True):
+    message: str
+    moved: tuple[ArchivedLine, ...] = ()
+    archived: tuple[ArchivedLine, ...] = ()  # all there are now
+
+
+class CollectAnswer(r.Result, frozen=True, kw_only=True):
+    message: str
+    contents: int
+    size: int  # of the plain contents
+    young: int  # nothing needs them, but for too short a time
+    dry_run: bool = False
+
+
+class RestoreAnswer(r.Result, frozen=True, kw_only=True):
+    """A backup took the journal's place, with the daemon stopped."""
+
+    message: str
+    journal: str
+    head: str
+    known_head: str | None = None  # to where the journal had come
+    set_aside: str | None = None  # the folder with the journal before
+
+
+class ResetAnswer(r.Result, frozen=True, kw_only=True):
+    message: str
+    set_aside: str | None = None
+
+
+class AdoptAnswer(r.Result, frozen=True, kw_only=True):
+    """A journal that was behind is gone on with."""
+
+    message: str
+    files: int  # that differed, and are recorded as changed from outside
+    head: str | None = None
+    known_head: str | None = None
+    adopted: str | None = None  # the event
+    set_aside: str | None = None  # contents that only the journal that went further knew
+
+
+JOURNAL_BACKUP = Operation(
+    "journal_backup",
+    JournalBackup,
+    BackupAnswer,
+    "Copy the whole journal into a folder while it is in use, and verify the copy.",
+    operator_only=True,
+    raises=(e.BackupRefused, e.DiskFull, e.JournalCorrupt, e.ParameterInvalid),
+)
+
+JOURNAL_ARCHIVE = Operation(
+    "journal_archive",
+    JournalArchive,
+    ArchiveAnswer,
+    "Move old events from the database into compressed, sealed files; they stay readable.",
+    operator_only=True,
+    writes=True,
+    raises=(e.ApproverCodeNeeded, e.ParameterInvalid, e.StillNeeded, e.JournalChanged, e.DiskFull),
+)
+
+JOURNAL_UNARCHIVE = Operation(
+    "journal_unarchive",
+    JournalUnarchive,
+    ArchiveAnswer,
+    "Put the newest archived file's events back into the database.",
+    operator_only=True,
+    writes=True,
+    raises=(e.ApproverCodeNeeded, e.VersionUnknown, e.NotLatestSegment, e.ArchiveMissing, e.JournalCorrupt),
+)
+
+JOURNAL_COLLECT = Operation(
+    "journal_collect",
+    JournalCollect,
+    CollectAnswer,
+    "Remove kept contents that no event outside the archive needs and none named for a while.",
+    operator_only=True,
+    writes=True,
+    raises=(e.ApproverCodeNeeded, e.JournalChanged, e.ArchiveMissing),
+)
