@@ -519,8 +519,8 @@ class NotLatestSegment(CallerError, code="not_latest_segment"):
     """Segments come back newest first, so that the events in the database have no gap."""
 
 
-class JournalChanged(CallerError, code="journal_changed", hint="Try again when less goes on."):
-    """The journal went on in a way that undid the preparation, more often than it was tried."""
+class JournalChanged(CallerError, code="journal_changed", hint="Send the same call again."):
+    """What the journal took meanwhile made a prepared act of maintenance wrong; nothing was done."""
 
 
 class BackupRefused(OperatorError, code="backup_refused"):

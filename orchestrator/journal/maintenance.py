@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TypeVar
 import anyio
 from anyio import CancelScope, to_thread
 
-from orchestrator.core.errors import JournalChanged, JournalCorrupt, NotLatestSegment, VersionUnknown
+from orchestrator.core.errors import JournalCorrupt, NotLatestSegment, VersionUnknown
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.journal import ContentsCollected, SegmentArchived, SegmentRestored
 from orchestrator.core.ids import Digest, Seq
@@ -21,9 +21,9 @@ from orchestrator.journal.backup import make_backup
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.garbage import UnreferencedBlob, named_since, unreferenced_blobs
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
-from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Archive, Segment, write_segment
+from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Archive, write_segment
 from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.journal.transaction_hooks import ArchiveEvents, CollectContents, Overtaken, RestoreEvents
+from orchestrator.journal.transaction_hooks import ArchiveEvents, CollectContents, RestoreEvents
 from orchestrator.journal.writer import TransactionHook
 from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.ports.machine import Clock
@@ -32,8 +32,6 @@ from orchestrator.ports.maintenance import ArchivedFile, BackupReport, Collected
 STREAM = "journal"
 MOST_CONTENTS = 500
 """Named by one ContentsCollected."""
-
-TRIES = 5
 
 T = TypeVar("T")
 
@@ -49,7 +47,7 @@ class SqliteMaintenance:
 
     @property
     def archived(self) -> tuple[ArchivedFile, ...]:
-        return tuple(_described(segment) for segment in self._journal.segments)
+        return self._journal.segments
 
     async def newest_snapshot(self) -> Seq | None:
         return await self._reading(lambda reader: reader.execute(sql("last_snapshot")).fetchone()[0])
@@ -61,7 +59,7 @@ class SqliteMaintenance:
         async with self._one_at_a_time:
             while (first := self._next()) <= last:
                 end = min(int(last), first + self._most - 1)
-                made.append(await _tried(partial(self._archive, first, end, origin)))
+                made.append(await self._archive(first, end, origin))
         return tuple(made)
 
     def _next(self) -> int:
@@ -94,7 +92,7 @@ class SqliteMaintenance:
             self._journal.segments = before
             (self._folder / segment.file).unlink(missing_ok=True)  # nothing names it, and what it holds may be redacted
             raise
-        return _described(segment)
+        return segment
 
     async def unarchive(self, file: str, origin: Origin) -> ArchivedFile:
         async with self._one_at_a_time:
@@ -102,7 +100,8 @@ class SqliteMaintenance:
             found = next((segment for segment in segments if segment.file == Path(file).name), None)
             if found is None:
                 raise VersionUnknown(
-                    f"no archived segment is called {Path(file).name}", hint=f"They are: {_names(segments)}."
+                    f"no archived segment is called {Path(file).name}",
+                    hint=f"They are: {', '.join(segment.file for segment in segments) or 'none'}.",
                 )
             if found is not segments[-1]:
                 newest = segments[-1].file
@@ -111,7 +110,7 @@ class SqliteMaintenance:
             event = SegmentRestored(first=Seq(found.first), last=Seq(found.last), file=found.file)
             await self._append(event, origin, RestoreEvents(found, rows))
             self._journal.segments = segments[:-1]
-            return _described(found)
+            return found
 
     # --- collecting ---------------------------------------------------------------------
 
@@ -123,11 +122,10 @@ class SqliteMaintenance:
             old = sorted((item for item in found if item.last_named < before_ms), key=lambda item: item.digest)
             young = len(found) - len(old)
             gone: list[UnreferencedBlob] = []
-            if dry_run:
-                return _collection(old, young)
-            for start in range(0, len(old), MOST_CONTENTS):
-                gone += await _tried(partial(self._collect, old[start : start + MOST_CONTENTS], as_of, origin))
-            return _collection(gone, young)
+            for start in range(0, len(old) if not dry_run else 0, MOST_CONTENTS):
+                gone += await self._collect(old[start : start + MOST_CONTENTS], as_of, origin)
+            removed = old if dry_run else gone
+            return Collected(tuple(item.digest for item in removed), sum(item.size for item in removed), young)
 
     async def _collect(self, items: list[UnreferencedBlob], as_of: int, origin: Origin) -> list[UnreferencedBlob]:
         named = await self._reading(partial(named_since, seq=as_of))
@@ -164,24 +162,3 @@ class SqliteMaintenance:
                 return work(reader)
 
         return await to_thread.run_sync(run)
-
-
-async def _tried(work: Callable[[], Awaitable[T]]) -> T:
-    for _ in range(TRIES):
-        try:
-            return await work()
-        except Overtaken:
-            continue
-    raise JournalChanged("the journal changed under the preparation again and again")
-
-
-def _described(segment: Segment) -> ArchivedFile:
-    return ArchivedFile(Seq(segment.first), Seq(segment.last), segment.file, segment.size)
-
-
-def _collection(items: list[UnreferencedBlob], young: int) -> Collected:
-    return Collected(tuple(item.digest for item in items), sum(item.size for item in items), young)
-
-
-def _names(segments: tuple[Segment, ...]) -> str:
-    return ", ".join(segment.file for segment in segments) or "none"

@@ -160,10 +160,10 @@ SELECT value FROM meta WHERE key = 'epoch';
 UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'epoch' RETURNING value;
 
 -- name: segments
-SELECT first, last, prev_hash, last_hash, file, digest, size FROM segments ORDER BY first;
+SELECT first, last, file, size, prev_hash, last_hash, digest FROM segments ORDER BY first;
 
 -- name: add_segment
-INSERT INTO segments (first, last, prev_hash, last_hash, file, digest, size) VALUES (?, ?, ?, ?, ?, ?, ?);
+INSERT INTO segments (first, last, file, size, prev_hash, last_hash, digest) VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: drop_segment
 DELETE FROM segments WHERE first = ?;

@@ -8,15 +8,16 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from orchestrator.core.errors import ArchiveMissing, JournalCorrupt
-from orchestrator.core.ids import Checksum
+from orchestrator.core.ids import Checksum, Seq
 from orchestrator.journal.blobs import zstd
 from orchestrator.journal.rows import DAMAGED, ChainWalk
 from orchestrator.journal.schema import memory_database, naming_trouble, sql, sync_directory
+from orchestrator.ports.maintenance import ArchivedFile
 
 ARCHIVE = "archive"
 """The folder in the state directory."""
@@ -28,28 +29,20 @@ LEVEL = 9
 OPEN_SEGMENTS = 2
 
 
-class Segment(msgspec.Struct, frozen=True):
+class Segment(ArchivedFile, frozen=True, array_like=True):
     """A row of the segments table."""
 
-    first: int
-    last: int
     prev_hash: bytes
     last_hash: bytes
-    file: Annotated[str, msgspec.Meta(pattern=r"\A\d{12,}-\d{12,}\.segment\.zst\Z")]  # in `ARCHIVE`, nowhere else
     digest: Checksum
-    size: int
 
 
 def segments_of(connection: sqlite3.Connection) -> tuple[Segment, ...]:
     """The table, in order. Blocking. Raises JournalCorrupt."""
     try:
-        return tuple(msgspec.convert(row, type=Segment) for row in map(_by_name, connection.execute(sql("segments"))))
+        return tuple(msgspec.convert(row, type=Segment) for row in connection.execute(sql("segments")))
     except msgspec.ValidationError as error:
         raise JournalCorrupt(f"the table of archived events can't be read: {error}", hint=DAMAGED) from error
-
-
-def _by_name(row: Any) -> dict[str, Any]:
-    return dict(zip(Segment.__struct_fields__, row, strict=True))
 
 
 def all_rows(connection: sqlite3.Connection, archive: Archive) -> Iterator[Any]:
@@ -83,7 +76,7 @@ def write_segment(connection: sqlite3.Connection, folder: Path, first: int, last
         image.executemany(sql("append_event"), rows)
         data = zstd.compress(image.serialize(), LEVEL)
     name = f"{first:012d}-{last:012d}.segment.zst"
-    made = Segment(first, last, rows[0][16], rows[-1][17], name, _digest(data), len(data))
+    made = Segment(Seq(first), Seq(last), name, len(data), rows[0][16], rows[-1][17], _digest(data))
     _publish(folder, name, data)
     if Archive(folder).rows(made) != rows:
         raise JournalCorrupt(f"{folder / name} does not hold what was written to it")

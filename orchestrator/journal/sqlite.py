@@ -20,6 +20,7 @@ from orchestrator.core.errors import (
     DiskFull,
     EventArchived,
     JournalBehind,
+    JournalChanged,
     JournalCorrupt,
     VersionUnknown,
     WritesStopped,
@@ -38,7 +39,7 @@ from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, 
 from orchestrator.journal.segments import Segment, segments_of
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.startup_checks import open_checked, refuse_to_begin_anew
-from orchestrator.journal.transaction_hooks import KeepSnapshot, Overtaken, RedactContent, RedactPayload
+from orchestrator.journal.transaction_hooks import KeepSnapshot, RedactContent, RedactPayload
 from orchestrator.journal.writer import Job, Outcome, TransactionHook, Writer
 from orchestrator.logs import logger
 from orchestrator.ports.journal import NewEvent, Redaction, RequestSeen, Snapshot, Unit, VerifyReport
@@ -345,7 +346,7 @@ class SqliteJournal(JournalReader):
         hook = RedactPayload(event.target, old_salt=old_salt, rest=rest, salt=salt)
         try:
             (recorded,) = await self.append(Unit((NewEvent(STREAM, event),), origin), hook)
-        except Overtaken:
+        except JournalChanged:
             return await self.redact(event, origin)
         return Redaction(recorded=recorded, scrubbed=hook.scrubbed)
 

@@ -6,7 +6,7 @@ import sqlite3
 
 import msgspec
 
-from orchestrator.core.errors import JournalCorrupt
+from orchestrator.core.errors import JournalChanged, JournalCorrupt
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.journal.append_validation import Row
 from orchestrator.journal.blobs import LEVEL, Blobs, zstd
@@ -17,10 +17,6 @@ from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.snapshots import KEPT, sealed_bytes
 from orchestrator.journal.writer import TransactionHook
 from orchestrator.ports.journal import Snapshot
-
-
-class Overtaken(Exception):
-    """Something was committed since that changes what was prepared; prepare it again."""
 
 
 class KeepSnapshot(TransactionHook):
@@ -53,7 +49,7 @@ class RedactPayload(TransactionHook):
 
     def inside(self, connection: sqlite3.Connection) -> None:
         if connection.execute(sql("redact_event"), self._values).rowcount != 1:
-            raise Overtaken  # archived, or redacted by another call
+            raise JournalChanged("the event was archived or redacted meanwhile")
 
 
 class RedactContent(TransactionHook):
@@ -84,7 +80,7 @@ class ArchiveEvents(TransactionHook):
     def inside(self, connection: sqlite3.Connection) -> None:
         segment = self._segment
         if connection.execute(sql("redacted_since"), (self._as_of,)).fetchone():
-            raise Overtaken
+            raise JournalChanged("an event was redacted while the file was written")
         connection.execute(sql("note_archived_streams"), (segment.last,))
         dropped = connection.execute(sql("drop_events"), (segment.first, segment.last)).rowcount
         if dropped != segment.last - segment.first + 1:
@@ -111,7 +107,7 @@ class CollectContents(TransactionHook):
 
     def inside(self, connection: sqlite3.Connection) -> None:
         if not named_since(connection, self._as_of).isdisjoint(self._digests):
-            raise Overtaken
+            raise JournalChanged("one of the contents is needed again")
         connection.executemany(sql("forget_blob"), [(digest,) for digest in self._digests])
 
     def after(self) -> frozenset[Digest]:

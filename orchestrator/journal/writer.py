@@ -7,6 +7,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.core.errors import (
@@ -66,16 +67,14 @@ class TransactionHook:
         return frozenset()
 
 
+@dataclass(eq=False, slots=True)
 class Job:
     """A unit on its way, who waits for it, and what happens along with it."""
 
-    __slots__ = ("blobs", "done", "hook", "unit")
-
-    def __init__(
-        self, unit: Unit, done: asyncio.Future[tuple[Recorded, ...]], hook: TransactionHook | None = None
-    ) -> None:
-        self.unit, self.done, self.hook = unit, done, hook
-        self.blobs: tuple[StoredBlob, ...] = ()
+    unit: Unit
+    done: asyncio.Future[tuple[Recorded, ...]]
+    hook: TransactionHook | None = None
+    blobs: tuple[StoredBlob, ...] = ()
 
     def resolve(self, outcome: Outcome) -> None:
         """Hand the outcome to who waits, unless that caller was cancelled. On the loop's thread."""

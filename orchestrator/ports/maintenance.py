@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
 
@@ -15,7 +15,7 @@ class ArchivedFile(msgspec.Struct, frozen=True):
 
     first: Seq
     last: Seq
-    file: str
+    file: Annotated[str, msgspec.Meta(pattern=r"\A\d{12,}-\d{12,}\.segment\.zst\Z")]  # a name in the archive's folder
     size: int
 
 
