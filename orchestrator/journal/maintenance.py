@@ -135,7 +135,6 @@ class SqliteMaintenance:
         digests = tuple(item.digest for item in items)
         event = ContentsCollected(digests=digests, bytes=sum(item.size for item in items))
         await self._append(event, origin, CollectContents(digests, as_of, Blobs(self._state_dir)))
-        self._journal.drop_known(digests)
         return items
 
     # --- backing up ---------------------------------------------------------------------

@@ -52,18 +52,18 @@ class JournalReader:
 
     One connection per purpose: events, single rows, contents. Nobody opens a transaction on
     them, so tasks may share them. Events after `head` are committed but not folded yet, and
-    are not shown. Events up to the end of the last of `_segments` are read from their files.
+    are not shown. Events up to the end of the last of `segments` are read from their files.
     """
 
     def __init__(self, state_dir: Path) -> None:
-        self._state_dir = state_dir
+        self.state_dir = state_dir
         self._path = state_dir / FILE_NAME
         self._blobs = Blobs(state_dir)
         self._reads = AsyncExitStack()
         self._head = 0
         self._id = ""
         self._archive = Archive(state_dir / ARCHIVE)
-        self._segments: tuple[Segment, ...] = ()
+        self.segments: tuple[Segment, ...] = ()
         self._pause_s = 0.0
         """Between two slices of a verification, for callers that need the interpreter; 0 where nobody is served."""
 
@@ -89,9 +89,9 @@ class JournalReader:
         after = wanted.after
         until = _END if wanted.until is None else wanted.until
         while after < until:
-            segments, segment = self._segments, self._holding(after + 1)
+            segments, segment = self.segments, self._holding(after + 1)
             rows = await self._select(wanted, segment, after=after, limit=batch, newest=False)
-            if segment is None and self._segments is not segments and self._holding(after + 1) is not None:
+            if segment is None and self.segments is not segments and self._holding(after + 1) is not None:
                 continue  # archived under the query: it may have missed some
             for recorded in await _decoded(partial(_recorded, rows), rows):
                 yield recorded
@@ -127,10 +127,10 @@ class JournalReader:
 
     async def newest(self, wanted: EventFilter = EVERYTHING, *, limit: int, archived: bool = True) -> list[Recorded]:
         while True:
-            segments = self._segments
+            segments = self.segments
             floor = max(wanted.after, segments[-1].last if segments else 0)
             rows = await self._select(wanted, None, after=floor, limit=limit, newest=True)
-            if self._segments is segments:
+            if self.segments is segments:
                 break
         for segment in reversed(segments if archived else ()):
             if len(rows) >= limit or segment.last <= wanted.after:
@@ -222,7 +222,7 @@ class JournalReader:
         if row is None:
             raise JournalCorrupt(f"the snapshot at @{seq} is not there")
         hash_, digest, version, seal, packed = row
-        key, snapshot = KeyFile(self._state_dir), Snapshot(Seq(seq), hash_, digest, version)
+        key, snapshot = KeyFile(self.state_dir), Snapshot(Seq(seq), hash_, digest, version)
         data = await to_thread.run_sync(unpacked, seq, digest, packed)
         await to_thread.run_sync(check_seal, key, self._id, snapshot, seal)
         return data
@@ -246,7 +246,7 @@ class JournalReader:
     async def holding(self, text: str, *, limit: int) -> tuple[Seq, ...]:
         inside = msgspec.json.encode(text)[1:-1]  # as it stands in a payload
         rows: list[tuple[int]] = []
-        for segment in self._segments:
+        for segment in self.segments:
             if len(rows) < limit:
                 rows += await to_thread.run_sync(self._archive.select, segment, sql("holding"), (inside, limit))
         rows += await self._all(self._events, sql("holding"), (inside, limit))
@@ -254,8 +254,8 @@ class JournalReader:
 
     def _holding(self, seq: int) -> Segment | None:
         """The archived segment that an event is in."""
-        at = bisect_left(self._segments, seq, key=lambda segment: segment.last)
-        return self._segments[at] if at < len(self._segments) else None
+        at = bisect_left(self.segments, seq, key=lambda segment: segment.last)
+        return self.segments[at] if at < len(self.segments) else None
 
     # --- queries ------------------------------------------------------------------------
 

@@ -103,14 +103,6 @@ def open_reader(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def memory_database() -> sqlite3.Connection:
-    """An empty database in memory with the tables of a journal."""
-    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    for script in migrations():
-        connection.executescript(script)
-    return connection
-
-
 READER_PRAGMAS = ("PRAGMA query_only = ON", "PRAGMA wal_autocheckpoint = 0", "PRAGMA trusted_schema = OFF")
 
 
@@ -121,27 +113,32 @@ def reader_uri(path: Path) -> str:
 
 @contextmanager
 def naming_trouble(path: Path | str) -> Iterator[None]:
-    """The driver's errors as ours, with the file's name: only what the file itself is to blame for is corruption."""
+    """The driver's errors as ours, with the file's name."""
     try:
         yield
     except sqlite3.Error as error:
-        name = getattr(error, "sqlite_errorname", "")
-        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            raise WorkspaceHeld(
-                f"another process is writing to {path}", hint="One daemon serves a workspace; end one of the two."
-            ) from error
-        if name in FULL:
-            raise DiskFull(f"the disk of {path} is full", hint="Free some space, then start again.") from error
-        if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
-            raise lacking_descriptor(f"{path} can't be opened") or StateDirectoryUnusable(
-                f"{path} can't be opened or written: {error}",
-                hint="Every call is an event, reads too, so nothing is served without a journal that takes events. "
-                "Give the state directory back to its owner, writable, on a file system that takes writes.",
-            ) from error
-        raise JournalCorrupt(
-            f"{path} can't be used as a journal: {error}",
-            hint="`orchestrator journal verify` says more; restore a backup.",
-        ) from error
+        raise trouble_of(error, path) from error
+
+
+def trouble_of(error: sqlite3.Error, path: Path | str) -> OrchestratorError:
+    """What an error of the driver means: only what the file itself is to blame for is corruption."""
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return WorkspaceHeld(
+            f"another process is writing to {path}", hint="One daemon serves a workspace; end one of the two."
+        )
+    if name in FULL:
+        return DiskFull(f"the disk of {path} is full; nothing was changed", hint="Free some space, then start again.")
+    if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
+        return lacking_descriptor(f"{path} can't be opened") or StateDirectoryUnusable(
+            f"{path} can't be opened or written: {error}",
+            hint="Every call is an event, reads too, so nothing is served without a journal that takes events. "
+            "Give the state directory back to its owner, writable, on a file system that takes writes.",
+        )
+    return JournalCorrupt(
+        f"{path} can't be used as a journal: {error}",
+        hint="`orchestrator journal verify` says more; restore a backup.",
+    )
 
 
 def lacking_descriptor(what: str) -> OrchestratorError | None:

@@ -16,7 +16,7 @@ from orchestrator.core.errors import ArchiveMissing, JournalCorrupt
 from orchestrator.core.ids import Checksum, Seq
 from orchestrator.journal.blobs import zstd
 from orchestrator.journal.rows import DAMAGED, ChainWalk
-from orchestrator.journal.schema import memory_database, naming_trouble, sql, sync_directory
+from orchestrator.journal.schema import migrations, naming_trouble, sql, sync_directory
 from orchestrator.ports.maintenance import ArchivedFile
 
 ARCHIVE = "archive"
@@ -59,6 +59,14 @@ def archived_end(connection: sqlite3.Connection) -> tuple[int, bytes] | None:
     """Position and hash of the last archived event, on which the first in the database hangs."""
     segments = segments_of(connection)
     return (segments[-1].last, segments[-1].last_hash) if segments else None
+
+
+def memory_database() -> sqlite3.Connection:
+    """An empty database in memory with the tables of a journal."""
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    for script in migrations():
+        connection.executescript(script)
+    return connection
 
 
 def write_segment(connection: sqlite3.Connection, folder: Path, first: int, last: int) -> Segment:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -36,7 +36,7 @@ from orchestrator.journal.high_water_mark import HighWaterMark, HighWaterMarkFil
 from orchestrator.journal.open_files import VERIFY
 from orchestrator.journal.queries import INLINE_BYTES, JournalReader
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
-from orchestrator.journal.segments import Segment, segments_of
+from orchestrator.journal.segments import segments_of
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.startup_checks import open_checked, refuse_to_begin_anew
 from orchestrator.journal.transaction_hooks import KeepSnapshot, RedactContent, RedactPayload
@@ -93,7 +93,7 @@ class SqliteJournal(JournalReader):
         """
         journal = cls(Path(state_dir), HighWaterMarkFile(mark) if mark is not None else None)
         try:
-            reserve = DiskReserve(journal._state_dir, reserve_bytes)
+            reserve = DiskReserve(journal.state_dir, reserve_bytes)
             await journal._open(clock, entropy, step, reserve, readonly=readonly)
         except BaseException:
             await journal.close()
@@ -104,7 +104,7 @@ class SqliteJournal(JournalReader):
         self._loop = asyncio.get_running_loop()
         self._entropy = entropy
         if not readonly:
-            await to_thread.run_sync(refuse_to_begin_anew, self._state_dir, self._mark)
+            await to_thread.run_sync(refuse_to_begin_anew, self.state_dir, self._mark)
             open_it = partial(self._writer_on, clock=clock, entropy=entropy, step=step, reserve=reserve)
             try:
                 writer = await to_thread.run_sync(open_it)
@@ -115,7 +115,7 @@ class SqliteJournal(JournalReader):
             self._writer, self._head, self._pause_s = writer, writer.head, PAUSE_S
         elif not self._path.exists():
             raise JournalCorrupt(
-                f"there is no {FILE_NAME} in {self._state_dir}", hint="Start the daemon on this workspace first."
+                f"there is no {FILE_NAME} in {self.state_dir}", hint="Start the daemon on this workspace first."
             )
         # One for the loop's thread, one for the packers; both only for lookups of microseconds.
         self._lookup = open_reader(self._path)
@@ -126,7 +126,7 @@ class SqliteJournal(JournalReader):
             last = self._lookup.execute(sql("last_event")).fetchone() or (0, chain.GENESIS)
             self._head, self._tip = last
             (self._id,) = self._lookup.execute(sql("journal_id")).fetchone()
-            self._segments = segments_of(self._lookup)
+            self.segments = segments_of(self._lookup)
         await self._open_readers()
         if self._writer is not None:
             self._writer.start()
@@ -156,10 +156,6 @@ class SqliteJournal(JournalReader):
 
     # --- for its maintenance -----------------------------------------------------------------
 
-    @property
-    def state_dir(self) -> Path:
-        return self._state_dir
-
     def is_at(self, mark: HighWaterMark) -> bool:
         """Whether the journal came as far as a mark, by the same events. Blocking."""
         try:
@@ -167,20 +163,6 @@ class SqliteJournal(JournalReader):
         except JournalBehind:
             return False
         return True
-
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        """The files that are read for the events that they hold."""
-        return self._segments
-
-    @segments.setter
-    def segments(self, segments: tuple[Segment, ...]) -> None:
-        self._segments = segments
-
-    def drop_known(self, digests: Iterable[Digest]) -> None:
-        """These contents are kept no more."""
-        for digest in digests:
-            self._kept.pop(digest, None)
 
     # --- opening and closing ------------------------------------------------------------
 
@@ -190,14 +172,15 @@ class SqliteJournal(JournalReader):
         return HighWaterMark(self._id, self._head, self._tip.hex())
 
     def _set_mark(self, mark: HighWaterMark) -> None:
+        """A mark that can't be written is logged: an old backup, or the loss of events, may go unnoticed then."""
         if self._mark is not None:
-            with _logging_mark_trouble("an old backup may go unnoticed"):
+            with _logging_os_error("the high-water mark can't be written"):
                 self._mark.write(mark)
 
     def _advance_mark(self, head: int, tip: bytes, closes: bool) -> None:
         """On the writer's thread, before a commit is acknowledged: what is lost of it later is noticed by a start."""
         if self._mark is not None:
-            with _logging_mark_trouble("lost events may go unnoticed"):
+            with _logging_os_error("the high-water mark can't be written"):
                 self._mark.advance(HighWaterMark(self._id, head, tip.hex()), durably=closes)
 
     async def close(self) -> None:
@@ -301,6 +284,8 @@ class SqliteJournal(JournalReader):
                 continue
             for blob in job.blobs:
                 self._kept[blob.digest] = None
+            for digest in job.hook.removes if job.hook is not None else ():
+                self._kept.pop(digest, None)
             for recorded in outcome:
                 self._head, self._tip = recorded.seq, recorded.hash
                 streams[recorded.stream] = recorded.stream_version
@@ -330,12 +315,10 @@ class SqliteJournal(JournalReader):
     # --- beside the events ----------------------------------------------------------------
 
     async def keep_snapshot(self, snapshot: Snapshot, data: bytes) -> None:
-        made = partial(KeepSnapshot, snapshot, data, journal=self._id, key=KeyFile(self._state_dir))
+        made = partial(KeepSnapshot, snapshot, data, journal=self._id, key=KeyFile(self.state_dir))
         await self.append(Unit((), Origin()), await to_thread.run_sync(made))
 
     async def redact(self, event: PayloadRedacted, origin: Origin) -> Redaction:
-        self._open_for_writing()
-        self._refuse_archived(event.target)
         row = await self._one(self._points, sql("stored_payload"), (event.target,))
         if row is None:
             self._refuse_archived(event.target)
@@ -352,7 +335,7 @@ class SqliteJournal(JournalReader):
 
     def _refuse_archived(self, seq: Seq) -> None:
         """Raises EventArchived: files of events are never written again."""
-        files = [segment.file for segment in reversed(self._segments) if segment.last >= seq]
+        files = [segment.file for segment in reversed(self.segments) if segment.last >= seq]
         if files:
             commands = ", then ".join(f"`orchestrator journal unarchive {file}`" for file in files)
             raise EventArchived(
@@ -363,19 +346,16 @@ class SqliteJournal(JournalReader):
 
     async def forget(self, event: ContentRedacted, origin: Origin) -> Redaction:
         hook = RedactContent(event.digest, self._blobs)
-        try:
-            (recorded,) = await self.append(Unit((NewEvent(STREAM, event),), origin), hook)
-        finally:
-            self._kept.pop(event.digest, None)
+        (recorded,) = await self.append(Unit((NewEvent(STREAM, event),), origin), hook)
         return Redaction(recorded=recorded, scrubbed=hook.scrubbed)
 
 
 @contextmanager
-def _logging_mark_trouble(so_that: str) -> Iterator[None]:
+def _logging_os_error(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        logger("journal").error(f"the high-water mark can't be written; {so_that}", error=str(error))
+        logger("journal").error(what, error=str(error))
 
 
 def _refusal(writer: Writer, error: Exception) -> Exception:

@@ -58,17 +58,16 @@ class RedactContent(TransactionHook):
     scrubs = True
 
     def __init__(self, digest: Digest, blobs: Blobs) -> None:
-        self._digest, self._blobs = digest, blobs
+        self._digest, self._blobs, self.removes = digest, blobs, frozenset((digest,))
 
     def inside(self, connection: sqlite3.Connection) -> None:
         connection.execute(sql("forget_blob"), (self._digest,))
 
-    def after(self) -> frozenset[Digest]:
+    def after(self) -> None:
         try:
             self._blobs.remove(self._digest)
         except OSError:
             self.scrubbed = False
-        return frozenset((self._digest,))
 
 
 class ArchiveEvents(TransactionHook):
@@ -103,13 +102,12 @@ class CollectContents(TransactionHook):
     """Removes contents, unless an event named one of them after position `as_of`."""
 
     def __init__(self, digests: tuple[Digest, ...], as_of: int, blobs: Blobs) -> None:
-        self._digests, self._as_of, self._blobs = digests, as_of, blobs
+        self.removes, self._as_of, self._blobs = frozenset(digests), as_of, blobs
 
     def inside(self, connection: sqlite3.Connection) -> None:
-        if not named_since(connection, self._as_of).isdisjoint(self._digests):
+        if not named_since(connection, self._as_of).isdisjoint(self.removes):
             raise JournalChanged("one of the contents is needed again")
-        connection.executemany(sql("forget_blob"), [(digest,) for digest in self._digests])
+        connection.executemany(sql("forget_blob"), [(digest,) for digest in self.removes])
 
-    def after(self) -> frozenset[Digest]:
-        self._blobs.remove_all(self._digests)
-        return frozenset(self._digests)
+    def after(self) -> None:
+        self._blobs.remove_all(self.removes)

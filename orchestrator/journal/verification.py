@@ -22,8 +22,8 @@ from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.chain_verification import SLICE, ChainVerifier
 from orchestrator.journal.high_water_mark import hash_at
 from orchestrator.journal.rows import UNDECODABLE, event_of, origin_of, recorded_with
-from orchestrator.journal.schema import memory_database, naming_trouble, open_reader, sql
-from orchestrator.journal.segments import ARCHIVE, Archive, Segment
+from orchestrator.journal.schema import naming_trouble, open_reader, sql
+from orchestrator.journal.segments import ARCHIVE, Archive, Segment, memory_database
 from orchestrator.journal.signatures import Seals, Signed
 from orchestrator.journal.snapshots import SnapshotReplay
 from orchestrator.journal.versions import add_versions, table_differences

@@ -18,8 +18,8 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.projections.history import VERSION, DigestLearned, VersionRow, history
 from orchestrator.core.projections.state import first_difference
 from orchestrator.journal.rows import DAMAGED, Columns, recorded_of
-from orchestrator.journal.schema import memory_database, naming_trouble, open_reader, sql
-from orchestrator.journal.segments import ARCHIVE, Archive, all_rows
+from orchestrator.journal.schema import naming_trouble, open_reader, sql
+from orchestrator.journal.segments import ARCHIVE, Archive, all_rows, memory_database
 
 TABLES = {"file_versions": "all_versions", "file_modes": "all_modes"}
 """All that `core.projections.history` makes, and the queries that read them, by path and position."""

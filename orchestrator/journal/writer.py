@@ -15,6 +15,7 @@ from orchestrator.core.errors import (
     JournalCorrupt,
     OrchestratorError,
     RequestIdReused,
+    StateDirectoryUnusable,
     WorkspaceHeld,
     WritesStopped,
 )
@@ -28,7 +29,7 @@ from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.blobs import Blobs, StoredBlob
 from orchestrator.journal.disk_reserve import DiskReserve
 from orchestrator.journal.open_files import VERIFY, OpenFiles
-from orchestrator.journal.schema import BUSY_TIMEOUT_S, FULL, lacking_descriptor, naming_trouble, sql
+from orchestrator.journal.schema import BUSY_TIMEOUT_S, naming_trouble, sql, trouble_of
 from orchestrator.journal.versions import add_versions
 from orchestrator.ports.journal import RequestSeen, StreamMoved, Unit
 from orchestrator.ports.machine import Clock, Entropy, Step
@@ -56,15 +57,16 @@ class TransactionHook:
     """Of its steps, where its unit has no events."""
     scrubs = False
     """Whether it takes out what must not stay in the write-ahead log either."""
+    removes: frozenset[Digest] = frozenset()
+    """Contents that are kept no more after the commit."""
     scrubbed = True
     """After the commit of one that `scrubs`: whether nothing of that is left in the journal's files."""
 
     def inside(self, connection: sqlite3.Connection) -> None:
         """When the unit's rows are in and nothing is committed; what it raises undoes all."""
 
-    def after(self) -> frozenset[Digest]:
-        """Right after the commit; the contents that are kept no more."""
-        return frozenset()
+    def after(self) -> None:
+        """Right after the commit."""
 
 
 @dataclass(eq=False, slots=True)
@@ -220,7 +222,8 @@ class Writer:
         self._step_each("txn_committed", jobs, outcomes)
         hook = jobs[0].hook if isinstance(outcomes[0], tuple) else None
         if hook is not None:
-            self._gone |= hook.after()
+            hook.after()
+            self._gone |= hook.removes
         if hook is not None and hook.scrubs:
             self._log_holds_redacted = not self._truncate_log(LOG_PATIENCE_MS)
             hook.scrubbed = hook.scrubbed and not self._log_holds_redacted
@@ -338,18 +341,13 @@ class Writer:
 
     def _failure(self, error: sqlite3.Error, jobs: Sequence[Job]) -> OrchestratorError | sqlite3.Error:
         """What a failed transaction means for its callers, and for all later ones."""
-        name = getattr(error, "sqlite_errorname", "")
-        if name in FULL:
-            return DiskFull(f"{NO_SPACE}; nothing was changed")
-        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return WorkspaceHeld(
-                "another process is writing to this journal",
-                hint="One daemon serves a workspace; end one of the two.",
-            )
         if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
             return error  # a value that doesn't fit the schema: a defect of the unit, not of the disk
-        if name.startswith("SQLITE_CANTOPEN") and (lacking := lacking_descriptor("the journal took nothing")):
-            return lacking  # the next unit may find one
+        trouble, name = trouble_of(error, "the journal"), getattr(error, "sqlite_errorname", "")
+        if isinstance(trouble, DiskFull):
+            return DiskFull(f"{NO_SPACE}; nothing was changed")
+        if not isinstance(trouble, JournalCorrupt | StateDirectoryUnusable):
+            return trouble  # the next unit may fare better
         if not name.startswith(DISK_FAILED) and not any(job.unit.events for job in jobs):
             return JournalCorrupt(f"the journal can't be written: {error}")  # a snapshot: the events go on without it
         damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
