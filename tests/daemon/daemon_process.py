@@ -13,15 +13,23 @@ from pathlib import Path
 from orchestrator.api.locations import workspace_id
 from orchestrator.clients.daemon_launcher import variables_for_programs, variables_option
 from orchestrator.clients.python import FileAccess
+from tests.daemon.forked_process import ForkedProcess
 
 READY_S = 60
 
 
 class RunningDaemon:
-    """One daemon; `home` stands for the user's home folder, so that nothing of the machine is touched."""
+    """One daemon; `home` stands for the user's home folder, so that nothing of the machine is touched.
 
-    def __init__(self, base: Path, *, module: tuple[str, ...] = ("-m", "orchestrator", "daemon")) -> None:
+    It is forked from a process that has imported its modules, which saves most of its start; with `executed`
+    it is a new interpreter, as `up` starts it, and its command line is its own.
+    """
+
+    def __init__(
+        self, base: Path, *, module: tuple[str, ...] = ("-m", "orchestrator", "daemon"), executed: bool = False
+    ) -> None:
         self.base, self._module = base, module
+        self._executed = executed or module[0] != "-m"
         self.workspace = base / "work"
         self.home = base / "home"
         self.state_dir = base / "state"
@@ -29,7 +37,7 @@ class RunningDaemon:
         for folder in (self.workspace, self.home, self.state_dir, self.runtime):
             folder.mkdir(mode=0o700, exist_ok=True)
         self.socket = self.runtime / "s"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self.approver = ""
 
     @property
@@ -56,29 +64,20 @@ class RunningDaemon:
         read, write = os.pipe()
         variables = variables_for_programs(str(self.state_dir), self.variables)
         handed = [] if variables is None else [variables]
-        log = (self.base / "daemon.log").open("ab")
+        options = (
+            *("--workspace", str(self.workspace)),
+            *("--state-dir", str(self.state_dir)),
+            *("--socket", str(self.socket)),
+            *more,
+        )
         try:
-            self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    *self._module,
-                    *("--workspace", str(self.workspace)),
-                    *("--state-dir", str(self.state_dir)),
-                    *("--socket", str(self.socket)),
-                    *("--ready-fd", str(write)),
-                    *variables_option(variables),
-                    *more,
-                ],
-                pass_fds=(write, *handed),
-                env={"PYTHONPATH": os.getcwd(), **self.env},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+            with (self.base / "daemon.log").open("ab") as log:
+                self.process = (self._execute if self._executed else self._fork)(
+                    options, write, variables, log.fileno()
+                )
         finally:
             for fd in (write, *handed):
                 os.close(fd)
-            log.close()
         with open(read, "rb") as ready:
             line = ready.readline()
         if not line:
@@ -86,6 +85,22 @@ class RunningDaemon:
             raise AssertionError(f"the daemon ended with {self.process.returncode}:\n{self.log[-4000:]}")
         said: dict[str, object] = json.loads(line)
         return said
+
+    def _execute(
+        self, options: tuple[str, ...], ready: int, variables: int | None, log: int
+    ) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, *self._module, *options, "--ready-fd", str(ready), *variables_option(variables)],
+            pass_fds=(ready,) if variables is None else (ready, variables),
+            env={"PYTHONPATH": os.getcwd(), **self.env},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+
+    def _fork(self, options: tuple[str, ...], ready: int, variables: int | None, log: int) -> ForkedProcess:
+        descriptors = {"--ready-fd": ready} if variables is None else {"--ready-fd": ready, "--variables-fd": variables}
+        return ForkedProcess((*self._module[1:], *options), descriptors, env=self.env, log=log)
 
     @property
     def log(self) -> str:

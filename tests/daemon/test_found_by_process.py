@@ -36,7 +36,7 @@ sys.exit(serve(Daemon(config, step=step), config))
 
 @pytest.fixture
 def daemon(base: Path) -> Iterator[RunningDaemon]:
-    daemon = RunningDaemon(base)
+    daemon = RunningDaemon(base, executed=True)
     yield daemon
     daemon.stop()
     assert processes.serving(str(daemon.workspace)) is None, "only one was started"
@@ -191,7 +191,7 @@ def test_a_workspace_inside_or_around_one_of_another_home(daemon: RunningDaemon,
     inner = daemon.workspace / "inner"
     inner.mkdir()
     for workspace in (inner, base):
-        other = RunningDaemon(inner)
+        other = RunningDaemon(inner, executed=True)
         other.workspace = workspace
         said = other.start()
         assert (said["ok"], said["code"]) == (False, "workspace_nested")

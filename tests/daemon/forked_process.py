@@ -1,0 +1,82 @@
+"""A Python module run as a program, in a process forked from one that has imported the daemon's modules."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import runpy
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from multiprocessing.reduction import DupFd
+from typing import Any
+
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["tests.daemon.preloaded"])
+
+
+class Descriptor:
+    """A file descriptor that is an open one of the new process as well."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _received, (DupFd(self.fd),)
+
+
+class ForkedProcess:
+    """As `subprocess.Popen`: its `pid` and `returncode`, signals, and the wait for its end."""
+
+    def __init__(
+        self, command: tuple[str, ...], descriptors: Mapping[str, int], *, env: Mapping[str, str], log: int
+    ) -> None:
+        """Run the module `command[0]`; each of `descriptors` follows the option that names it."""
+        handed = {option: Descriptor(fd) for option, fd in descriptors.items()}
+        self._process = FORKS.Process(target=_run, args=(command, handed, dict(env), Descriptor(log)))
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Until it has ended; its exit code. Raises subprocess.TimeoutExpired."""
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("the forked process", timeout or 0)
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        if self._process.exitcode is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def _received(duplicate: Any) -> Descriptor:
+    return Descriptor(duplicate.detach())
+
+
+def _run(
+    command: tuple[str, ...], descriptors: Mapping[str, Descriptor], env: Mapping[str, str], log: Descriptor
+) -> None:
+    for number in (1, 2):
+        os.dup2(log.fd, number)
+    os.close(log.fd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.path[:0] = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
+    numbers = [word for option, handed in descriptors.items() for word in (option, str(handed.fd))]
+    sys.argv = ["", *command[1:], *numbers]
+    runpy.run_module(command[0], run_name="__main__", alter_sys=True)
