@@ -25,28 +25,23 @@ KEPT_NUMBERS = 4_000_000
 _NO_LINES = Document((), ())
 
 
-class Lineage:
+class Lineage(msgspec.Struct):
     """A fold so far: the attribution, the versions in it, and the content that it is of."""
 
-    def __init__(self) -> None:
-        self.attribution = Attribution()
-        self.authors: dict[Seq, VersionRow] = {}
-        self.digest: Digest | None = None  # the last content that is known
-        self.present = False
-        self.lost: Seq | None = None  # the first version since then whose content is not known
-        self.last = Seq(0)  # the last version
+    attribution: Attribution = msgspec.field(default_factory=Attribution)
+    authors: dict[Seq, VersionRow] = {}
+    digest: Digest | None = None  # the last content that is known
+    present: bool = False
+    lost: Seq | None = None  # the first version since then whose content is not known
+    last: Seq = Seq(0)  # the last version
 
-    def went_on(self, known: KnownVersion) -> None:
-        """A version is taken in."""
-        row = known.row
+    def add(self, row: VersionRow) -> None:
+        """Note a version that the attribution has taken in, or is about to."""
         self.authors[row.seq] = row
         self.digest, self.present, self.lost, self.last = row.digest, row.present, None, row.seq
 
     def copy(self) -> Lineage:
-        twin = Lineage()
-        twin.attribution, twin.authors = self.attribution.copy(), dict(self.authors)
-        twin.digest, twin.present, twin.lost, twin.last = self.digest, self.present, self.lost, self.last
-        return twin
+        return msgspec.structs.replace(self, attribution=self.attribution.copy(), authors=dict(self.authors))
 
     @property
     def weight(self) -> int:
@@ -125,7 +120,7 @@ class Attributions:
                 step = await self._compared(lineage, known)
             if step is not None:
                 steps.append(step)
-                lineage.went_on(known)
+                lineage.add(known.row)
         await self._take(lineage, steps)
 
     async def _take(self, lineage: Lineage, steps: Sequence[Step]) -> None:
@@ -160,7 +155,7 @@ class Attributions:
                 step = _step(lineage, known, changed.hunks if changed is not None else ())
                 step = msgspec.structs.replace(step, since=lineage.lost or lineage.last)
                 lineage.attribution.refill(step, new.line_count)
-                lineage.went_on(known)
+                lineage.add(known.row)
                 return None
             hunks = await self._contents.line_hunks(old, new)
         step = _step(lineage, known, hunks)

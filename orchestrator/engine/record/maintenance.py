@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+import msgspec
+
 from orchestrator.api import journal as k
 from orchestrator.core.annotations import contents_of
 from orchestrator.core.errors import BackupRefused, ParameterInvalid, StillNeeded, escaped, plural
@@ -144,16 +146,7 @@ def backup_place(directory: str, *, workspace: str, state_dir: str) -> Path:
 
 def backup_answer(made: BackupReport) -> k.BackupAnswer:
     """A backup as callers see it."""
-    return k.BackupAnswer(
-        directory=made.directory,
-        journal=made.journal,
-        head=show(made.head),
-        head_hash=made.head_hash,
-        files=made.files,
-        size=made.size,
-        contents=made.contents,
-        unchecked=made.unchecked,
-    )
+    return k.BackupAnswer(**msgspec.structs.asdict(made) | {"head": show(made.head)})
 
 
 def _line(item: ArchivedFile) -> k.ArchivedLine:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 import anyio
+import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
@@ -64,14 +65,5 @@ class Verification:
 
 def verified(report: VerifyReport) -> r.VerifyAnswer:
     """What a walk found, as callers see it."""
-    return r.VerifyAnswer(
-        ok=not report.problems,
-        events=report.events,
-        head=show(report.head),
-        head_hash=report.head_hash,
-        blobs=report.blobs,
-        problems=report.problems,
-        unchecked=report.unchecked,
-        proven=report.proven,
-        unread=report.unread,
-    )
+    found = msgspec.structs.asdict(report) | {"head": show(report.head)}
+    return r.VerifyAnswer(ok=not report.problems, **found)
