@@ -3,7 +3,7 @@
 Begin with calls.py (one call, once) and engine.py (everything is made and started there). The rooms stand in layers,
 and each imports only those below it:
 
-- administration, sessions, session_lifecycle: operations about the daemon and who calls
+- administration, sessions: operations about the daemon and who calls
 - conflicts: changes that fit nowhere, and who resolves them
 - changes: commands decided, carried out, undone, recovered
 - record: the journal itself: queried, sealed, maintained

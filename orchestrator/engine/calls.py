@@ -46,8 +46,7 @@ from orchestrator.engine.changes.renames import RenameTracker
 from orchestrator.engine.changes.write_operations import read_as
 from orchestrator.engine.leases import Leaser
 from orchestrator.engine.services import Services
-from orchestrator.engine.session_lifecycle import SessionLifecycle
-from orchestrator.engine.sessions import SessionService
+from orchestrator.engine.sessions import SessionLifecycle, SessionService
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=Result)

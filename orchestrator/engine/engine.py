@@ -60,8 +60,7 @@ from orchestrator.engine.record.state_check import StateCheck
 from orchestrator.engine.record.subscriptions import Follower
 from orchestrator.engine.record.verification import Verification
 from orchestrator.engine.services import Services
-from orchestrator.engine.session_lifecycle import SessionLifecycle
-from orchestrator.engine.sessions import SessionService
+from orchestrator.engine.sessions import SessionLifecycle, SessionService
 from orchestrator.logs import logger
 from orchestrator.ports.machine import Signer
 from orchestrator.ports.maintenance import JournalMaintenance
