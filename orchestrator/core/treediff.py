@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
@@ -27,46 +27,30 @@ class Difference(msgspec.Struct, frozen=True):
         return row.path
 
 
-def differences(old: Tree, new: Tree, *, moves: Iterable[tuple[WorkspacePath, WorkspacePath]] = ()) -> list[Difference]:
+def differences(old: Tree, new: Tree) -> list[Difference]:
     """The files that differ in content or mode, in the order of their paths.
 
-    A file gone and one come are one rename where `moves` (old path, new path) says so, or where
-    their contents are equal and not empty; each is used once, the first by path. A content that
-    was never hashed differs from every other version's.
+    A file gone and one come are one rename where their contents are equal and not empty; each is used once,
+    the first by path. A content that was never hashed differs from every other version's.
     """
     changed = [Difference(old[path], new[path]) for path in old.keys() & new.keys() if not _same(old[path], new[path])]
-    gone, come = gone_and_come(old, new)
-    left, right = dict.fromkeys(gone), dict.fromkeys(come)
-    for source, target in (*moves, *_by_content(old, new, gone, come)):
-        if source in left and target in right:
-            del left[source], right[target]
-            changed.append(Difference(old[source], new[target]))
-    changed += [Difference(old[path], None) for path in left]
-    changed += [Difference(None, new[path]) for path in right]
+    removed, added = dict.fromkeys(sorted(old.keys() - new.keys())), dict.fromkeys(sorted(new.keys() - old.keys()))
+    sources: dict[Digest, list[WorkspacePath]] = {}
+    for path in reversed(removed):
+        digest = old[path].digest
+        if digest is not None and old[path].size != 0:
+            sources.setdefault(digest, []).append(path)
+    for path in tuple(added):
+        digest = new[path].digest
+        if digest is not None and sources.get(digest):
+            source = sources[digest].pop()
+            del removed[source], added[path]
+            changed.append(Difference(old[source], new[path]))
+    changed += [Difference(old[path], None) for path in removed]
+    changed += [Difference(None, new[path]) for path in added]
     return sorted(changed, key=lambda item: item.path)
-
-
-def gone_and_come(old: Tree, new: Tree) -> tuple[list[WorkspacePath], list[WorkspacePath]]:
-    """The paths of only one of the two states, each in order."""
-    return sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
 
 
 def _same(old: VersionRow, new: VersionRow) -> bool:
     alike = old.seq == new.seq or (old.digest is not None and old.digest == new.digest)
     return alike and old.mode == new.mode
-
-
-def _by_content(
-    old: Tree, new: Tree, gone: Sequence[WorkspacePath], come: Sequence[WorkspacePath]
-) -> list[tuple[WorkspacePath, WorkspacePath]]:
-    sources: dict[Digest, list[WorkspacePath]] = {}
-    for path in reversed(gone):
-        digest = old[path].digest
-        if digest is not None and old[path].size != 0:
-            sources.setdefault(digest, []).append(path)
-    pairs: list[tuple[WorkspacePath, WorkspacePath]] = []
-    for path in come:
-        digest = new[path].digest
-        if digest is not None and sources.get(digest):
-            pairs.append((sources[digest].pop(), path))
-    return pairs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from typing import NamedTuple
 
-import msgspec
 from anyio import to_thread
 
 from orchestrator.api import parameters as p
@@ -17,7 +17,7 @@ from orchestrator.core.projections.history import VersionRow
 from orchestrator.core.text import tokens
 from orchestrator.core.text.filepatch import FilePatch, FileState, file_patch
 from orchestrator.core.text.room import Room, size
-from orchestrator.core.treediff import Difference, Tree, differences, gone_and_come
+from orchestrator.core.treediff import Difference, differences
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.paths import quoted
@@ -33,10 +33,6 @@ NAMED_BYTES = 250
 PAGE_FILES = 1000
 """Files on one page, those that are only named too."""
 
-MOST_FOLLOWED = 500
-"""Files gone whose moves are looked up; of more, only equal contents are found again."""
-
-MOST_MOVES = 50
 DEFAULT_MODE = 0o644
 """For versions whose mode the journal did not learn."""
 
@@ -44,15 +40,15 @@ _CURSOR = re.compile(r"@(\d{1,18})\.\.@(\d{1,18}):(.*)\Z", re.DOTALL)
 _ROOT = WorkspacePath(".")
 
 
-class Span(msgspec.Struct, frozen=True):
-    """Between which positions, and after which path a page begins."""
+class Span(NamedTuple):
+    """Between which positions, and after which path a page begins; also what a cursor says."""
 
     left: Seq
     right: Seq
     after: str = ""
 
-    def cursor(self, after: str) -> str:
-        return f"{show(self.left)}..{show(self.right)}:{after}"
+    def __str__(self) -> str:
+        return f"{show(self.left)}..{show(self.right)}:{self.after}"
 
 
 class TreeDiffs:
@@ -70,8 +66,7 @@ class TreeDiffs:
         span = await self._span(caller, params)
         await wait_for_changes(self._s, max(span.left, span.right))
         left, right = await tree(self._s, span.left), await tree(self._s, span.right)
-        moves = await self._moves(left, right, span)
-        found = self._parted(caller, differences(left, right, moves=moves))
+        found = self._parted(caller, differences(left, right))
         listed = [item for item in found if self._s.listable(caller, item.path)]
         room = call.room.less(FRAME_BYTES + sum(map(size, warned)), FRAME_LINES)
         page = Page(span, params.max_tokens or PAGE_TOKENS, room)
@@ -129,23 +124,6 @@ class TreeDiffs:
                     )
         return ()
 
-    async def _moves(self, left: Tree, right: Tree, span: Span) -> list[tuple[WorkspacePath, WorkspacePath]]:
-        """Files that were moved from one path to another in between, also where they were changed on the way."""
-        forward = span.left <= span.right
-        first, last = sorted((span.left, span.right))
-        gone, come = gone_and_come(left, right) if forward else gone_and_come(right, left)
-        pairs: list[tuple[WorkspacePath, WorkspacePath]] = []
-        for path in gone if come and len(gone) <= MOST_FOLLOWED else ():
-            here, since = path, first
-            for _ in range(MOST_MOVES):
-                moved = [row for row in await self._s.journal.moved_away((here,)) if since < row.effective <= last]
-                if not moved:
-                    break
-                here, since = moved[-1].path, moved[-1].effective
-            if here in come:
-                pairs.append((path, here) if forward else (here, path))
-        return pairs
-
     # --- policy -------------------------------------------------------------------------
 
     def _parted(self, caller: Caller, found: list[Difference]) -> list[Difference]:
@@ -194,7 +172,7 @@ class Page:
         self._files: list[r.FileDiff] = []
         self.events = [DiffShown(path=_ROOT, from_version=span.left, to_version=span.right)]
         """That a diff of the tree was shown, and which lines of which file."""
-        self._full_after: str | None = None
+        self._next: Span | None = None
         self._over = False  # more than the client passes on
 
     def takes(self, item: Difference, patch: FilePatch | r.LeftOut) -> bool:
@@ -209,7 +187,7 @@ class Page:
         full = over or (self._spent + cost > self._budget and not too_large) or len(self._files) >= PAGE_FILES
         self._over |= over or (too_large and cost <= self._budget)
         if self._files and full:
-            self._full_after = self._files[-1].path
+            self._next = self._span._replace(after=self._files[-1].path)
             return False
         self._room = self._room.less(*taken)
         if isinstance(patch, str):
@@ -246,7 +224,7 @@ class Page:
             total_files=total,
             unlisted=unlisted,
             cut=self._whole.overrules("max_tokens", self._budget) if self._over else None,
-            cursor=None if self._full_after is None else self._span.cursor(self._full_after),
+            cursor=str(self._next) if self._next is not None else None,
             warnings=warnings,
         )
 
