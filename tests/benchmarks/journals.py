@@ -9,7 +9,7 @@ from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ContentSearched, DirectoryListed, FileRead, MetadataRead, SeenLines
 from orchestrator.core.events.sessions import SessionOpened
 from orchestrator.core.ids import AgentName, EscapedPath, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.snapshots import Frozen, freeze
+from orchestrator.core.projections.snapshots import FrozenState, freeze
 from orchestrator.core.projections.state import State
 from orchestrator.engine.record.snapshots import encoded
 from orchestrator.journal.sqlite import SqliteJournal
@@ -59,7 +59,7 @@ async def filled(state_dir: Path, count: int, *, snapshot_at: int | None = None)
     journal.subscribe(state.apply)
     opened = SessionOpened(session=SESSION, agent=AGENT, agent_class="cloud", door="rpc")
     await journal.append(Unit((NewEvent(f"session:{SESSION}", opened),), ORIGIN))
-    frozen: Frozen | None = None
+    frozen: FrozenState | None = None
     while journal.head < count:
         size = min(UNIT, count - journal.head)
         units = tuple(NewEvent(f"session:{SESSION}", event) for event in reads(size, journal.head))

@@ -65,10 +65,8 @@ def forge(daemon: RunningDaemon, *, sealed: bool) -> int:
 def _edited(line: bytes, digest: str, signature: list[int]) -> bytes:
     name, _, text = line.partition(b" ")
     part: dict[str, Any] = json.loads(text)
-    for entry in part.get("files", ()) if name == b"registry" else ():
-        if entry["path"] == "x.txt":
-            entry["digest"] = digest
-            entry["signature"] = signature
+    if name == b"registry.files" and "x.txt" in part:
+        part["x.txt"] |= {"digest": digest, "signature": signature}
     return name + b" " + json.dumps(part, separators=(",", ":"), ensure_ascii=False).encode()
 
 

@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import Any, ClassVar, Protocol, TypeVar
-
-import msgspec
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from orchestrator.core.events.base import Event, RecordedLike
 
-T = TypeVar("T")
 
-
-class Projection(Protocol):
+class Projection(ABC):
     """A fold over the journal: no I/O, no clock; dropped and replayed it is the same.
 
-    `version` is raised when the fold changes, or what a part of it looks like; older snapshots
-    are then not used. `folds` are the kinds of events that can change it: no other is shown to it.
+    `folds` are the kinds of events that can change it: no other is shown to it. `tables` are its whole
+    state: the table `files` is the dict `_files`, and its type reads it back from a snapshot. An entry
+    that changes in place has `copy`. A snapshot holds `part_entries` of a table in one piece.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[int]
     folds: ClassVar[frozenset[type[Event]]]
-    part: ClassVar[type[msgspec.Struct]]
+    tables: ClassVar[Mapping[str, Any]]
+    part_entries: ClassVar[int] = 500
 
+    @abstractmethod
     def apply(self, recorded: RecordedLike) -> None:
         """Take one event in; events come in the journal's order."""
 
-    def parts(self) -> list[msgspec.Struct]:
-        """All state in a few pieces that never change; the same, in the same order, for the same history.
+    def table(self, name: str) -> dict[Any, Any]:
+        """The entries of one table, in the order that the history alone determines."""
+        entries: dict[Any, Any] = getattr(self, f"_{name}")
+        return entries
 
-        Cost: copies of references, for it runs on the event loop.
-        """
-
-    def restore(self, parts: Iterable[Any]) -> None:
-        """Become, from empty, what gave these parts."""
-
-
-def pieces(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
-    """Cut into tuples of at most `size`."""
-    source = iter(items)
-    while piece := tuple(islice(source, size)):
-        yield piece
+    def index(self) -> None:  # noqa: B027  # most projections hold nothing but their tables
+        """Compute what else it holds from its tables, after they were read from a snapshot."""

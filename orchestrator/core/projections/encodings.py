@@ -6,8 +6,8 @@ and the same journal reads the same after a replay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -16,9 +16,7 @@ from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound, ConflictSides
 from orchestrator.core.events.files import ChangeApplied, ExternalFileChanged
 from orchestrator.core.ids import Digest
-from orchestrator.core.projections.base import pieces
-
-PART_CONTENTS = 1000
+from orchestrator.core.projections.base import Projection
 
 
 class Known(msgspec.Struct, frozen=True, gc=False):
@@ -31,21 +29,13 @@ class Known(msgspec.Struct, frozen=True, gc=False):
 NOTHING = Known()
 
 
-class EncodingsPart(msgspec.Struct, frozen=True):
-    """Some of the contents, in the order in which they became known."""
-
-    contents: tuple[tuple[Digest, Known], ...]
-
-
-class Encodings:
+class Encodings(Projection):
     """Contents whose encoding must be remembered; of all others, UTF-8 above all, it holds nothing."""
 
-    name: ClassVar[str] = "encodings"
-    version: ClassVar[int] = 1
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {ChangeApplied, ApprovalRequested, ExternalFileChanged, ConflictFound}
     )
-    part: ClassVar[type[msgspec.Struct]] = EncodingsPart
+    tables: ClassVar[Mapping[str, Any]] = {"known": dict[Digest, Known]}
 
     def __init__(self) -> None:
         self._known: dict[Digest, Known] = {}
@@ -59,9 +49,7 @@ class Encodings:
 
     def apply(self, recorded: RecordedLike) -> None:
         match recorded.event:
-            case ChangeApplied(paths=paths):
-                self._written(paths)
-            case ApprovalRequested(paths=paths):
+            case ChangeApplied(paths=paths) | ApprovalRequested(paths=paths):
                 self._written(paths)
             case ExternalFileChanged(before=before, after=after):
                 self._alike(before, after)
@@ -70,14 +58,7 @@ class Encodings:
             case _:
                 return
 
-    def parts(self) -> list[msgspec.Struct]:
-        return [EncodingsPart(piece) for piece in pieces(self._known.items(), PART_CONTENTS)]
-
-    def restore(self, parts: Iterable[EncodingsPart]) -> None:
-        for part in parts:
-            self._known.update(part.contents)
-
-    def _written(self, paths: Iterable[PathChange | PathChange]) -> None:
+    def _written(self, paths: Iterable[PathChange]) -> None:
         for item in paths:
             if item.encoding is None:
                 continue

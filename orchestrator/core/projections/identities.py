@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 import msgspec
 
 from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.sessions import AgentAdded, AgentClass, AgentRevoked, ApproverSet
 from orchestrator.core.ids import AgentName
+from orchestrator.core.projections.base import Projection
+
+APPROVER = "person"
+"""The one who says yes and no."""
 
 
 class Agent(msgspec.Struct, frozen=True):
@@ -21,24 +25,20 @@ class Agent(msgspec.Struct, frozen=True):
     revoked: bool = False
 
 
-class IdentitiesPart(msgspec.Struct, frozen=True):
-    """All of it."""
-
-    agents: tuple[Agent, ...]
-    approver: ApproverSet | None
-
-
-class Identities:
+class Identities(Projection):
     """Agents by name, and the hash of the approver code."""
 
-    name: ClassVar[str] = "identities"
-    version: ClassVar[int] = 1
     folds: ClassVar[frozenset[type[Event]]] = frozenset({AgentAdded, AgentRevoked, ApproverSet})
-    part: ClassVar[type[msgspec.Struct]] = IdentitiesPart
+    tables: ClassVar[Mapping[str, Any]] = {"agents": dict[AgentName, Agent], "approvers": dict[str, ApproverSet]}
 
     def __init__(self) -> None:
         self._agents: dict[AgentName, Agent] = {}
-        self.approver: ApproverSet | None = None
+        self._approvers: dict[str, ApproverSet] = {}
+
+    @property
+    def approver(self) -> ApproverSet | None:
+        """The approver code in force, as a hash."""
+        return self._approvers.get(APPROVER)
 
     def get(self, name: str) -> Agent | None:
         return self._agents.get(AgentName(name))
@@ -62,14 +62,6 @@ class Identities:
                 if known is not None:
                     self._agents[name] = msgspec.structs.replace(known, revoked=True)
             case ApproverSet() as approver:
-                self.approver = approver
+                self._approvers[APPROVER] = approver
             case _:
                 return
-
-    def parts(self) -> list[msgspec.Struct]:
-        return [IdentitiesPart(tuple(self._agents.values()), self.approver)]
-
-    def restore(self, parts: Iterable[IdentitiesPart]) -> None:
-        for part in parts:
-            self._agents.update((agent.name, agent) for agent in part.agents)
-            self.approver = part.approver

@@ -5,8 +5,8 @@ A reason may be redacted, so none is kept here; who shows one reads it from its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -14,9 +14,7 @@ from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.sessions import LeaseExpired, LeaseGranted, LeaseMode, LeaseReleased, LeaseRenewed
 from orchestrator.core.globs import Globs
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.base import pieces
-
-PART_LEASES = 500
+from orchestrator.core.projections.base import Projection
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -36,23 +34,15 @@ class Lease(msgspec.Struct, frozen=True):
         return self.expires_at <= now_ms
 
 
-class LeasesPart(msgspec.Struct, frozen=True):
-    """Some of the leases, in the order of their grants."""
-
-    leases: tuple[Lease, ...]
-
-
-class Leases:
+class Leases(Projection):
     """The leases that were granted, and neither released nor expired.
 
     Folds have no clock: a lease whose time is over stands here until LeaseExpired. Who must not
     take it for one that holds asks `ended`, or gives `at_ms`.
     """
 
-    name: ClassVar[str] = "leases"
-    version: ClassVar[int] = 1
     folds: ClassVar[frozenset[type[Event]]] = frozenset({LeaseGranted, LeaseRenewed, LeaseReleased, LeaseExpired})
-    part: ClassVar[type[msgspec.Struct]] = LeasesPart
+    tables: ClassVar[Mapping[str, Any]] = {"leases": dict[Seq, Lease]}
 
     def __init__(self) -> None:
         self._leases: dict[Seq, Lease] = {}
@@ -94,13 +84,6 @@ class Leases:
                 self._globs.pop(seq, None)
             case _:
                 return
-
-    def parts(self) -> list[msgspec.Struct]:
-        return [LeasesPart(piece) for piece in pieces(self._leases.values(), PART_LEASES)]
-
-    def restore(self, parts: Iterable[LeasesPart]) -> None:
-        for part in parts:
-            self._leases.update((lease.seq, lease) for lease in part.leases)
 
     def _compiled(self, lease: Lease) -> Globs:
         globs = self._globs.get(lease.seq)

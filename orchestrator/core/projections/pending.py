@@ -5,7 +5,7 @@ A reason may be redacted, so none is kept here; who shows one reads it from its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -24,7 +24,7 @@ from orchestrator.core.events.conflicts import (
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, FileRead
 from orchestrator.core.events.reviews import ConflictExpired, ConflictRebased
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.base import pieces
+from orchestrator.core.projections.base import Projection
 from orchestrator.core.projections.reviews import FOLDED, Review, turned
 
 ApprovalState = Literal["waiting", "granted", "used", "denied", "expired"]
@@ -118,23 +118,9 @@ class Intent(msgspec.Struct, frozen=True):
     provenance: Provenance
 
 
-PART_ITEMS = 500
-
-
-class PendingPart(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Some of what waits."""
-
-    approvals: tuple[Approval, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
-    intents: tuple[Intent, ...] = ()
-    diverged: tuple[Seq, ...] = ()
-
-
-class Pending:
+class Pending(Projection):
     """Approvals, conflicts and intents without an outcome."""
 
-    name: ClassVar[str] = "pending"
-    version: ClassVar[int] = 6
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalExpired, FileRead),
@@ -142,7 +128,12 @@ class Pending:
             *(ChangeIntended, ChangeApplied, ChangeAborted, ChangeDiverged),
         }
     )
-    part: ClassVar[type[msgspec.Struct]] = PendingPart
+    tables: ClassVar[Mapping[str, Any]] = {
+        "approvals": dict[Seq, Approval],
+        "conflicts": dict[Seq, Conflict],
+        "intents": dict[Seq, Intent],
+        "diverged": dict[Seq, None],
+    }
 
     def __init__(self) -> None:
         self._approvals: dict[Seq, Approval] = {}
@@ -150,7 +141,7 @@ class Pending:
         self._settling: dict[Seq, Seq] = {}  # the change by which each was settled
         self._open: dict[Seq, WorkspacePath] = {}  # of these, so that what waits is found however many do not
         self._intents: dict[Seq, Intent] = {}
-        self._diverged: list[Seq] = []
+        self._diverged: dict[Seq, None] = {}
 
     def approval(self, seq: int) -> Approval | None:
         return self._approvals.get(Seq(seq))
@@ -246,26 +237,15 @@ class Pending:
                     self._turn(intent.provenance.approval, change=None, state="granted")
             case ChangeDiverged(change=change):
                 self._intents.pop(change, None)
-                self._diverged.append(change)
+                self._diverged[change] = None
             case _:
                 self._review(recorded)
 
-    def parts(self) -> list[msgspec.Struct]:
-        return [
-            *(PendingPart(approvals=piece) for piece in pieces(self._approvals.values(), PART_ITEMS)),
-            *(PendingPart(conflicts=piece) for piece in pieces(self._conflicts.values(), PART_ITEMS)),
-            PendingPart(intents=tuple(self._intents.values()), diverged=tuple(self._diverged)),
-        ]
-
-    def restore(self, parts: Iterable[PendingPart]) -> None:
-        for part in parts:
-            self._approvals.update((item.seq, item) for item in part.approvals)
-            self._conflicts.update((item.seq, item) for item in part.conflicts)
-            self._open.update((item.seq, item.found.path) for item in part.conflicts if item.state == "open")
-            for item in part.conflicts:
-                self._index(item)
-            self._intents.update((item.seq, item) for item in part.intents)
-            self._diverged += part.diverged
+    def index(self) -> None:
+        for conflict in self._conflicts.values():
+            self._index(conflict)
+            if conflict.state == "open":
+                self._open[conflict.seq] = conflict.found.path
 
     def _turn(self, seq: Seq, **changes: Any) -> None:
         known = self._approvals.get(seq)

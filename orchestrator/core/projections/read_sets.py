@@ -7,8 +7,8 @@ move a view on; nothing else does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -32,7 +32,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.events.sessions import NoticeShown, NotifiedPath, SessionClosed, SessionOpened
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.base import pieces
+from orchestrator.core.projections.base import Projection
 from orchestrator.core.projections.seen import merged
 from orchestrator.core.text.regions import hull, survivors, written
 
@@ -45,7 +45,6 @@ MOST_HUNKS = 200
 KEPT_CLOSED = 100
 """Sessions that ended and may be resumed."""
 
-PART_READERS = 20
 OUTSIDE = "outside"
 """Who changed a file, where only the disk tells that somebody did."""
 
@@ -100,19 +99,9 @@ class Reader(msgspec.Struct):
         return msgspec.structs.replace(self, views=dict(self.views))
 
 
-class ReadersPart(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Some of the readers, in their order; and whose conflicts and settlements are under way."""
-
-    readers: tuple[Reader, ...] = ()
-    conflicts: tuple[tuple[Seq, SessionId], ...] = ()
-    settling: tuple[tuple[Seq, SessionId], ...] = ()
-
-
-class SessionReads:
+class SessionReads(Projection):
     """All sessions that have a view of a file, and for each file who has one."""
 
-    name: ClassVar[str] = "readers"
-    version: ClassVar[int] = 3
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(FileRead, ContentSearched, DiffShown, ContentShown, NoticeShown, SessionOpened, SessionClosed),
@@ -121,7 +110,12 @@ class SessionReads:
             *(ConflictFound, ConflictResolved, ConflictSuperseded),
         }
     )
-    part: ClassVar[type[msgspec.Struct]] = ReadersPart
+    tables: ClassVar[Mapping[str, Any]] = {
+        "readers": dict[SessionId, Reader],
+        "conflicts": dict[Seq, SessionId],
+        "settling": dict[Seq, SessionId],
+    }
+    part_entries: ClassVar[int] = 20
 
     def __init__(self) -> None:
         self._readers: dict[SessionId, Reader] = {}
@@ -313,23 +307,10 @@ class SessionReads:
         if not left:
             del self._of[path]
 
-    # --- snapshots ----------------------------------------------------------------------
-
-    def parts(self) -> list[msgspec.Struct]:
-        kept = (reader.copy() for reader in self._readers.values())
-        parts: list[msgspec.Struct] = [ReadersPart(readers=piece) for piece in pieces(kept, PART_READERS)]
-        if self._conflicts or self._settling:
-            parts.append(ReadersPart(conflicts=tuple(self._conflicts.items()), settling=tuple(self._settling.items())))
-        return parts
-
-    def restore(self, parts: Iterable[ReadersPart]) -> None:
-        for part in parts:
-            for kept in part.readers:
-                self._readers[kept.session] = kept.copy()
-                for path in kept.views:
-                    self._of.setdefault(path, set()).add(kept.session)
-            self._conflicts.update(part.conflicts)
-            self._settling.update(part.settling)
+    def index(self) -> None:
+        for session, reader in self._readers.items():
+            for path in reader.views:
+                self._of.setdefault(path, set()).add(session)
 
 
 def _since(view: View, read_records: tuple[ReadRecord, ...]) -> View:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -20,10 +20,7 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.events.journal import ContentRedacted
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
-from orchestrator.core.projections.base import pieces
-
-PART_ENTRIES = 1000
-"""Files in one part of a snapshot: encoding one holds the interpreter lock for about 1 ms."""
+from orchestrator.core.projections.base import Projection
 
 
 class FileEntry(msgspec.Struct, frozen=True, gc=False):
@@ -39,25 +36,20 @@ class FileEntry(msgspec.Struct, frozen=True, gc=False):
     reads: int = 0
 
 
-class RegistryPart(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Some of the registry's entries, in its order."""
-
-    files: tuple[FileEntry, ...] = ()
-    removed: tuple[tuple[WorkspacePath, Seq], ...] = ()
-
-
-class Registry:
+class Registry(Projection):
     """Every tracked path; a removed file leaves a tombstone with the version that removed it."""
 
-    name: ClassVar[str] = "registry"
-    version: ClassVar[int] = 2
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(FileRead, FilesFound, ChangeApplied, ContentRedacted),
             *(ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved),
         }
     )
-    part: ClassVar[type[msgspec.Struct]] = RegistryPart
+    tables: ClassVar[Mapping[str, Any]] = {
+        "files": dict[WorkspacePath, FileEntry],
+        "removed": dict[WorkspacePath, Seq],
+    }
+    part_entries: ClassVar[int] = 1000  # encoding as many holds the interpreter lock for about 1 ms
 
     def __init__(self) -> None:
         self._files: dict[WorkspacePath, FileEntry] = {}
@@ -108,17 +100,6 @@ class Registry:
                         self._files[entry.path] = msgspec.structs.replace(entry, kept=False)
             case _:
                 return
-
-    def parts(self) -> list[msgspec.Struct]:
-        return [
-            *(RegistryPart(files=piece) for piece in pieces(self._files.values(), PART_ENTRIES)),
-            *(RegistryPart(removed=piece) for piece in pieces(self._removed.items(), PART_ENTRIES)),
-        ]
-
-    def restore(self, parts: Iterable[RegistryPart]) -> None:
-        for part in parts:
-            self._files.update((entry.path, entry) for entry in part.files)
-            self._removed.update(part.removed)
 
     def _found(self, seq: Seq, found: FoundFile) -> None:
         known = self._files.get(found.path)

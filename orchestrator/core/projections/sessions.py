@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -12,7 +12,7 @@ from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
 from orchestrator.core.events.files import ChangeApplied, ContentSearched, ContentShown, DiffShown, FileRead, SeenLines
 from orchestrator.core.events.sessions import AgentClass, Door, SessionClosed, SessionOpened, TaskBegun, TaskEnded
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.base import pieces
+from orchestrator.core.projections.base import Projection
 from orchestrator.core.projections.seen import SeenFile
 
 RECENT = 200
@@ -78,28 +78,20 @@ class Session(msgspec.Struct):
         self.put(seen.path, self.seen.get(seen.path, NOTHING).shown(seen))
 
 
-PART_SESSIONS = 20
 NOTHING = SeenFile()
 
 
-class SessionsPart(msgspec.Struct, frozen=True):
-    """Some of the sessions, in their order, as they were."""
-
-    sessions: tuple[Session, ...]
-
-
-class Sessions:
+class Sessions(Projection):
     """All sessions, open and closed."""
 
-    name: ClassVar[str] = "sessions"
-    version: ClassVar[int] = 3
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(SessionOpened, SessionClosed, ContentShown, FileRead, ContentSearched, DiffShown),
             *(ApprovalRequested, ConflictFound, ChangeApplied, TaskBegun, TaskEnded),
         }
     )
-    part: ClassVar[type[msgspec.Struct]] = SessionsPart
+    tables: ClassVar[Mapping[str, Any]] = {"sessions": dict[SessionId, Session]}
+    part_entries: ClassVar[int] = 20
 
     def __init__(self) -> None:
         self._sessions: dict[SessionId, Session] = {}
@@ -154,16 +146,6 @@ class Sessions:
                 session.tasks.pop(task, None)
             case _:
                 return
-
-    def parts(self) -> list[msgspec.Struct]:
-        return [
-            SessionsPart(tuple([session.copy() for session in piece]))
-            for piece in pieces(self._sessions.values(), PART_SESSIONS)
-        ]
-
-    def restore(self, parts: Iterable[SessionsPart]) -> None:
-        for part in parts:
-            self._sessions.update((session.id, session.copy()) for session in part.sessions)
 
     def _close(self, closed: SessionId) -> None:
         """Sessions that saw and did nothing are forgotten at once, of the others the oldest beyond KEPT_CLOSED."""

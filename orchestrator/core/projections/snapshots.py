@@ -1,11 +1,15 @@
 """The whole state as bytes, and back: what a start begins from instead of from the first event.
 
-A head line, then one line for each part: the projection's name, a space, JSON. Entries come in
+A head line, then one line for each part: projection and table, a space, JSON. Entries come in
 the order in which the state holds them, which its history alone determines; so equal histories
 give equal bytes, and a restored state goes on as the one it was taken from.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
 
 import msgspec
 
@@ -16,40 +20,40 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class Head(msgspec.Struct, frozen=True):
-    """Where in which history a state stood."""
+    """The position of a state in its history."""
 
     seq: Seq
     hash: str  # hex, of event `seq`
     version: str  # of the projections
 
 
-class Frozen(msgspec.Struct, frozen=True):
+class FrozenState(msgspec.Struct, frozen=True):
     """A state at one position, in parts that never change: any thread may encode it."""
 
     head: Head
-    parts: tuple[tuple[str, msgspec.Struct], ...]
+    parts: tuple[tuple[str, dict[Any, Any]], ...]
 
 
-class Thawing(msgspec.Struct, frozen=True):
-    """A snapshot that was read."""
-
-    head: Head
-    parts: dict[str, list[msgspec.Struct]]
-
-    def state(self) -> State:
-        """The state; another one at each call."""
-        state = State()
-        state.restore(self.head.seq, bytes.fromhex(self.head.hash), self.parts)
-        return state
-
-
-def freeze(state: State) -> Frozen:
+def freeze(state: State) -> FrozenState:
     """Take hold of a state as it is now. Cost: copies of references; 100,000 files: about 2 ms."""
-    parts = tuple((item.name, part) for item in state.projections for part in item.parts())
-    return Frozen(Head(state.head, state.tip.hex(), state.version), parts)
+    parts = tuple(
+        (f"{name}.{table}", part)
+        for name, projection in state.projections.items()
+        for table in projection.tables
+        for part in _parts(projection.table(table), projection.part_entries)
+    )
+    return FrozenState(Head(state.head, state.tip.hex(), state.version), parts)
 
 
-def encode(frozen: Frozen) -> bytes:
+def _parts(entries: dict[Any, Any], size: int) -> Iterator[dict[Any, Any]]:
+    source = iter(entries.items())
+    while part := dict(islice(source, size)):
+        if hasattr(next(iter(part.values())), "copy"):
+            part = {key: entry.copy() for key, entry in part.items()}
+        yield part
+
+
+def encode(frozen: FrozenState) -> bytes:
     """The canonical bytes. Line by line, so that other threads come in between."""
     out = bytearray(_ENCODER.encode(frozen.head))
     for name, part in frozen.parts:
@@ -58,15 +62,23 @@ def encode(frozen: Frozen) -> bytes:
     return bytes(out)
 
 
-def decode(data: bytes) -> Thawing:
-    """Read `encode`'s bytes, made by projections of this version. Raises ValueError."""
-    head, *lines = data.split(b"\n")
-    decoders = {item.name: msgspec.json.Decoder(item.part) for item in State().projections}
-    parts: dict[str, list[msgspec.Struct]] = {name: [] for name in decoders}
+def decode(data: bytes) -> State:
+    """The state of `encode`'s bytes, made by projections of this version. Raises ValueError."""
+    first, *lines = data.split(b"\n")
+    head = msgspec.json.decode(first, type=Head)
+    state = State()
+    tables = {
+        f"{name}.{table}".encode(): (projection.table(table), msgspec.json.Decoder(kind))
+        for name, projection in state.projections.items()
+        for table, kind in projection.tables.items()
+    }
     for line in lines:
         name, _, text = line.partition(b" ")
-        decoder = decoders.get(name.decode("ascii", "replace"))
-        if decoder is None:
-            raise ValueError(f"a part of {name[:40]!r}, which is no projection")
-        parts[name.decode()].append(decoder.decode(text))
-    return Thawing(msgspec.json.decode(head, type=Head), parts)
+        if name not in tables:
+            raise ValueError(f"a part of {name[:40]!r}, which is no projection's table")
+        entries, decoder = tables[name]
+        entries.update(decoder.decode(text))
+    for projection in state.projections.values():
+        projection.index()
+    state.head, state.tip = head.seq, bytes.fromhex(head.hash)
+    return state

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -23,6 +23,9 @@ from orchestrator.core.projections.sessions import Sessions
 class State:
     """The present, as the journal up to `head` makes it; `tip` is the hash of that event."""
 
+    version: ClassVar[str] = "1"
+    """Raised when a fold or a table of a projection changes; older snapshots are then not used."""
+
     def __init__(self) -> None:
         self.registry = Registry()
         self.sessions = Sessions()
@@ -31,21 +34,12 @@ class State:
         self.leases = Leases()
         self.encodings = Encodings()
         self.readers = SessionReads()
+        self.projections: dict[str, Projection] = {
+            name: value for name, value in vars(self).items() if isinstance(value, Projection)
+        }
         self.head = Seq(0)
         self.tip = chain.GENESIS
         self._folds: dict[type[Event], tuple[Callable[[RecordedLike], None], ...]] = {}
-
-    @property
-    def projections(self) -> tuple[Projection, ...]:
-        return (
-            *(self.registry, self.sessions, self.pending, self.identities, self.leases, self.encodings),
-            self.readers,
-        )
-
-    @property
-    def version(self) -> str:
-        """Of all projections: what folds otherwise, or looks otherwise in a snapshot, has another one."""
-        return " ".join(f"{projection.name}:{projection.version}" for projection in self.projections)
 
     def apply(self, recorded: RecordedLike) -> None:
         """Fold one event into all of them. Raises ValueError on a gap: positions come without one."""
@@ -61,41 +55,18 @@ class State:
             kind = type(recorded.event)
             folds = folds_of.get(kind)
             if folds is None:
-                folds = folds_of[kind] = tuple(item.apply for item in self.projections if kind in item.folds)
+                folds = folds_of[kind] = tuple(item.apply for item in self.projections.values() if kind in item.folds)
             for fold in folds:
                 fold(recorded)
             self.head = seq
             self.tip = recorded.hash
 
-    def restore(
-        self,
-        seq: Seq,
-        tip: bytes,
-        parts: Mapping[str, Iterable[msgspec.Struct]],
-    ) -> None:
-        """Become, from empty, what stood at `seq`: the inverse of every projection's `parts`."""
-        for projection in self.projections:
-            projection.restore(parts.get(projection.name, ()))
-        self.head, self.tip = seq, tip
-
     def plain(self) -> dict[str, Any]:
-        """Everything as plain data, by projection, field and the entry's first field; equal for equal histories."""
-        return {projection.name: _plain(projection.parts()) for projection in self.projections}
-
-
-def _plain(parts: Iterable[msgspec.Struct]) -> dict[str, Any]:
-    plain: dict[str, Any] = {}
-    for part in parts:
-        for name in part.__struct_fields__:
-            value = getattr(part, name)
-            if not isinstance(value, tuple):
-                plain[name] = msgspec.to_builtins(value)
-                continue
-            for item in value:
-                first = msgspec.structs.astuple(item) if isinstance(item, msgspec.Struct) else item
-                key = first[0] if isinstance(first, tuple) else first
-                plain.setdefault(name, {})[str(key)] = msgspec.to_builtins(item)
-    return plain
+        """Everything as plain data, by projection, table and key; equal for equal histories."""
+        return {
+            name: {table: msgspec.to_builtins(projection.table(table), str_keys=True) for table in projection.tables}
+            for name, projection in self.projections.items()
+        }
 
 
 def first_difference(left: Any, right: Any, where: str = "") -> str | None:

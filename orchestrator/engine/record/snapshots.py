@@ -12,7 +12,7 @@ from anyio import to_thread
 from orchestrator.core.errors import JournalCorrupt, OrchestratorError
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.ids import Seq, show
-from orchestrator.core.projections.snapshots import Frozen, decode, encode, freeze
+from orchestrator.core.projections.snapshots import FrozenState, decode, encode, freeze
 from orchestrator.core.projections.state import State
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
@@ -79,7 +79,7 @@ class Snapshotter:
                 self._log.warning("a snapshot could not be kept", seq=frozen.head.seq, error=error.message)
 
 
-def encoded(frozen: Frozen) -> tuple[Snapshot, bytes]:
+def encoded(frozen: FrozenState) -> tuple[Snapshot, bytes]:
     data, head = encode(frozen), frozen.head
     digest = hashlib.sha256(data).digest()
     return Snapshot(head.seq, bytes.fromhex(head.hash), digest, head.version), data
@@ -106,16 +106,16 @@ async def restored(
     return state
 
 
-async def thawed(journal: Journal, snapshot: Snapshot) -> State:
+async def snapshot_state(journal: Journal, snapshot: Snapshot) -> State:
     """The state that a snapshot holds. Raises JournalCorrupt, ValueError where it can't be trusted."""
     data = await journal.snapshot(snapshot.seq)
-    thawing = await to_thread.run_sync(decode, data)
-    if (thawing.head.seq, thawing.head.hash) != (snapshot.seq, snapshot.hash.hex()):
-        raise ValueError(f"it says that it is of {show(thawing.head.seq)}")
+    state = await to_thread.run_sync(decode, data)
+    if (state.head, state.tip) != (snapshot.seq, snapshot.hash):
+        raise ValueError(f"it says that it is of {show(state.head)}")
     last = await journal.event(snapshot.seq)
     if last is None or last.hash != snapshot.hash:
         raise ValueError("it is of another history than the journal's")
-    return thawing.state()
+    return state
 
 
 async def _snapshot(journal: Journal, doubts: list[str]) -> State:
@@ -130,7 +130,7 @@ async def _snapshot(journal: Journal, doubts: list[str]) -> State:
             log.info("a snapshot of other projections is passed over", seq=snapshot.seq, version=snapshot.version)
             continue
         try:
-            return await thawed(journal, snapshot)
+            return await snapshot_state(journal, snapshot)
         except (JournalCorrupt, ValueError) as error:
             log.warning("a snapshot is passed over", seq=snapshot.seq, error=str(error))
             doubts.append(f"a snapshot was passed over at the start, older events were read instead: {error}")

@@ -15,11 +15,11 @@ from orchestrator.core.errors import FileTooLarge, JournalCorrupt, PathError
 from orchestrator.core.events.base import RecordedLike
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.projections.registry import FileEntry
-from orchestrator.core.projections.snapshots import Frozen, decode, encode, freeze
+from orchestrator.core.projections.snapshots import FrozenState, decode, encode, freeze
 from orchestrator.core.projections.state import State, first_difference
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.baseline import Baseline
-from orchestrator.engine.record.snapshots import thawed
+from orchestrator.engine.record.snapshots import snapshot_state
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
 from orchestrator.ports.journal import Snapshot
 
@@ -48,20 +48,20 @@ class StateCheck:
         return r.RebuildAnswer(
             ok=difference is None,
             events=live.head.seq,
-            projections=(*(item.name for item in self._s.state.projections), "file_versions"),
+            projections=(*self._s.state.projections, "file_versions"),
             snapshots=len(compared),
             first_difference=difference,
         )
 
-    async def _from_snapshot(self, live: Frozen, snapshot: Snapshot) -> str | None:
+    async def _from_snapshot(self, live: FrozenState, snapshot: Snapshot) -> str | None:
         where = f"/snapshots/{show(snapshot.seq)}"
         try:
-            state = await thawed(self._s.journal, snapshot)
+            state = await snapshot_state(self._s.journal, snapshot)
         except (JournalCorrupt, ValueError) as error:
             return f"{where}: {error}"
         return await self._difference(live, state, where)
 
-    async def _difference(self, live: Frozen, state: State, where: str) -> str | None:
+    async def _difference(self, live: FrozenState, state: State, where: str) -> str | None:
         """The first place where memory and a state with the events since differ; memory's value, then the other's."""
         async with aclosing(self._s.journal.replay(after=state.head, until=live.head.seq)) as pieces:
             async for piece in pieces:
@@ -69,7 +69,7 @@ class StateCheck:
         mine, theirs = await to_thread.run_sync(encode, live), await to_thread.run_sync(encode, freeze(state))
         if mine == theirs:
             return None
-        held = (await to_thread.run_sync(decode, mine)).state()
+        held = await to_thread.run_sync(decode, mine)
         found = await to_thread.run_sync(lambda: first_difference(held.plain(), state.plain(), where))
         return found or f"{where or '/'}: equal entries, in another order or of another event"
 

@@ -56,9 +56,3 @@ def test_of_utf_8_nothing_is_kept() -> None:
     found = folded(changed(A, B, None), outside(B, C), outside(None, D))
     assert list(found) == []
     assert found.of(None) is NOTHING
-
-
-def test_it_is_restored_from_its_parts() -> None:
-    found, again = folded(changed(A, B, "cp1252"), outside(B, C)), Encodings()
-    again.restore(found.parts())  # type: ignore[arg-type]  # of its own kind
-    assert again.parts() == found.parts() != []
