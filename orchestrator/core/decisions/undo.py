@@ -21,7 +21,7 @@ MOST_NOTES = 20
 def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePath, Facts]) -> Apply | Need:
     """Undo the chosen steps of these files; all later ones that are not chosen stay.
 
-    Files where later work overlaps come out as `Apply.clashes`, what can't be undone for another
+    Files where later work overlaps come out as `Apply.conflicts`, what can't be undone for another
     reason as warnings. `Apply.reverts` names the changes that are undone in full. Raises
     NothingToChange when all is undone already, RevertImpossible when nothing can be.
     """
@@ -47,9 +47,9 @@ def undo(lines: Sequence[Lineage], chosen: Set[Key], facts: Mapping[WorkspacePat
         if notes:
             raise RevertImpossible(notes[0], hint="Revert the later change first.")
         raise NothingToChange("there is nothing left to undo", hint="The changes are undone already.")
-    stuck = [course for course in courses if course.clashed or course.notes]
+    stuck = [course for course in courses if course.result.conflict is not None or course.notes]
     left = {seq for course in stuck for step in course.undone for seq in step.changes}
-    left |= {seq for clash in whole.conflicts for seq in clash.reverts}
+    left |= {seq for conflict in whole.conflicts for seq in conflict.reverts}
     undone = sorted({seq for course in courses for step in course.undone for seq in step.changes} - left)
     dependencies = tuple(found for course in courses for found in course.dependencies())[:MOST_DEPENDENCIES]
     if len(notes) > MOST_NOTES:
@@ -68,21 +68,16 @@ class _Course:
         facts: Mapping[WorkspacePath, Facts],
         contents: Mapping[Digest, bytes],
     ) -> None:
-        self._line, self._chosen, self._contents = line, chosen, contents
-        self._present = line.path
-        self._facts = facts
-        self._outlines = next(iter(facts.values())).outlines
+        self._line, self._chosen, self._facts, self._contents = line, chosen, facts, contents
         held = facts[line.path].held if line.path is not None else None
-        self._held = held
-        self._blind = any(facts[name].content_hidden for name in line.names if name in facts)
-        self.result = self._unmoved = Result(present=line.path, held=held, path=line.path, now=held, names=line.names)
+        self._hidden = any(facts[name].content_hidden for name in line.names if name in facts)
+        self.result = Result(present=line.path, held=held, path=line.path, now=held, names=line.names)
         self.trouble: OrchestratorError | None = None
         self.missing: list[Digest] = []
         self.lacking: list[Source] = []
         self.notes: list[str] = []
         self.undone: list[Step] = []  # newest first
         self.later: list[Step] = []  # not chosen, and newer than some chosen step
-        self.clashed = False
 
     def walk(self) -> None:
         """Newest first; chosen steps that follow each other are undone as one."""
@@ -109,22 +104,23 @@ class _Course:
         for path in (self.result.present, self.result.path):
             trouble = self._facts[path].error if path is not None else None
             if trouble is not None and (self.result.changed or path == self.result.present):
-                self.trouble, self.result = trouble, self._unmoved
+                self.trouble, self.result.conflict = trouble, None
+                self.result.stays()
                 self.notes = [f"{trouble.message}; it stays as it is"]
                 return
 
     def _undo_move(self, step: Step) -> None:
-        if self.clashed or self.result.path is None:
+        if self.result.conflict is not None or self.result.path is None:
             return
         if self.result.path == step.path:
-            self.result = msgspec.structs.replace(self.result, path=step.was)
+            self.result.path = step.was
         else:
             self.notes.append(
                 f"{step.path} was moved on to {self.result.path} since {show(step.change)}; it stays there"
             )
 
     def _undo_run(self, run: Sequence[Step]) -> None:
-        if not run or self.clashed or self.missing:
+        if not run or self.result.conflict is not None or self.missing:
             return
         newest, oldest = run[0], run[-1]
         after, before, now = newest.after, oldest.before, self.result.now
@@ -134,30 +130,26 @@ class _Course:
             )
             return
         digest = now.digest if now is not None else None
-        if self._blind:
-            self._undo_unseen(newest, oldest, run)
+        if self._hidden:  # versions alone say whether later work is in the way
+            if self.later:
+                self._conflict(newest, before, run)
+            else:
+                self._straight_back(newest, oldest)
+                self.result.unseen = True
         elif digest == after:
             self._straight_back(newest, oldest)
         elif digest == before:
             return
         elif now is None or before is None or after is None:
-            self._clash(newest, before, run)
+            self._conflict(newest, before, run)
         else:
             self._merge(now, newest, oldest, run)
-
-    def _undo_unseen(self, newest: Step, oldest: Step, run: Sequence[Step]) -> None:
-        """For one who may not know the content: versions alone say whether later work stands in the way."""
-        if self.later:
-            self._clash(newest, oldest.before, run)
-        else:
-            self._straight_back(newest, oldest)
-            self.result = msgspec.structs.replace(self.result, unseen=True)
 
     def _straight_back(self, newest: Step, oldest: Step) -> None:
         """Nothing came after it."""
         now, before = self.result.now, oldest.before
         if before is None:
-            self.result = msgspec.structs.replace(self.result, path=None, now=None)
+            self.result.path = self.result.now = None
             return
         data = now.data if now is not None and now.digest == before else self._content(before)
         if data is None:
@@ -165,8 +157,7 @@ class _Course:
         mode = self._mode_back(now, newest, oldest) if now is not None else oldest.mode_before
         like = now.document.told if now is not None and now.document else None
         restored = Held(data, before, mode if mode is not None else 0o644, decode(data, like=like) if like else None)
-        path = self.result.path or newest.was
-        self.result = msgspec.structs.replace(self.result, path=path, now=restored)
+        self.result.path, self.result.now = self.result.path or newest.was, restored
 
     def _merge(self, now: Held, newest: Step, oldest: Step, run: Sequence[Step]) -> None:
         """Carry the inverse onto later work."""
@@ -177,14 +168,14 @@ class _Course:
         like = now.document.told if now.document else None
         old, new = decode(old_data, like=like), decode(new_data, like=like)
         if old is None or new is None:
-            self._clash(newest, before, run)
+            self._conflict(newest, before, run)
             return
         onto = Facts(
             self.result.path or newest.path,
             now,
             newest.seq,
             Base(newest.seq, after),
-            outlines=self._outlines,
+            outlines=next(iter(self._facts.values())).outlines,
             only_own_changes=True,  # nobody is told that they undo what they undo
         )
         try:
@@ -195,35 +186,31 @@ class _Course:
             self.lacking += outcome.outlines
             return
         if isinstance(outcome, ConflictOutcome):
-            self._clash(newest, before, run, outcome)
+            self._conflict(newest, before, run, outcome)
             return
         ((digest, content),) = outcome.contents.items()
-        merged = Held(content.data, digest, self._mode_back(now, newest, oldest), content.document)
-        self.result = msgspec.structs.replace(self.result, now=merged, rung="merged")
+        self.result.now = Held(content.data, digest, self._mode_back(now, newest, oldest), content.document)
+        self.result.rung = "merged"
 
-    def _clash(
+    def _conflict(
         self, newest: Step, before: Digest | None, run: Sequence[Step], found: ConflictOutcome | None = None
     ) -> None:
-        """Later work stands in the way: this file stays as it is, and a person decides."""
+        """Later work is in the way: this file stays as it is, and a person decides."""
         proposed = self._content(before) if before is not None else None
         if before is not None and proposed is None:
             return
-        self.clashed = True
-        path = self._present or newest.path
-        clean = self._held is self.result.now
-        self.result = msgspec.structs.replace(
-            self._unmoved,
-            clash=ConflictOutcome(
-                path=path,
-                base=newest.after,
-                base_version=newest.seq,
-                proposed=proposed,
-                regions=found.regions if found is not None and clean else (),
-                why=found.why if found is not None else "",
-                reverts=tuple(sorted({seq for step in run for seq in step.changes})),
-                names=tuple(sorted(self._line.names - {path})),
-            ),
+        result, path = self.result, self.result.present or newest.path
+        result.conflict = ConflictOutcome(
+            path=path,
+            base=newest.after,
+            base_version=newest.seq,
+            proposed=proposed,
+            regions=found.regions if found is not None and result.held is result.now else (),
+            why=found.why if found is not None else "",
+            reverts=tuple(sorted({seq for step in run for seq in step.changes})),
+            names=result.other_names(path),
         )
+        result.stays()
 
     @staticmethod
     def _mode_back(now: Held, newest: Step, oldest: Step) -> int:
@@ -241,6 +228,8 @@ class _Course:
         """The later work in this file that was kept, or that stood in the way."""
         on = tuple(sorted({step.change for step in self.undone}))
         return [
-            Dependency(path=step.path, change=step.change, agent=step.agent, on=on, overlaps=self.clashed)
+            Dependency(
+                path=step.path, change=step.change, agent=step.agent, on=on, overlaps=self.result.conflict is not None
+            )
             for step in self.later
         ]
