@@ -9,7 +9,7 @@ import pytest
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.commands import Write
 from orchestrator.core.decisions.decision import Apply, Base, Facts, Held
-from orchestrator.core.decisions.multi_file import FilePart, PatchSeveral
+from orchestrator.core.decisions.patches import FilePart, Patch
 from orchestrator.core.errors import CallerError
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.forms.recognise import parse
@@ -46,7 +46,7 @@ def landed(case: Case, before: Mapping[str, bytes]) -> dict[str, bytes]:
             source = WorkspacePath(file.old_path or file.new_path or case.path or "")
             target = WorkspacePath(file.new_path or source) if file.renames else source
             parts.append(FilePart(path=source, target=target, patch=file, stands=source in before))
-        command = PatchSeveral(files=tuple(parts), fuzzy=True)
+        command = Patch(files=tuple(parts), fuzzy=True)
         outcome = decided(command, {path: facts(before, path) for path in command.paths})
     assert isinstance(outcome, Apply)
     files = dict(before)

@@ -12,8 +12,9 @@ import msgspec
 import pytest
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions.commands import Edit, Patch
+from orchestrator.core.decisions.commands import Edit
 from orchestrator.core.decisions.decision import Base, ConflictOutcome, Facts, Held
+from orchestrator.core.decisions.patches import Patch
 from orchestrator.core.errors import NothingToChange, SearchAmbiguous, SearchNotFound
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.forms.recognise import parse
@@ -103,7 +104,8 @@ def applied(command: Edit | Patch, now: str, base: str | None = None) -> str | N
     based = Base(Seq(3), digest_of(base.encode())) if base is not None else None
     contents = {digest_of(base.encode()): base.encode()} if base is not None else {}
     try:
-        outcome = decided(command, {command.path: Facts(command.path, held, Seq(9), based, contents)})
+        (path,) = command.paths
+        outcome = decided(command, {path: Facts(path, held, Seq(9), based, contents)})
     except (SearchNotFound, SearchAmbiguous):
         return None
     except NothingToChange:
@@ -271,4 +273,4 @@ def test_a_stale_edit_stays_in_its_section(seed: int) -> None:
 
 def patch(text: str, path: WorkspacePath) -> Patch:
     """The patch of one file; `PATH` stands for it."""
-    return Patch(path=path, patch=parse(text.replace("PATH", path), path).files[0], fuzzy=True)
+    return Patch.of(path, parse(text.replace("PATH", path), path).files[0], fuzzy=True)

@@ -15,8 +15,8 @@ from orchestrator.api.failures import operation_named
 from orchestrator.api.rollback import Rollback
 from orchestrator.core.content import Signature, digest_of
 from orchestrator.core.decisions.commands import AllFacts, Undo
+from orchestrator.core.decisions.costs import effort
 from orchestrator.core.decisions.decision import Outcome
-from orchestrator.core.decisions.multi_file import effort
 from orchestrator.core.decisions.undo_selection import UndoFilter
 from orchestrator.core.errors import NothingToChange
 from orchestrator.core.events.base import Event, Origin

@@ -2,11 +2,10 @@
 
 Begin with decision.py: the facts that go in, and `Apply`, `ConflictOutcome` and `Need` that come out. Then commands.py.
 
-- commands, multi_file: what callers want, for one path and for patches of several files
-- rebase: the ladder by which a change fits what a file holds now; passages, structure, anchored, merges: its rungs
-- whole_files, permissions: patches that replace a whole file, or say whether it is executable
+- commands, patches: what callers want
+- rebase: the ladder by which a change fits what a file holds now; passages, structure, anchored: its rungs
 - undo, undo_selection, lineage, assembly: which changes an undo takes back, file by file through moves, as one change
-- bases: which version a change is made against; costs: how much work a decision is
+- costs: how much work a decision is
 - recovery: what a crash left of an intent, by hashes alone
 - stale_regions, tracked_regions: which lines that a session read have changed since
 - leases: who may reserve which paths

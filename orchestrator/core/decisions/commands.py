@@ -10,7 +10,6 @@ import msgspec
 from orchestrator.core.change import Directories, Fit, PathChange, PermissionCheck
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions import rebase, undo
-from orchestrator.core.decisions.bases import Rule
 from orchestrator.core.decisions.decision import (
     Apply,
     Base,
@@ -25,15 +24,14 @@ from orchestrator.core.decisions.decision import (
 )
 from orchestrator.core.decisions.lineage import Key, Modes, lineages
 from orchestrator.core.decisions.structure import Change
-from orchestrator.core.decisions.whole_files import lines_at_base
 from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, StaleBase
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, show
 from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.history import VersionRow
+from orchestrator.core.projections.seen import Rule
 from orchestrator.core.text.encoding import EMPTY, decode
 from orchestrator.core.text.forms.left_out import refuse_elided, refuse_elided_whole
 from orchestrator.core.text.forms.whole_file import check_whole
-from orchestrator.core.text.patch import FilePatch
 
 AllFacts = Mapping[WorkspacePath, Facts]
 
@@ -103,25 +101,6 @@ class Edit(OnePath, frozen=True, kw_only=True):
         return rebase.edit(self.changes, here)
 
 
-class Patch(OnePath, frozen=True, kw_only=True):
-    """A patch of one file, which may misquote it if it is `fuzzy`."""
-
-    patch: FilePatch
-    fuzzy: bool = False
-
-    @property
-    def reads(self) -> bool:
-        return True
-
-    def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
-        if self.patch.headed and self.patch.new_path is None:
-            return (PermissionCheck("delete", self.path),)
-        return super().required_permissions(facts)
-
-    def decide(self, facts: AllFacts) -> Outcome:
-        return rebase.patch(self.patch, facts[self.path], fuzzy=self.fuzzy)
-
-
 class Write(OnePath, frozen=True, kw_only=True):
     """A whole content, or more at the end."""
 
@@ -147,10 +126,9 @@ class Write(OnePath, frozen=True, kw_only=True):
             return rebase.create(self.content, here)
         outcome = rebase.truncate(self.content, here)
         if here.base is not None and not here.content_hidden and not isinstance(outcome, Need):
-            present = lines_at_base(here, here.base)
-            refuse_elided_whole("patch" if self.fenced else "content", self.content, present, self.path)
+            refuse_elided_whole("patch" if self.fenced else "content", self.content, here.base_lines, self.path)
             if self.fenced:
-                check_whole(self.content, present)
+                check_whole(self.content, here.base_lines)
         return outcome
 
 
@@ -334,15 +312,16 @@ class Resolve(OnePath, frozen=True, kw_only=True):
         return written(self.path, here.held, self.chosen, before, new, fit=fit)
 
     def _onto(self, here: Facts) -> Outcome:
-        """The file moved on while they chose: carry the choice onto it, if that is safe."""
+        """The file has changed while they chose: rebase the choice onto it, if that is safe."""
+        moved = ConflictOutcome(path=self.path, base=self.current, base_version=here.version, proposed=self.chosen)
         if self.current is None or self.chosen is None or here.held is None:
-            return ConflictOutcome(path=self.path, base=self.current, base_version=here.version, proposed=self.chosen)
+            return moved
         if self.current not in here.contents:
             return Need((self.current,))
         like = here.held.document.told if here.held.document else None
         old, new = decode(here.contents[self.current], like=like), decode(self.chosen, like=like)
         if old is None or new is None:
-            return ConflictOutcome(path=self.path, base=self.current, base_version=here.version, proposed=self.chosen)
+            return moved
         base = Base(here.version or Seq(0), self.current)
         return rebase.rebase(old, new, msgspec.structs.replace(here, base=base), anchors=())
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from orchestrator.core.decisions.commands import AllFacts, Command, CreateDirectory, Delete, Edit, Move, Write
+from orchestrator.core.decisions.commands import AllFacts, Command, CreateDirectory, Delete, Edit, Move, Undo, Write
 from orchestrator.core.decisions.decision import Apply, Facts, Held, Outcome
-from orchestrator.core.decisions.multi_file import effort
+from orchestrator.core.decisions.patches import Patch
 from orchestrator.core.decisions.structure import Change
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.encoding import Document
@@ -50,6 +50,23 @@ def costly(command: Command, facts: AllFacts) -> bool:
             return False
         case _:
             return True
+
+
+def effort(command: Command) -> int:
+    """How long it takes to decide, in lines to place and in versions to go through.
+
+    A patch of the result of another makes the whole text anew.
+    """
+    match command:
+        case Undo(histories=histories):
+            return sum(map(len, histories.values()))
+        case Patch(files=files):
+            patches = [item.patch for item in files]
+        case _:
+            return 0
+    lines = sum(len(hunk.lines) for patch in patches for hunks in (patch.hunks, *patch.then) for hunk in hunks)
+    lines += sum(patch.whole.count("\n") for patch in patches if patch.whole is not None)
+    return lines + 200 * sum(len(patch.then) for patch in patches)
 
 
 def size_of(facts: AllFacts) -> int:

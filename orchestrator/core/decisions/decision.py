@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -66,9 +66,32 @@ class Facts(msgspec.Struct, frozen=True):
         return self.base.version == self.version if self.content_hidden else self.base.digest == self.held.digest
 
     @property
+    def base_lines(self) -> tuple[str, ...]:
+        """What the author saw; no lines where that is not text, or not there any more."""
+        base, held = self.base, self.held
+        if base is None:
+            return ()
+        if held is not None and held.digest == base.digest:
+            document = held.text
+        else:
+            document = decode(self.contents[base.digest]) if base.digest in self.contents else None
+        return document.lines if document is not None else ()
+
+    @property
     def base_version(self) -> Seq | None:
         """The version that a change is made against; without a base, what stands there now."""
         return self.base.version if self.base is not None else self.version
+
+    def conflict(self, proposed: bytes | None, regions: Sequence[Region] = (), why: str = "") -> ConflictOutcome:
+        """The outcome of a change that does not fit what the path holds."""
+        return ConflictOutcome(
+            path=self.path,
+            base=self.base.digest if self.base else None,
+            base_version=self.base.version if self.base else None,
+            proposed=proposed,
+            regions=tuple(regions),
+            why=why,
+        )
 
 
 class Source(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 The ladder: `current` (the base is what the file holds), `shifted` (others changed other lines,
 and every line that it replaces stands unchanged), `merged` (three-way, as `git merge-file` does it);
 only where that conflicts `anchored` (the passage was moved or indented with the symbol that it stands
-in, or indented where it stands), else a clash; so is what would stand below another heading, item or block
+in, or indented where it stands), else a conflict; so is what would stand below another heading, item or block
 than in the base. `fuzzy`: it stands there but for typography.
 """
 
@@ -12,25 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-import msgspec
-
 from orchestrator.core.change import Fit
 from orchestrator.core.conflicts.rebase import spanned
 from orchestrator.core.content import RUNGS, LineHunk, Rung, digest_of
 from orchestrator.core.decisions import structure
 from orchestrator.core.decisions.anchored import found_again, untouched, whole_elsewhere
-from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Need, Outcome, removed, written
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Need, Outcome, written
 from orchestrator.core.decisions.passages import Locate, Place, located, text_of
-from orchestrator.core.decisions.permissions import with_bits
 from orchestrator.core.errors import (
     BaseRequired,
     CharacterNotEncodable,
-    FileExists,
-    FileNotFound,
     NothingToChange,
-    PatchInvalid,
-    SearchAmbiguous,
-    SearchNotFound,
     StaleBase,
 )
 from orchestrator.core.ids import WorkspacePath, show
@@ -50,12 +42,9 @@ from orchestrator.core.text.encoding import (
     splice,
     with_runs_of,
 )
-from orchestrator.core.text.locate import Found
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.merging.automatic_merge import UnresolvedMerge, merge_automatically
 from orchestrator.core.text.merging.doubts import STRAYED, removed_already
-from orchestrator.core.text.patch import FilePatch, locate_patch
-from orchestrator.core.three_way import Region
 
 CONTINUED = "the file's last line had no line end, so the text continues that line"
 """What an append warns of that glued two lines."""
@@ -71,39 +60,7 @@ def edit(changes: Sequence[structure.Change], facts: Facts) -> Outcome:
     """Search and replace, and symbols' new contents. Raises FileNotFound, BinaryFile, and what `locate_all` raises."""
     if (needed := structure.lacking(changes, facts)) is not None:
         return needed
-    return _located(partial(structure.locate_all, changes=changes, facts=facts), facts)
-
-
-def patch(parsed: FilePatch, facts: Facts, *, fuzzy: bool = False) -> Outcome:
-    """A patch; with `fuzzy` one that may misquote. Raises as `edit`, and PatchInvalid, FileExists, BaseRequired.
-
-    Without a base, each hunk must stand exactly once in what the file holds.
-    """
-    if parsed.headed and parsed.old_path is None:
-        if facts.held is not None:
-            raise FileExists(facts.path, "the patch creates it, but it is there", hint="Send a patch of what is there.")
-        return with_bits(create(parsed.added, facts), parsed, None)
-    if facts.held is None:
-        raise FileNotFound(facts.path, "there is no such file")
-    if facts.base is None:
-        try:
-            outcome = _located(partial(_unread, parsed), facts)
-        except (SearchNotFound, SearchAmbiguous):
-            why = "this session has not seen it, and the patch's passages do not all stand there exactly once"
-            raise base_required(facts.path, why) from None
-    else:
-        outcome = _located(partial(_hunks, parsed, fuzzy), facts)
-    if parsed.headed and parsed.new_path is None:
-        return _emptied(outcome, facts)
-    return with_bits(outcome, parsed, facts.held)
-
-
-def _hunks(parsed: FilePatch, fuzzy: bool, document: Document, *, lenient: bool) -> Found:
-    return locate_patch(parsed, document, fuzzy=fuzzy and lenient)
-
-
-def _unread(parsed: FilePatch, document: Document, *, lenient: bool) -> Found:
-    return locate_patch(parsed, document, unread=True)
+    return located_change(partial(structure.locate_all, changes=changes, facts=facts), facts)
 
 
 def create(content: str, facts: Facts) -> Apply:
@@ -146,12 +103,7 @@ def truncate(content: str, facts: Facts) -> Outcome:
             details={"path": facts.path, "base": show(base.version)},
         )
     if held is None:
-        return ConflictOutcome(
-            path=facts.path,
-            base=base.digest,
-            base_version=base.version,
-            proposed=_encoded(new_document(content), facts.path),
-        )
+        return facts.conflict(_encoded(new_document(content), facts.path))
     if facts.content_hidden:
         return _unseen(content, facts, held, at_end=False)
     if base.digest == held.digest:
@@ -160,14 +112,9 @@ def truncate(content: str, facts: Facts) -> Outcome:
         return _applied(facts, held, before, after, "current", seen_whole=True)
     if base.digest not in facts.contents:
         return Need((base.digest,))
-    old = decode(facts.contents[base.digest], like=_encoding_of(held))
+    old = decode(facts.contents[base.digest], like=held.document.told if held.document else None)
     if old is None:
-        return ConflictOutcome(
-            path=facts.path,
-            base=base.digest,
-            base_version=base.version,
-            proposed=_encoded(new_document(content), facts.path),
-        )
+        return facts.conflict(_encoded(new_document(content), facts.path))
     return rebase(old, replace_text(old, content), facts, anchors=())
 
 
@@ -203,25 +150,24 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
         raise ValueError("nothing to rebase onto")
     current = held.text
     if current is None:
-        return _clash(facts, new, ())
+        return facts.conflict(_encoded(new, facts.path))
     current = with_runs_of(current, old, new)
     imports = facts.edits is not None and facts.edits.merge_imports
     merged = merge_automatically(old.lines, current.lines, new.lines, path=facts.path, imports=imports)
     if isinstance(merged, UnresolvedMerge):
-        return msgspec.structs.replace(_clash(facts, new, merged.clashed.regions), why=merged.why)
+        return facts.conflict(_encoded(new, facts.path), merged.clashed.regions, merged.why)
     final = new.final_newline if new.final_newline != old.final_newline else current.final_newline
     after = splice(current, edits_between(current, merged.lines, final or not current.lines))
     rung: Rung = "shifted" if anchors and merged.beyond is None and untouched(old, current, anchors) else "merged"
     if after == current:
         if not removed_already(old.lines, current.lines, new.lines):
-            regions = (spanned(old.lines, current.lines, new.lines),)
-            return msgspec.structs.replace(_clash(facts, new, ()), regions=regions, why=STILL_THERE)
+            return _whole_conflict(facts, old, current, new, STILL_THERE)
         raise NothingToChange(
             f"{facts.path} holds this change already",
             hint="Nothing is left to do here.",
         )
-    if (unsure := _placed_twice(facts, old, current, new)) is not None:
-        return unsure
+    if regions := ambiguous_hunks(old.lines, current.lines, new.lines):
+        return facts.conflict(_encoded(new, facts.path), regions, STANDS_TWICE)
     applied = _applied(facts, held, current, after, rung, seen_whole=False)
     fitted = applied.fitted(merge=merged.report) if rung == "merged" else applied
     return structure.checked(fitted, facts, old=old, new=new, current=current)
@@ -233,20 +179,20 @@ def base_required(path: WorkspacePath, why: str, *, unreadable: bool = False) ->
     return BaseRequired(f"{path}: {why}", details={"path": path}, hint=hint if unreadable else None)
 
 
-def _located(locate: Locate, facts: Facts) -> Outcome:
-    """The outcome of a change that names passages: found first, then carried to what the file holds."""
+def located_change(locate: Locate, facts: Facts) -> Outcome:
+    """The outcome of a change that names passages: found first, then rebased onto what the file holds."""
     place = located(locate, facts)
     if isinstance(place, Need):
         return place
     held, found, edits = facts.held, place.found, place.found.edits
-    rung: Rung = "fuzzy" if found.alike else "current"
     if held is None:
-        return _clash(facts, splice(place.document, edits), ())
+        return facts.conflict(_encoded(splice(place.document, edits), facts.path))
     if found.alike and isinstance(broken := structure.still_parses(place.document, found, facts), Need):
         return broken
     if not place.on_current:
         return _onto_current(place, facts)
     seen_whole = bool(facts.base and facts.base.seen_whole) and not place.warnings
+    rung: Rung = "fuzzy" if found.alike else "current"
     applied = _edited(facts, held, place.document, edits, rung, seen_whole=seen_whole)
     if place.warnings:
         applied = applied.fitted(base=facts.version, warnings=place.warnings)
@@ -254,7 +200,7 @@ def _located(locate: Locate, facts: Facts) -> Outcome:
 
 
 def _onto_current(place: Place, facts: Facts) -> Outcome:
-    """From the base to what the file holds: moved with its lines, or merged; else found again; else a clash."""
+    """From the base to what the file holds: moved with its lines, or merged; else found again; else a conflict."""
     old, found = place.document, place.found
     anchors = [(edit.start, edit.length) for edit in found.edits]
     new = splice(old, found.edits)
@@ -269,8 +215,8 @@ def _onto_current(place: Place, facts: Facts) -> Outcome:
         outcome = structure.checked(applied, facts, old=old, new=new, current=again.document)
         if not isinstance(outcome, Apply):
             return outcome
-    if (astray := _astray(facts, outcome, place)) is not None:
-        return astray
+    if facts.held is not None and (why := structure.misplaced(outcome, facts, found)):
+        return _whole_conflict(facts, old, text_of(facts.held, facts.path), new, why)
     rung = max(outcome.fit.rung, "fuzzy" if found.alike else "current", key=RUNGS.index)
     return outcome.fitted(rung=rung, score=min(outcome.fit.score, found.score))
 
@@ -303,50 +249,9 @@ def _applied(
     return written(facts.path, held, data, before, after, hunks=hunks, document=known, fit=fit)
 
 
-def _emptied(outcome: Outcome, facts: Facts) -> Outcome:
-    """A patch to /dev/null: it must take every line, and then the file goes."""
-    if not isinstance(outcome, Apply) or facts.held is None:
-        return outcome
-    if any(content.data for content in outcome.contents.values()):
-        raise PatchInvalid(
-            f"the patch deletes {facts.path}, but leaves lines in it", hint="Send a fresh patch, or use delete_file."
-        )
-    return Apply(paths=(removed(facts.path, facts.held),), fit=Fit(rung=outcome.fit.rung, base=outcome.fit.base))
-
-
-def _placed_twice(facts: Facts, old: Document, current: Document, new: Document) -> ConflictOutcome | None:
-    """The clash of a change whose lines have a double by now; None where its place is sure."""
-    regions = ambiguous_hunks(old.lines, current.lines, new.lines)
-    return msgspec.structs.replace(_clash(facts, new, regions), why=STANDS_TWICE) if regions else None
-
-
-def _astray(facts: Facts, fitted: Apply, place: Place) -> ConflictOutcome | None:
-    """The clash of a change that names its symbols, where these stand elsewhere by now; None where they do not."""
-    why = structure.misplaced(fitted, facts, place.found)
-    return _spanning(place, facts, why) if why and facts.held is not None else None
-
-
-def _spanning(place: Place, facts: Facts, why: str) -> ConflictOutcome:
-    """A clash that no line shows, from the first line that either side changed to the last."""
-    old = place.document
-    new = splice(old, place.found.edits)
-    current = text_of(facts.held, facts.path) if facts.held else EMPTY
-    regions = (spanned(old.lines, current.lines, new.lines),)
-    return msgspec.structs.replace(_clash(facts, new, ()), regions=regions, why=why)
-
-
-def _clash(facts: Facts, proposed: Document, regions: Sequence[Region]) -> ConflictOutcome:
-    return ConflictOutcome(
-        path=facts.path,
-        base=facts.base.digest if facts.base else None,
-        base_version=facts.base.version if facts.base else None,
-        proposed=_encoded(proposed, facts.path),
-        regions=tuple(regions),
-    )
-
-
-def _encoding_of(held: Held) -> str | None:
-    return held.document.told if held.document else None
+def _whole_conflict(facts: Facts, old: Document, current: Document, new: Document, why: str) -> ConflictOutcome:
+    """A conflict that no line shows, from the first line that either side changed to the last."""
+    return facts.conflict(_encoded(new, facts.path), (spanned(old.lines, current.lines, new.lines),), why)
 
 
 def _encoded(document: Document, path: WorkspacePath) -> bytes:
@@ -358,23 +263,18 @@ def _encoded(document: Document, path: WorkspacePath) -> bytes:
 
 def not_encodable(error: NotEncodable, path: WorkspacePath) -> CharacterNotEncodable:
     """The refusal of a text that the file's encoding cannot hold, or may hold in another way than it seems."""
-    if isinstance(error, EncodingUncertain):
-        refused = CharacterNotEncodable(
-            path,
-            f"line {error.line}: {named(error.character)} can't be written, for it is not certain that the "
-            f"file's encoding is {error.encoding}",
-            hint="Write it in ASCII, for example as an escape, or save the file as UTF-8 first.",
-        )
-        refused.details["uncertain"] = True
+    uncertain, character = isinstance(error, EncodingUncertain), named(error.character)
+    if uncertain:
+        why = f"{character} can't be written, for it is not certain that the file's encoding is {error.encoding}"
+        hint = "Write it in ASCII, for example as an escape, or save the file as UTF-8 first."
     else:
-        refused = CharacterNotEncodable(
-            path,
-            f"line {error.line}: its encoding, {error.encoding}, cannot hold {named(error.character)}",
-            hint=f"Write that character another way in line {error.line}, for example as an escape.",
-        )
+        why = f"its encoding, {error.encoding}, cannot hold {character}"
+        hint = f"Write that character another way in line {error.line}, for example as an escape."
+    refused = CharacterNotEncodable(path, f"line {error.line}: {why}", hint=hint)
     refused.details |= {
         "line": error.line,
         "character": f"U+{ord(error.character):04X}",
         "encoding": error.encoding,
+        **({"uncertain": True} if uncertain else {}),
     }
     return refused

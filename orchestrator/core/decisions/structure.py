@@ -9,7 +9,7 @@ import msgspec
 
 from orchestrator.core.conflicts.rebase import spanned
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome, Source
+from orchestrator.core.decisions.decision import Apply, Facts, Need, Outcome, Source
 from orchestrator.core.errors import ChangesOverlap, SearchNotFound
 from orchestrator.core.ids import show
 from orchestrator.core.text.diff import diff
@@ -109,7 +109,7 @@ def misplaced(fitted: Apply, facts: Facts, found: Found) -> str:
 def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, current: Document) -> Outcome:  # noqa: PLR0911  # one return for each check
     """A change that was carried from `old` onto `current`, looked at as code.
 
-    A clash where both sides parsed without errors and the result does not; else with the names of what both
+    A conflict where both sides parsed without errors and the result does not; else with the names of what both
     sides touched. As it was where there is no grammar, or more than 1 MB.
     """
     held, digest, written = facts.held, fitted.paths[0].after, fitted.content(fitted.paths[0])
@@ -130,14 +130,8 @@ def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, curren
         return fitted
     made, met = diff(old.lines, new.lines), diff(old.lines, current.lines)
     if new_errors(theirs, ours, both):
-        return ConflictOutcome(
-            path=facts.path,
-            base=facts.base.digest if facts.base else None,
-            base_version=facts.base.version if facts.base else None,
-            proposed=proposed,
-            regions=(spanned(old.lines, current.lines, new.lines),),
-            why=f"merged with what was changed since, it would not parse as {both.language} any more",
-        )
+        why = f"merged with what was changed since, it would not parse as {both.language} any more"
+        return facts.conflict(proposed, (spanned(old.lines, current.lines, new.lines),), why)
     if facts.only_own_changes:
         return fitted
     same = sorted(touched(ours, made) & touched(theirs, met))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Literal
 
 import msgspec
 
+from orchestrator.core.change import PathChange
 from orchestrator.core.content import FoundFile
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.files import (
@@ -65,75 +67,61 @@ class DigestLearned(msgspec.Struct, frozen=True):
 
 def history(recorded: Recorded) -> Iterator[VersionRow | DigestLearned]:
     """What one event adds to history; most add nothing."""
+    external = partial(VersionRow, seq=recorded.seq, effective=recorded.seq, at=recorded.at, kind="external")
     match recorded.event:
         case FilesFound(entries=entries):
-            for entry in entries:
-                yield _found(recorded, entry)
+            yield from (_found(recorded, entry) for entry in entries)
         case ChangeApplied() as applied:
-            for change in applied.paths:
-                if change.directory:
-                    continue
-                yield VersionRow(
-                    path=change.path,
-                    seq=recorded.seq,
-                    effective=applied.change,
-                    at=recorded.at,
-                    kind="change",
-                    operation=applied.provenance.operation,
-                    digest=change.after,
-                    present=change.after is not None,
-                    size=change.signature.size if change.signature else None,
-                    mode=change.mode,
-                    change=applied.change,
-                    agent=recorded.agent,
-                    session=recorded.session,
-                    task=applied.provenance.task,
-                    approval=applied.provenance.approval,
-                    undoes=bool(applied.provenance.reverts),
-                    moved_from=change.moved_from,
-                )
-        case (
-            ExternalFileChanged(path=path, after=after, signature=signature, mode=mode, by=by, moved_from=source)
-            | ExternalFileCreated(path=path, after=after, signature=signature, mode=mode, by=by, moved_from=source)
-        ):
-            yield VersionRow(
-                path=path,
-                seq=recorded.seq,
-                effective=recorded.seq,
-                at=recorded.at,
-                kind="external",
-                digest=after,
-                size=signature.size,
-                mode=mode,
-                agent=by,
-                moved_from=source,
+            yield from (_changed(recorded, applied, change) for change in applied.paths if not change.directory)
+        case ExternalFileChanged() | ExternalFileCreated() as event:
+            yield external(
+                path=event.path,
+                digest=event.after,
+                size=event.signature.size,
+                mode=event.mode,
+                agent=event.by,
+                moved_from=event.moved_from,
             )
         case ExternalFileRemoved(path=path, by=by):
-            yield VersionRow(
-                path=path,
-                seq=recorded.seq,
-                effective=recorded.seq,
-                at=recorded.at,
-                kind="external",
-                present=False,
-                agent=by,
-            )
+            yield external(path=path, present=False, agent=by)
         case _:
             return
 
 
+def _changed(recorded: Recorded, applied: ChangeApplied, change: PathChange) -> VersionRow:
+    provenance = applied.provenance
+    return VersionRow(
+        path=change.path,
+        seq=recorded.seq,
+        effective=applied.change,
+        at=recorded.at,
+        kind="change",
+        operation=provenance.operation,
+        digest=change.after,
+        present=change.after is not None,
+        size=change.signature.size if change.signature else None,
+        mode=change.mode,
+        change=applied.change,
+        agent=recorded.agent,
+        session=recorded.session,
+        task=provenance.task,
+        approval=provenance.approval,
+        undoes=bool(provenance.reverts),
+        moved_from=change.moved_from,
+    )
+
+
 def _found(recorded: Recorded, entry: FoundFile) -> VersionRow | DigestLearned:
+    seq, size = recorded.seq, entry.signature.size
     if entry.version is not None and entry.digest is not None:
-        return DigestLearned(
-            entry.path, Seq(entry.version), entry.digest, entry.signature.size, recorded.seq, entry.mode
-        )
+        return DigestLearned(entry.path, Seq(entry.version), entry.digest, size, seq, entry.mode)
     return VersionRow(
         path=entry.path,
-        seq=recorded.seq,
-        effective=recorded.seq,
+        seq=seq,
+        effective=seq,
         at=recorded.at,
         kind="found",
         digest=entry.digest,
-        size=entry.signature.size,
+        size=size,
         mode=entry.mode,
     )

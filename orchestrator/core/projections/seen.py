@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -12,6 +13,11 @@ from orchestrator.core.ids import Seq
 
 KEPT_VERSIONS = 8
 """Older versions of a file are forgotten per session; a base that old must be named."""
+
+
+Rule = Literal["seen", "whole", "none"]
+"""Of what a session saw, the base of a change that names none. `seen`: the newest version of which it saw any part.
+`whole`: the newest that it saw whole. `none`: the change needs no base."""
 
 
 class Coverage(msgspec.Struct, frozen=True, gc=False):
@@ -36,6 +42,11 @@ class SeenFile(msgspec.Struct, frozen=True, gc=False):
     def newest_whole(self) -> Seq | None:
         """The newest version of which every line was shown."""
         return max((seq for seq, coverage in self.versions.items() if coverage.whole), default=None)
+
+    def base(self, rule: Rule) -> tuple[Seq, bool] | None:
+        """The version that a change is made against if it names none, and whether it was seen whole."""
+        version = {"seen": self.newest, "whole": self.newest_whole, "none": None}[rule]
+        return None if version is None else (version, self.versions[version].whole)
 
     def coverage(self, version: Seq) -> Coverage | None:
         return self.versions.get(version)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import anyio.lowlevel
 
 from orchestrator.api import parameters as p
-from orchestrator.core.decisions.bases import Rule, implied_base
 from orchestrator.core.decisions.commands import Command
 from orchestrator.core.decisions.decision import Base, Facts, Held
 from orchestrator.core.errors import (
@@ -20,6 +19,7 @@ from orchestrator.core.errors import (
     VersionNotKept,
 )
 from orchestrator.core.ids import Digest, WorkspacePath, parse_digest, parse_seq, show
+from orchestrator.core.projections.seen import Rule
 from orchestrator.engine.caller import ChangeRequest
 from orchestrator.engine.external.observer import CurrentFile, Observer, required
 from orchestrator.engine.reads.past_versions import PastVersions
@@ -100,7 +100,8 @@ class FactFinder:
                     await self._past.permit(wanted.caller, row)
             return base
         session = self._s.state.sessions.get(wanted.caller.session)
-        implied = implied_base(rule, session.seen.get(path) if session else None)
+        seen = session.seen.get(path) if session else None
+        implied = seen.base(rule) if seen else None
         if implied is None:
             return None
         version, whole = implied

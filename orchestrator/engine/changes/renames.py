@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from orchestrator.api import parameters as p
-from orchestrator.core.decisions.bases import implied_base
 from orchestrator.core.errors import FileNotFound, OrchestratorError
 from orchestrator.core.ids import Digest, Seq, WorkspacePath, parse_digest, parse_seq, show
 from orchestrator.engine.caller import Caller
@@ -89,10 +88,10 @@ class RenameTracker:
     ) -> p.Version | None:
         if base is None:
             session = self._s.state.sessions.get(caller.session)
-            seen = implied_base("seen", session.seen.get(old)) if session else None
-            if session is None or seen is None or new in session.seen:
+            seen = session.seen.get(old) if session else None
+            if session is None or seen is None or seen.newest is None or new in session.seen:
                 return None
-            digest = await self._digest(old, seen[0])
+            digest = await self._digest(old, seen.newest)
         elif isinstance(base, str) and parse_digest(base) is not None:
             return base
         else:

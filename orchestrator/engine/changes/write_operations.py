@@ -11,8 +11,8 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.parameters import CHANGE_FORMS
 from orchestrator.core.change import PermissionCheck
-from orchestrator.core.decisions.commands import Command, CreateDirectory, Delete, Edit, Move, Patch, Write
-from orchestrator.core.decisions.multi_file import FilePart, PatchSeveral
+from orchestrator.core.decisions.commands import Command, CreateDirectory, Delete, Edit, Move, Write
+from orchestrator.core.decisions.patches import FilePart, Patch
 from orchestrator.core.decisions.structure import Change
 from orchestrator.core.errors import FileExists, FileNotFound, NothingToChange, ParameterInvalid, PathError
 from orchestrator.core.ids import WorkspacePath, show
@@ -66,10 +66,10 @@ class Writer:
         if patch.headed and patch.old_path is None:
             path = self._paths.new(path)
             self._permissions.refuse_early(request.caller, PermissionCheck("create", path))
-            return await self._pipeline.change(Patch(path=path, patch=patch), request)
+            return await self._pipeline.change(Patch.of(path, patch), request)
         action: Action = "delete" if patch.headed and patch.new_path is None else "write"
         fuzzy = self._s.policy.edits.fuzzy
-        return await self._follow(request, action, path, raw, lambda now: Patch(path=now, patch=patch, fuzzy=fuzzy))
+        return await self._follow(request, action, path, raw, lambda now: Patch.of(now, patch, fuzzy=fuzzy))
 
     async def _follow(
         self,
@@ -111,7 +111,7 @@ class Writer:
             self._named(named, patches[0])
         caller = request.caller
         files = tuple(self._file_part(caller, patch) for patch in patches)
-        command = PatchSeveral(files=files, fuzzy=self._s.policy.edits.fuzzy)
+        command = Patch(files=files, fuzzy=self._s.policy.edits.fuzzy)
         self._permissions.refuse_early(caller, *command.required_permissions({}))
         seen = [item.path for item in files if item.patch.whole is not None and self._renames.seen(caller, item.path)]
         for path in dict.fromkeys((*command.based, *seen)):

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions.commands import AllFacts, Command, Delete, Edit, Patch, Write
+from orchestrator.core.decisions.commands import AllFacts, Command, Delete, Edit, Write
 from orchestrator.core.decisions.costs import costly, decided, portable
 from orchestrator.core.decisions.decision import Apply, Base, Facts, Held, Outcome
+from orchestrator.core.decisions.patches import Patch
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.encoding import decode
@@ -40,7 +41,7 @@ def edit(search: str) -> Edit:
 
 def patch() -> Patch:
     (one,) = parse(PATCH, None).files
-    return Patch(path=PATH, patch=one)
+    return Patch.of(PATH, one)
 
 
 @pytest.mark.parametrize(

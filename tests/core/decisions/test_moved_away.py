@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.core.decisions import rebase
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Need, Outcome
+from orchestrator.core.decisions.patches import Patch
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.rules import EditRules
 from orchestrator.core.text.forms.recognise import parse
@@ -47,7 +48,7 @@ def decided(change: Replacement | str, here: Facts) -> Outcome:
             assert here.base is not None
             base = here.contents[here.base.digest].decode()
             diff = unified_diff(base.splitlines(True), change.splitlines(True), here.path, here.path)
-            outcome = rebase.patch(parse("".join(diff)).files[0], here)
+            outcome = Patch.of(here.path, parse("".join(diff)).files[0]).decide({here.path: here})
         else:
             outcome = rebase.edit([change], here)
         if not isinstance(outcome, Need):

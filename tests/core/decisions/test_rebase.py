@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from orchestrator.core.conflicts.rebase import rebased
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions import rebase
-from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Held, Need
-from orchestrator.core.decisions.multi_file import FilePart, PatchSeveral
+from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, Need, Outcome
+from orchestrator.core.decisions.patches import FilePart, Patch
 from orchestrator.core.errors import (
     BaseRequired,
     BinaryFile,
@@ -27,6 +27,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.core.text.forms.recognise import parse
 from orchestrator.core.text.locate import Replacement
+from orchestrator.core.text.patch import FilePatch
 from tests.core.decisions.fixtures import PATH, facts, new_data
 
 TEN = "".join(f"line {n}\n" for n in range(10))
@@ -190,34 +191,38 @@ def test_append_warns_where_it_continues_the_last_line(now: str, more: str, warn
 PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -5,3 +5,3 @@\n line 4\n-line 5\n+LINE 5\n line 6\n"
 
 
+def patched(patch: FilePatch, here: Facts) -> Outcome:
+    return Patch.of(here.path, patch).decide({here.path: here})
+
+
 def test_patch_on_its_base_and_on_a_moved_one() -> None:
     parsed = parse(PATCH).files[0]
-    assert after(rebase.patch(parsed, facts(TEN, base=TEN))) == TEN.replace("line 5", "LINE 5")
+    assert after(patched(parsed, facts(TEN, base=TEN))) == TEN.replace("line 5", "LINE 5")
     moved = "x\n" + TEN
-    assert after(rebase.patch(parsed, facts(moved, base=TEN))) == moved.replace("line 5", "LINE 5")
+    assert after(patched(parsed, facts(moved, base=TEN))) == moved.replace("line 5", "LINE 5")
 
 
 def test_patch_that_creates_and_patch_that_deletes() -> None:
     create = parse("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n").files[0]
-    assert after(rebase.patch(create, facts(None))) == "one\ntwo\n"
+    assert after(patched(create, facts(None))) == "one\ntwo\n"
     with pytest.raises(FileExists):
-        rebase.patch(create, facts(TEN, base=TEN))
+        patched(create, facts(TEN, base=TEN))
     delete = parse("--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n").files[0]
-    outcome = rebase.patch(delete, facts("one\ntwo\n", base="one\ntwo\n"))
+    outcome = patched(delete, facts("one\ntwo\n", base="one\ntwo\n"))
     assert isinstance(outcome, Apply)
     assert outcome.paths[0].after is None
     with pytest.raises(PatchInvalid):
-        rebase.patch(delete, facts("one\ntwo\nthree\n", base="one\ntwo\nthree\n"))
+        patched(delete, facts("one\ntwo\nthree\n", base="one\ntwo\nthree\n"))
 
 
 def test_patch_refusals() -> None:
     parsed = parse(PATCH).files[0]
     with pytest.raises(BaseRequired):
-        rebase.patch(parsed, facts(TEN + TEN))
+        patched(parsed, facts(TEN + TEN))
     with pytest.raises(FileNotFound):
-        rebase.patch(parsed, facts(None))
+        patched(parsed, facts(None))
     with pytest.raises(SearchNotFound):
-        rebase.patch(parsed, facts("other\n", base="other\n"))
+        patched(parsed, facts("other\n", base="other\n"))
 
 
 def test_a_character_that_the_encoding_lacks_is_named() -> None:
@@ -279,7 +284,7 @@ def test_a_patch_of_files_that_nobody_read_names_all_of_them() -> None:
     paths = tuple(map(WorkspacePath, ("a.txt", "b.txt", "c.txt")))
     rows = "".join(f"*** Add File: {path}\n+new\n" for path in paths)
     patches = parse(f"*** Begin Patch\n{rows}*** End Patch\n").files
-    command = PatchSeveral(
+    command = Patch(
         files=tuple(FilePart(path=path, target=path, patch=one) for path, one in zip(paths, patches, strict=True))
     )
     here = {path: facts("old\n", path=path, base="old\n" if path == "b.txt" else None) for path in paths}
@@ -287,6 +292,6 @@ def test_a_patch_of_files_that_nobody_read_names_all_of_them() -> None:
         command.decide(here)
     assert refused.value.details == {"path": "a.txt", "paths": ["a.txt", "c.txt"]}
     assert refused.value.message == (
-        "a.txt: the file exists, and this session has not seen all of it. So it is with c.txt. "
+        "a.txt: the file exists, and this session has not seen all of it. The same holds for c.txt. "
         "None of the patch's files was changed."
     )

@@ -1,0 +1,314 @@
+"""Patches: of one file or of several, all of them or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from orchestrator.core.change import Fit, PathChange, PermissionCheck
+from orchestrator.core.content import RUNGS
+from orchestrator.core.decisions import rebase
+from orchestrator.core.decisions.commands import AllFacts, Command, Delete, Move
+from orchestrator.core.decisions.decision import (
+    Apply,
+    ConflictOutcome,
+    Facts,
+    Held,
+    Need,
+    NewContent,
+    Outcome,
+    Source,
+    removed,
+)
+from orchestrator.core.errors import (
+    BaseRequired,
+    ChangesConflict,
+    ChangesOverlap,
+    FileExists,
+    FileNotFound,
+    NothingToChange,
+    PatchInvalid,
+    SearchAmbiguous,
+    SearchNotFound,
+)
+from orchestrator.core.ids import Digest, WorkspacePath, show
+from orchestrator.core.projections.seen import Rule
+from orchestrator.core.text.encoding import Document
+from orchestrator.core.text.forms.left_out import refuse_elided_whole
+from orchestrator.core.text.locate import Found
+from orchestrator.core.text.patch import FilePatch, locate_patch
+
+SHOWN_PATHS = 50
+"""Of a patch's files in one refusal."""
+
+
+class FilePart(msgspec.Struct, frozen=True, kw_only=True):
+    """One file's patch. `target` differs from `path` where the file gets another name."""
+
+    path: WorkspacePath
+    target: WorkspacePath
+    patch: FilePatch
+    stands: bool = True  # something was at `path` when the patch was read
+
+    @property
+    def creates(self) -> bool:
+        return self.patch.headed and self.patch.old_path is None and not self.replaces
+
+    @property
+    def replaces(self) -> bool:
+        """Whether a whole new content takes the place of what is there."""
+        return self.patch.whole is not None and (self.stands or self.patch.old_path is not None)
+
+    @property
+    def deletes(self) -> bool:
+        return self.patch.headed and self.patch.new_path is None
+
+    def required_permissions(self, facts: AllFacts) -> Iterator[PermissionCheck]:
+        if self.target != self.path:
+            yield PermissionCheck("move", self.path)
+            yield PermissionCheck("create", self.target)
+        elif self.deletes:
+            yield PermissionCheck("delete", self.path)
+        else:
+            here = facts.get(self.path)
+            there = here.held is not None if here is not None and self.patch.whole is not None else not self.creates
+            yield PermissionCheck("write" if there else "create", self.path)
+
+
+class Patch(Command, frozen=True, kw_only=True):
+    """A patch, which may misquote the files if it is `fuzzy`."""
+
+    files: tuple[FilePart, ...]
+    fuzzy: bool = False
+
+    @classmethod
+    def of(cls, path: WorkspacePath, patch: FilePatch, *, fuzzy: bool = False) -> Patch:
+        """A patch of one file, which keeps its path."""
+        return cls(files=(FilePart(path=path, target=path, patch=patch),), fuzzy=fuzzy)
+
+    @property
+    def reads(self) -> bool:
+        return True
+
+    @property
+    def paths(self) -> tuple[WorkspacePath, ...]:
+        return tuple(dict.fromkeys(path for item in self.files for path in (item.path, item.target)))
+
+    @property
+    def based(self) -> Mapping[WorkspacePath, Rule]:
+        return {item.path: "whole" if item.replaces else "seen" for item in self.files if not item.creates}
+
+    def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
+        return tuple(check for item in self.files for check in item.required_permissions(facts))
+
+    def decide(self, facts: AllFacts) -> Outcome:
+        """Raises ChangesConflict, which names the files that do not fit, and what each file's patch may raise."""
+        if len(self.files) == 1 and not self.files[0].patch.renames:
+            return _decide(self.files[0], facts, fuzzy=self.fuzzy)
+        changes: list[PathChange] = []
+        contents: dict[Digest, NewContent] = {}
+        missing: dict[Digest, None] = {}
+        outlines: list[Source] = []
+        fits: list[Fit] = []
+        conflicts: list[ConflictOutcome] = []
+        unread: list[BaseRequired] = []
+        for item in self.files:
+            try:
+                outcome = _decide(item, facts, fuzzy=self.fuzzy)
+            except BaseRequired as error:
+                unread.append(error)
+                continue
+            except (SearchNotFound, SearchAmbiguous, ChangesOverlap) as error:
+                error.message = f"{item.path}, {error.message} None of the patch's files was changed."
+                error.details["path"] = item.path
+                raise
+            match outcome:
+                case Need(digests=digests, outlines=sources):
+                    missing |= dict.fromkeys(digests)
+                    outlines += sources
+                case ConflictOutcome():
+                    conflicts.append(outcome)
+                case Apply():
+                    changes += _renamed(item, outcome, facts) if item.target != item.path else outcome.paths
+                    contents |= outcome.contents
+                    warnings = tuple(f"{item.path}: {warning}" for warning in outcome.fit.warnings)
+                    fits.append(msgspec.structs.replace(outcome.fit, warnings=warnings))
+        if unread:
+            raise _unread(unread)
+        if missing or outlines:
+            return Need(tuple(missing), tuple(outlines))
+        if conflicts:
+            raise _refused(conflicts, facts)
+        return Apply(paths=tuple(changes), contents=contents, fit=_joined(fits))
+
+
+# --- one file -----------------------------------------------------------------------------
+
+
+def _decide(item: FilePart, facts: AllFacts, *, fuzzy: bool) -> Outcome:
+    here, patch = facts[item.path], item.patch
+    if item.target != item.path and facts[item.target].held is not None:
+        raise FileExists(item.target, "something is there, and a rename never overwrites")
+    if patch.whole is not None:
+        outcome = _replace_whole(patch, here)
+    elif item.creates:
+        if here.held is not None:
+            raise FileExists(item.path, "the patch creates it, but it is there", hint="Send a patch of what is there.")
+        outcome = rebase.create(patch.added, here)
+    elif item.deletes:
+        return _delete(item, facts, fuzzy=fuzzy)
+    elif patch.hunks:
+        outcome = _lines(patch, here, fuzzy=fuzzy)
+    elif item.target != item.path:
+        outcome = Move(files=((item.path, item.target),)).decide(facts)
+    else:
+        return _only_bits(patch, here)
+    return _with_bits(outcome, patch, here.held)
+
+
+def _lines(patch: FilePatch, facts: Facts, *, fuzzy: bool) -> Outcome:
+    """The hunks. Without a base, each must be in the file exactly once, else raises BaseRequired."""
+    if facts.held is None:
+        raise FileNotFound(facts.path, "there is no such file")
+
+    def locate(document: Document, *, lenient: bool) -> Found:
+        if facts.base is None:
+            return locate_patch(patch, document, unread=True)
+        return locate_patch(patch, document, fuzzy=fuzzy and lenient)
+
+    try:
+        return rebase.located_change(locate, facts)
+    except (SearchNotFound, SearchAmbiguous):
+        if facts.base is not None:
+            raise
+        why = "this session has not seen it, and the patch's passages do not all stand there exactly once"
+        raise rebase.base_required(facts.path, why) from None
+
+
+def _replace_whole(patch: FilePatch, facts: Facts) -> Outcome:
+    """As a write of the whole content. A deletion that quotes lines must quote all of them, as its author saw them."""
+    if patch.old_path is not None and facts.held is None:
+        raise FileNotFound(facts.path, "there is no such file")
+    outcome = rebase.truncate(patch.whole or "", facts)
+    if isinstance(outcome, Need) or facts.base is None:
+        return outcome
+    if not facts.content_hidden:
+        refuse_elided_whole("patch", patch.whole or "", facts.base_lines, facts.path)
+    quoted = tuple(text for hunk in patch.hunks for text in hunk.old)
+    if quoted and quoted != facts.base_lines:
+        raise PatchInvalid(
+            f"the patch deletes {facts.path} and adds it again, but does not quote all of its lines",
+            hint="Send a fresh patch, or write_file(mode=truncate).",
+        )
+    return outcome
+
+
+def _delete(item: FilePart, facts: AllFacts, *, fuzzy: bool) -> Outcome:
+    """A patch to /dev/null: its hunks must remove every line."""
+    here, held = facts[item.path], facts[item.path].held
+    if held is None:
+        raise FileNotFound(item.path, "there is no such file")
+    if not item.patch.hunks:
+        if held.data and not item.patch.drops:
+            raise ChangesConflict(f"the patch removes {item.path} as empty, but it holds {len(held.data)} bytes")
+        return Delete(files=(item.path,)).decide(facts)
+    outcome = _lines(item.patch, here, fuzzy=fuzzy)
+    if not isinstance(outcome, Apply):
+        return outcome
+    if any(content.data for content in outcome.contents.values()):
+        raise PatchInvalid(
+            f"the patch deletes {item.path}, but leaves lines in it", hint="Send a fresh patch, or use delete_file."
+        )
+    return Apply(paths=(removed(item.path, held),), fit=Fit(rung=outcome.fit.rung, base=outcome.fit.base))
+
+
+def _with_bits(outcome: Outcome, patch: FilePatch, held: Held | None) -> Outcome:
+    """The outcome, with the file made executable or no longer so; a patch can change no other permission bit."""
+    if patch.executable is None or not isinstance(outcome, Apply):
+        return outcome
+    mode = _bits(held.mode if held is not None else 0o644, executable=patch.executable)
+    if held is not None and mode == held.mode:
+        return outcome
+    *others, last = outcome.paths
+    contents = outcome.contents
+    if held is not None and last.renamed:  # a rename alone sets no bits: it is written anew
+        contents = {held.digest: NewContent(held.data)}
+    last = msgspec.structs.replace(last, mode=mode, rewritten=last.moved_from is not None)
+    return msgspec.structs.replace(outcome, paths=(*others, last), contents=contents)
+
+
+def _only_bits(patch: FilePatch, facts: Facts) -> Apply:
+    held = facts.held
+    if held is None:
+        raise FileNotFound(facts.path, "there is no such file")
+    mode = _bits(held.mode, executable=bool(patch.executable))
+    if mode == held.mode:
+        raise NothingToChange(f"{facts.path} has these permission bits already")
+    change = PathChange(facts.path, held.digest, held.digest, mode=mode)
+    return Apply(paths=(change,), contents={held.digest: NewContent(held.data)}, fit=Fit(base=facts.version))
+
+
+def _bits(mode: int, *, executable: bool) -> int:
+    """As git does it: whoever may read it may run it."""
+    return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
+
+
+# --- several files ------------------------------------------------------------------------
+
+
+def _joined(fits: Sequence[Fit]) -> Fit:
+    """How several files' patches fit together: as the least sure of them."""
+    return Fit(
+        rung=max((fit.rung for fit in fits), key=RUNGS.index, default="current"),
+        score=min((fit.score for fit in fits), default=1.0),
+        on_seen_whole=all(fit.on_seen_whole for fit in fits),
+        same_symbol=tuple(name for fit in fits for name in fit.same_symbol),
+        merge=tuple(region for fit in fits for region in fit.merge),
+        warnings=tuple(warning for fit in fits for warning in fit.warnings),
+    )
+
+
+def _renamed(item: FilePart, outcome: Apply, facts: AllFacts) -> tuple[PathChange, ...]:
+    """The new content under the new name."""
+    if not item.patch.hunks:
+        return outcome.paths
+    change, held = outcome.paths[0], facts[item.path].held
+    mode = change.mode or (held.mode if held else None)
+    return (
+        PathChange(item.path, change.before, None),
+        msgspec.structs.replace(change, path=item.target, before=None, moved_from=item.path, rewritten=True, mode=mode),
+    )
+
+
+def _unread(refusals: list[BaseRequired]) -> BaseRequired:
+    """The first one's refusal, with the names of all files that must be read."""
+    paths = [error.details["path"] for error in refusals]
+    first, more = refusals[0], len(paths) - SHOWN_PATHS
+    others = ", ".join(paths[1:SHOWN_PATHS]) + (f" and {more} more" if more > 0 else "")
+    too = f"The same holds for {others}. " if others else ""
+    first.message = f"{first.message}. {too}None of the patch's files was changed."
+    first.details["paths"] = paths[:SHOWN_PATHS]
+    return first
+
+
+def _refused(conflicts: list[ConflictOutcome], facts: AllFacts) -> ChangesConflict:
+    """Name the files and the lines."""
+    named, files = [], []
+    for conflict in conflicts:
+        version = facts[conflict.path].version
+        spans = [region.current for region in conflict.regions]
+        lines = ", ".join(f"{span.start + 1}-{span.start + max(1, span.length)}" for span in spans)
+        where = f" at lines {lines}" if lines else ""
+        named.append(f"{conflict.path} (at {show(version)} now){where}" if version else f"{conflict.path} (gone)")
+        files.append(
+            {
+                "path": conflict.path,
+                "current": show(version) if version else None,
+                "lines": [[span.start + 1, span.end] for span in spans],
+            }
+        )
+    return ChangesConflict(
+        f"others have changed what this patch changes, in {'; '.join(named)}. None of its files was changed",
+        details={"path": conflicts[0].path, "files": files},
+    )
