@@ -1,36 +1,27 @@
 """What became of the lines that a session saw: which of them others changed or took away, and what came between.
 
 By content alone: the text that it saw is compared with the text there is. Lines that merely moved, lines
-around them, and what was changed and changed back are no news; nor is what the session wrote itself, or
-has seen since. A line that was added beside what it saw as one piece is none either; one inside of it is:
+around them, and what was changed and changed back are not stale; nor is what the session wrote itself, or
+has seen since. A line that was added beside what it saw as one piece is not either; one inside of it is:
 that region is another one now, though each of its lines is as it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from orchestrator.core.content import LineHunk, LineRange
-from orchestrator.core.ids import Seq, WorkspacePath
-from orchestrator.core.projections.read_sets import ReadRecord
-from orchestrator.core.projections.seen import united
+from orchestrator.core.projections.read_sets import At
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.regions import hull, line_by_line, meet, overlap, place, survivors, touches
+from orchestrator.core.text.regions import hull, line_by_line, overlap
 
 Lines: TypeAlias = Sequence[str]
 
 MOST_HUNKS = 500
 """Differences of two versions that are told apart; see `hunks_between`."""
-
-
-class At(NamedTuple):
-    """A content, by where and when it stood."""
-
-    path: WorkspacePath
-    version: Seq
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -42,19 +33,6 @@ class Piece(msgspec.Struct, frozen=True):
 
     origin: At
     seen: LineRange
-    start: int
-    length: int
-    added: bool = False
-
-
-class Gone(NamedTuple):
-    """Seen lines that were otherwise when the session next looked at the file, elsewhere in it.
-
-    `added`: the place between two of them, and what came there.
-    """
-
-    origin: At
-    ranges: tuple[LineRange, ...]
     start: int
     length: int
     added: bool = False
@@ -134,46 +112,3 @@ def _inside(ranges: Sequence[LineRange], hunks: Sequence[LineHunk], n: int, new:
     while hunk.old_start + down < end and new[first + down] == new[last + down]:
         down += 1
     return hunk.old_start - up >= span.start and hunk.old_start + down < span.end
-
-
-def own(
-    known: Sequence[LineRange], gone: Sequence[Gone], hunks: Sequence[LineHunk]
-) -> tuple[tuple[LineRange, ...], list[Gone]]:
-    """Across a change of its own: what it took away it need not be told of."""
-    spans = [LineRange(hunk.new_start + 1, hunk.new_start + hunk.new_len) for hunk in hunks]
-    known = united(survivors(known, hunks), spans)
-    left = [
-        _moved(item, *place(item.start, item.length, hunks))
-        for item in gone
-        if item.added or not any(meet(item.start, item.length, hunk.old_start, hunk.old_len) for hunk in hunks)
-    ]
-    return known, [item for item in left if not (item.added and _all_known(known, item))]
-
-
-def _moved(item: Gone, start: int, length: int) -> Gone:
-    return item._replace(start=start, length=length)
-
-
-def looked_at(item: Gone, read_record: ReadRecord, known: Sequence[LineRange]) -> bool:
-    """Whether a session that was shown a read_record knows what became of these lines.
-
-    A read that meets the place shows the reader that something is other than it was. Of lines that came in
-    between it must have seen all, and of what a notice tells it knows that alone.
-    """
-    if item.added:
-        return _all_known(known, item)
-    if read_record.told:
-        spans = read_record.ranges
-        first, last = item.start + 1, item.start + item.length
-        return any(
-            (span.start, span.end) == (first, last) or (last >= first and span.start <= first and last <= span.end)
-            for span in spans
-        )
-    return touches(read_record.ranges, item.start, item.length)
-
-
-def _all_known(known: Sequence[LineRange], item: Gone) -> bool:
-    """Each line of a place is known; of one without lines, that nothing is there."""
-    if not item.length:
-        return any(span.start <= item.start < span.end for span in known)
-    return sum(span.end - span.start + 1 for span in overlap(known, item.start, item.length)) == item.length

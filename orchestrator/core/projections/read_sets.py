@@ -8,7 +8,7 @@ move a view on; nothing else does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -33,6 +33,7 @@ from orchestrator.core.events.files import (
 from orchestrator.core.events.sessions import NoticeShown, NotifiedPath, SessionClosed, SessionOpened
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import Projection
+from orchestrator.core.projections.registry import Registry
 from orchestrator.core.projections.seen import merged
 from orchestrator.core.text.regions import hull, survivors, written
 
@@ -49,6 +50,13 @@ OUTSIDE = "outside"
 """Who changed a file, where only the disk tells that somebody did."""
 
 
+class At(NamedTuple):
+    """A content, by path and version."""
+
+    path: WorkspacePath
+    version: Seq
+
+
 class ReadRecord(msgspec.Struct, frozen=True, gc=False):
     """Lines of one version that the session knows; or, with `before`, its own change from there to `version`.
 
@@ -63,6 +71,11 @@ class ReadRecord(msgspec.Struct, frozen=True, gc=False):
     before: Seq | None = None
     hunks: tuple[LineHunk, ...] = ()
     told: bool = False
+
+    @property
+    def met(self) -> At:
+        """What the file held when the session looked at it, or changed it."""
+        return At(self.path, self.version if self.before is None else self.before)
 
 
 class OtherAuthor(msgspec.Struct, frozen=True, gc=False):
@@ -117,7 +130,8 @@ class SessionReads(Projection):
     }
     part_entries: ClassVar[int] = 20
 
-    def __init__(self) -> None:
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
         self._readers: dict[SessionId, Reader] = {}
         self._of: dict[WorkspacePath, set[SessionId]] = {}
         self._conflicts: dict[Seq, SessionId] = {}  # open ones, by whose change they are
@@ -197,8 +211,9 @@ class SessionReads(Projection):
             self._touch(changed.path, recorded.seq, who, but=own)
 
     def _saw(self, session: SessionId | None, recorded: RecordedLike, seen: SeenLines) -> None:
-        if session is None or seen.cut or not seen.ranges:
-            return
+        entry = self._registry.get(seen.path)
+        if session is None or seen.cut or not seen.ranges or (entry is not None and entry.version != seen.version):
+            return  # who asked for an earlier state knows what it is
         reader = self._readers.get(session)
         if reader is None:
             reader = self._readers[session] = Reader(session, recorded.agent)
@@ -206,7 +221,7 @@ class SessionReads(Projection):
         last = view.read_records[-1] if view.read_records else None
         ranges = seen.ranges
         if seen.version < view.touched or (last is not None and seen.version < last.version):
-            return  # an earlier state, which the session asked for as such
+            return
         if len(ranges) == 1 and ranges[0].start <= 1 and ranges[0].end >= seen.total_lines:
             self._put(reader, seen.path, _since(view, (ReadRecord(seen.path, seen.version, recorded.seq, ranges),)))
             return

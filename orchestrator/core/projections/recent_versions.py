@@ -83,19 +83,6 @@ class RecentVersions:
         n = _found(versions, version)
         return None if n is None else versions[n].digest
 
-    def stood(self, path: WorkspacePath, version: Seq, at: Seq) -> bool | None:
-        """Whether a version was the present one at a position; None where that is not at hand."""
-        versions = self._of.get(path)
-        if versions is None:
-            present = self._registry.get(path)
-            return True if present is not None and present.version == version <= at else None
-        if version < versions[0].seq:
-            return None
-        if version == versions[-1].seq:
-            return version <= at
-        n = _found(versions, version)
-        return n is not None and version <= at < versions[n + 1].seq
-
     def _add(self, path: WorkspacePath, seq: Seq, before: Digest | None, after: Digest | None, who: str) -> None:
         known = self._registry.get(path)
         if after is None or before is None or known is None or known.digest != before:

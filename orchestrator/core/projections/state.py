@@ -33,7 +33,7 @@ class State:
         self.identities = Identities()
         self.leases = Leases()
         self.encodings = Encodings()
-        self.readers = SessionReads()
+        self.readers = SessionReads(self.registry)
         self.projections: dict[str, Projection] = {
             name: value for name, value in vars(self).items() if isinstance(value, Projection)
         }

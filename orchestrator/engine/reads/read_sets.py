@@ -9,10 +9,10 @@ import msgspec
 from orchestrator.api import results as r
 from orchestrator.core.change import MOST_UNSEEN, UnseenChange
 from orchestrator.core.content import LineRange
-from orchestrator.core.decisions.stale_regions import At, Lines, Piece, joined
+from orchestrator.core.decisions.stale_regions import Lines, Piece, joined
 from orchestrator.core.decisions.tracked_regions import Authors
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
-from orchestrator.core.projections.read_sets import View
+from orchestrator.core.projections.read_sets import At, View
 from orchestrator.engine.reads.tracked_reads import TrackedReads, everybody_of
 from orchestrator.engine.services import Services
 
@@ -74,10 +74,10 @@ class ReadSets:
         if not found and not view.moved_from:
             return None
         by: dict[str, Seq] = {}
-        for who, seq in (author for item in found for author in item.authors):
+        for who, seq in (author for authors in found.values() for author in authors):
             by[who] = min(seq, by.get(who, seq))
         authors = tuple(sorted(by.items(), key=lambda item: item[1])) or everybody
-        return Stale(path, view, entry.version, authors, joined([item.piece for item in found]), texts, present)
+        return Stale(path, view, entry.version, authors, joined(tuple(found)), texts, present)
 
     async def unseen(self, session: SessionId, paths: Iterable[WorkspacePath]) -> tuple[UnseenChange, ...]:
         """What others did to lines of these files that the session saw, and that no read or notice showed it since."""

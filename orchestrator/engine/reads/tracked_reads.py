@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TypeAlias
 
 from orchestrator.core.content import LineHunk
-from orchestrator.core.decisions.stale_regions import At, Lines
-from orchestrator.core.decisions.tracked_regions import Authors, Found, Step, Tracker
+from orchestrator.core.decisions.stale_regions import Lines, Piece
+from orchestrator.core.decisions.tracked_regions import Authors, Tracker
 from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
-from orchestrator.core.projections.read_sets import OUTSIDE, ReadRecord, View
+from orchestrator.core.projections.read_sets import OUTSIDE, At, ReadRecord, View
 from orchestrator.core.projections.recent_versions import RecentVersions
 from orchestrator.engine.contents import Contents
 from orchestrator.ports.journal import Journal
@@ -25,7 +25,7 @@ MOST_DIGESTS = 2_000
 """Versions of which the journal need not be asked again."""
 
 
-Followed: TypeAlias = tuple[list[Found], dict[At, Lines], Lines]
+Followed: TypeAlias = tuple[dict[Piece, Authors], dict[At, Lines], Lines]
 """What is stale, the texts in which it was found, and the present one."""
 
 
@@ -41,7 +41,7 @@ class _Tracked:
     def __init__(self, first: ReadRecord, notified: Seq) -> None:
         self.tracker = Tracker(first)
         self.here = self.tracker.at
-        self.tracker.told = min(notified, self.here.version)
+        self.tracker.notified = min(notified, self.here.version)
         self.read_records: tuple[ReadRecord, ...] = ()
         self.size = 1
 
@@ -78,7 +78,7 @@ class TrackedReads:
             return None
         found = tracked.tracker.stale(texts.__getitem__, texts[present], news_only=news_only)
         tracked.size = tracked.tracker.size
-        if not tracked.tracker.too_much and key not in self._tracked:  # two calls of one session may look at a time
+        if key not in self._tracked:  # two calls of one session may look at a time
             self._tracked[key] = tracked
             self._held += tracked.size
             while self._held > MOST_TRACKED:
@@ -90,26 +90,17 @@ class TrackedReads:
         first = _same_records(tracked, view, present) if tracked is not None else None
         if tracked is None or first is None:
             tracked, first = _Tracked(records[0], view.notified), 0
-        await self._tell(tracked, view)
+        _mark_notified(tracked, view)
         for record in records[first:]:
-            if not await self._was_present(record):
-                continue  # who asked for an earlier state knows what it is
-            met = _met(record)
+            met = record.met
             await self._follow(tracked, met, view)
             texts = await self._texts({tracked.tracker.at, met}) if met != tracked.tracker.at else {}
             tracked.tracker.look(record, texts.__getitem__)
             tracked.here = At(record.path, record.version)
-            await self._tell(tracked, view)
+            _mark_notified(tracked, view)
         await self._follow(tracked, present, view)
         tracked.read_records = records
         return tracked
-
-    async def _tell(self, tracked: _Tracked, view: View) -> None:
-        """Note that the version was notified, if it is the one of the last notice."""
-        if view.notified == tracked.here.version and not tracked.tracker.is_told:
-            text = await self._text(tracked.here)
-            if text is not None:
-                tracked.tracker.tell(text)
 
     # --- from one version to another ----------------------------------------------------
 
@@ -127,9 +118,9 @@ class TrackedReads:
                 if after == until:
                     raise _NotKept
                 continue  # the next version is compared with the last one that was kept
-            tracked.tracker.follow(Step(after.version, authors, hunks))
+            tracked.tracker.follow(after.version, authors, hunks)
             tracked.here, authors = after, ()
-            await self._tell(tracked, view)
+            _mark_notified(tracked, view)
 
     async def _between(self, here: At, until: At, view: View) -> AsyncIterator[tuple[At, Authors]]:
         """Each version after `here` with its authors; where they are not known one by one, only the last of all."""
@@ -146,14 +137,6 @@ class TrackedReads:
                     yield At(path, view.notified), everybody
                     break
         yield until, everybody
-
-    async def _was_present(self, record: ReadRecord) -> bool:
-        """Whether it was shown as the file's state of then."""
-        was_present = self._recent.stood(record.path, record.version, record.at)
-        if was_present is None:
-            row = await self._journal.version_at(record.path, record.at)
-            return row is not None and row.seq == record.version
-        return was_present
 
     # --- contents -----------------------------------------------------------------------
 
@@ -189,9 +172,10 @@ def everybody_of(view: View) -> Authors:
     return tuple((other.who, other.first) for other in view.other_authors) or ((OUTSIDE, view.touched),)
 
 
-def _met(record: ReadRecord) -> At:
-    """The version that the session saw, or changed."""
-    return At(record.path, record.before if record.before is not None else record.version)
+def _mark_notified(tracked: _Tracked, view: View) -> None:
+    """Where it has come to the version that the last notice told of."""
+    if view.notified == tracked.here.version:
+        tracked.tracker.notified = view.notified
 
 
 def _same_records(tracked: _Tracked, view: View, present: At) -> int | None:
@@ -202,12 +186,12 @@ def _same_records(tracked: _Tracked, view: View, present: At) -> int | None:
     before, now = tracked.read_records, view.read_records
     if present.version < tracked.here.version:
         return None
-    if tracked.tracker.told < view.notified < tracked.here.version:
+    if tracked.tracker.notified < view.notified < tracked.here.version:
         return None
     last = before[-1]
     for n in range(len(now) - 1, -1, -1):
         if now[n] == last and now[: n + 1] == before[-n - 1 :]:
-            return n + 1 if all(_met(one).version >= tracked.here.version for one in now[n + 1 :]) else None
+            return n + 1 if all(one.met.version >= tracked.here.version for one in now[n + 1 :]) else None
         same = (now[n].version, now[n].before, now[n].told) == (last.version, last.before, last.told)
         if same and now[:n] == before[len(before) - n - 1 : -1]:
             return n

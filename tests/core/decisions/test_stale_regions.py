@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.content import LineHunk, LineRange
-from orchestrator.core.decisions.stale_regions import MOST_HUNKS, At, Lines, hunks_between, joined
-from orchestrator.core.decisions.tracked_regions import Found, Step, Tracker
+from orchestrator.core.decisions.stale_regions import MOST_HUNKS, Lines, Piece, hunks_between, joined
+from orchestrator.core.decisions.tracked_regions import Tracker
 from orchestrator.core.ids import Seq, WorkspacePath
-from orchestrator.core.projections.read_sets import ReadRecord
+from orchestrator.core.projections.read_sets import At, ReadRecord
 from orchestrator.core.projections.seen import merged
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.regions import line_by_line, survivors
@@ -45,7 +45,7 @@ def tracked(read_records: list[ReadRecord], texts: Mapping[At, Lines], present: 
         for before, after in pairwise(order):
             if tracker.version <= before and after <= until:
                 hunks = hunks_between(versions[before], versions[after])
-                tracker.follow(Step(Seq(after), (("others", Seq(after)),), hunks))
+                tracker.follow(Seq(after), (("others", Seq(after)),), hunks)
 
     for item in read_records:
         follow(int(item.before if item.before is not None else item.version))
@@ -54,8 +54,8 @@ def tracked(read_records: list[ReadRecord], texts: Mapping[At, Lines], present: 
     return tracker
 
 
-def stale(read_records: list[ReadRecord], texts: Mapping[At, Lines], present: Lines) -> list[Found]:
-    return tracked(read_records, texts, present).stale(texts.__getitem__, present)
+def stale(read_records: list[ReadRecord], texts: Mapping[At, Lines], present: Lines) -> list[Piece]:
+    return [*tracked(read_records, texts, present).stale(texts.__getitem__, present)]
 
 
 def found(
@@ -65,7 +65,7 @@ def found(
     texts: dict[At, Lines] = {at(version): list(text) for version, text in versions.items()}
     return [
         (int(piece.origin.version), piece.seen.start, piece.seen.end, piece.start, piece.length)
-        for piece in joined([item.piece for item in stale(read_records, texts, list(present))])
+        for piece in joined(stale(read_records, texts, list(present)))
     ]
 
 
@@ -226,10 +226,10 @@ def test_what_is_told_again(then: str, now: str, left: list[int]) -> None:
     read_records, texts = [read_record(1, (1, 6))], {at(1): list("abcdef")}
     tracker = tracked(read_records, texts, list(then))
     assert tracker.stale(texts.__getitem__, list(then))
-    tracker.tell(list(then))
-    tracker.follow(Step(Seq(3), (("others", Seq(3)),), hunks_between(list(then), list(now))))
+    tracker.notified = tracker.version
+    tracker.follow(Seq(3), (("others", Seq(3)),), hunks_between(list(then), list(now)))
     again = tracker.stale(texts.__getitem__, list(now), news_only=True)
-    assert [item.piece.seen.start for item in again] == left
+    assert [piece.seen.start for piece in again] == left
 
 
 def told(version: int, *ranges: tuple[int, int]) -> ReadRecord:
@@ -316,12 +316,11 @@ def test_a_notice_is_due_exactly_for_seen_lines_that_are_gone(
     followed = Tracker(ReadRecord(PATH, Seq(1), Seq(1), ranges))
     followed.look(ReadRecord(PATH, Seq(1), Seq(1), ranges), {at(1): start}.__getitem__)
     for number, (old, new) in enumerate(zip([start, *texts], texts, strict=False), 2):
-        followed.follow(Step(Seq(number), (("others", Seq(number)),), hunks_between(old, new)))
-    for stale_now in (
+        followed.follow(Seq(number), (("others", Seq(number)),), hunks_between(old, new))
+    for pieces in (
         stale([ReadRecord(PATH, Seq(1), Seq(1), ranges)], {at(1): start}, model.lines),  # in one step
-        followed.stale({at(1): start}.__getitem__, model.lines),
+        [*followed.stale({at(1): start}.__getitem__, model.lines)],
     ):
-        pieces = [item.piece for item in stale_now]
         told = {start[n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
         assert told == model.known - set(model.lines)
         parted = {(start[p.seen.start - 1], start[p.seen.end - 1]) for p in pieces if p.added}
@@ -363,8 +362,7 @@ def test_with_own_changes_and_further_reads_nothing_false_is_told_and_nothing_un
             looked = True
     every[at(version)] = list(model.lines)
     # first by the versions that were looked at alone, then by all of them
-    for stale_now in (stale(read_records, texts, model.lines), stale(read_records, every, model.lines)):
-        pieces = [item.piece for item in stale_now]
+    for pieces in (stale(read_records, texts, model.lines), stale(read_records, every, model.lines)):
         told = {every[p.origin][n - 1] for p in pieces if not p.added for n in range(p.seen.start, p.seen.end + 1)}
         for piece in pieces:
             came = set(model.lines[piece.start : piece.start + piece.length])
