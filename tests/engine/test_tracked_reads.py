@@ -9,7 +9,7 @@ import pytest
 from orchestrator.core.content import LineRange, Signature, digest_of
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, FileRead, SeenLines
-from orchestrator.core.events.sessions import NoticeShown, NotifiedPath
+from orchestrator.core.events.sessions import NoticeShown, NotifiedPath, SessionOpened
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.projections import recent_versions
@@ -53,6 +53,9 @@ class Readers:
         await self.append(event, Origin(), ((digest, data),))
 
     async def read(self, session: SessionId) -> None:
+        if self.services.state.sessions.get(session) is None:
+            opened = SessionOpened(session=session, agent=AgentName("alice"), agent_class="cloud", door="rpc")
+            await self.append(opened, Origin(session=session))
         present = self.services.state.registry.get(PATH)
         assert present is not None
         seen = SeenLines(path=PATH, version=present.version, ranges=(LineRange(1, LINES - 1),), total_lines=LINES)
@@ -60,7 +63,7 @@ class Readers:
         await self.append(event, Origin(session=session, agent=AgentName("alice")))
 
     async def stale(self, session: SessionId, *, followed: bool) -> Stale | None:
-        reader = self.services.state.readers.get(session)
+        reader = self.services.state.sessions.get(session)
         assert reader is not None
         sets = self.sets if followed else ReadSets(self.services)  # which begins anew
         return await sets.stale(session, PATH, reader.views[PATH], news_only=True)
@@ -146,7 +149,7 @@ async def test_what_a_notice_told_is_no_news_after_another_look(readers: Readers
     await readers.append(shown, Origin(session=session))
     await readers.change(5, "news")
     assert await readers.sets.unseen(session, [PATH])
-    reader = readers.services.state.readers.get(session)
+    reader = readers.services.state.sessions.get(session)
     assert reader is not None
     assert await readers.sets.stale(session, PATH, reader.views[PATH]) is not None
     assert [line for _, line, _, _ in names(await readers.stale(session, followed=True))] == [6]

@@ -1,4 +1,4 @@
-"""The stack of each session: what it was shown, what it changed, what it works on."""
+"""Each session: what it was shown, what it changed, what it works on; and its read set."""
 
 from __future__ import annotations
 
@@ -7,19 +7,41 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from orchestrator.core.change import PathChange
 from orchestrator.core.events.base import Event, RecordedLike
 from orchestrator.core.events.conflicts import ApprovalRequested, ConflictFound
-from orchestrator.core.events.files import ChangeApplied, ContentSearched, ContentShown, DiffShown, FileRead, SeenLines
-from orchestrator.core.events.sessions import AgentClass, Door, SessionClosed, SessionOpened, TaskBegun, TaskEnded
+from orchestrator.core.events.files import (
+    ChangeApplied,
+    ContentSearched,
+    ContentShown,
+    DiffShown,
+    ExternalFileChanged,
+    ExternalFileCreated,
+    ExternalFileRemoved,
+    FileRead,
+    SeenLines,
+)
+from orchestrator.core.events.sessions import (
+    AgentClass,
+    Door,
+    NoticeShown,
+    NotifiedPath,
+    SessionClosed,
+    SessionOpened,
+    TaskBegun,
+    TaskEnded,
+)
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import Projection
+from orchestrator.core.projections.pending import Pending
+from orchestrator.core.projections.read_sets import OUTSIDE, View
+from orchestrator.core.projections.registry import Registry
 from orchestrator.core.projections.seen import SeenFile
 
 RECENT = 200
-"""Files and changes that a session's stack holds at most; the oldest fall out."""
+"""Files, views and changes that a session holds at most; the oldest fall out, and of a view nothing more is told."""
 
-
-KEPT_CLOSED = 500
+KEPT_CLOSED = 200
 """Closed sessions that can still be resumed."""
 
 
@@ -56,10 +78,14 @@ class Session(msgspec.Struct):
     changes: list[MadeChange] = []  # newest last
     tasks: dict[Seq, Task] = {}
     waits: bool = False  # it left a change behind that waits, or waited
+    views: dict[WorkspacePath, View] = {}  # its read set; the one read longest ago first
+    touched: Seq = Seq(0)  # the last change by others of anything that it has a view of
 
     def copy(self) -> Session:
         """As it is now."""
-        return msgspec.structs.replace(self, seen=dict(self.seen), changes=list(self.changes), tasks=dict(self.tasks))
+        return msgspec.structs.replace(
+            self, seen=dict(self.seen), changes=list(self.changes), tasks=dict(self.tasks), views=dict(self.views)
+        )
 
     @property
     def task(self) -> Seq | None:
@@ -73,28 +99,28 @@ class Session(msgspec.Struct):
         while len(self.seen) > RECENT:
             del self.seen[next(iter(self.seen))]
 
-    def show(self, seen: SeenLines) -> None:
-        """Lines were shown."""
-        self.put(seen.path, self.seen.get(seen.path, NOTHING).shown(seen))
-
 
 NOTHING = SeenFile()
+NO_VIEW = View()
 
 
 class Sessions(Projection):
-    """All sessions, open and closed."""
+    """All sessions, open and closed, and for each file who has a view of it."""
 
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
-            *(SessionOpened, SessionClosed, ContentShown, FileRead, ContentSearched, DiffShown),
+            *(SessionOpened, SessionClosed, ContentShown, FileRead, ContentSearched, DiffShown, NoticeShown),
             *(ApprovalRequested, ConflictFound, ChangeApplied, TaskBegun, TaskEnded),
+            *(ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved),
         }
     )
     tables: ClassVar[Mapping[str, Any]] = {"sessions": dict[SessionId, Session]}
     part_entries: ClassVar[int] = 20
 
-    def __init__(self) -> None:
+    def __init__(self, registry: Registry, pending: Pending) -> None:
+        self._registry, self._pending = registry, pending
         self._sessions: dict[SessionId, Session] = {}
+        self._viewers: dict[WorkspacePath, set[SessionId]] = {}
 
     def get(self, session: SessionId) -> Session | None:
         return self._sessions.get(session)
@@ -102,12 +128,20 @@ class Sessions(Projection):
     def __iter__(self) -> Iterator[Session]:
         return iter(self._sessions.values())
 
+    def viewers(self, path: WorkspacePath) -> list[Session]:
+        """Who has a view of a path, by id."""
+        return [self._sessions[session] for session in sorted(self._viewers.get(path, ()))]
+
+    def index(self) -> None:
+        for session in self._sessions.values():
+            for path in session.views:
+                self._viewers.setdefault(path, set()).add(session.id)
+
     def apply(self, recorded: RecordedLike) -> None:  # noqa: C901, PLR0912  # one case for each kind of event
-        event = recorded.event
+        event, seq = recorded.event, recorded.seq
+        session = self._sessions.get(recorded.session) if recorded.session else None
         if type(event) is FileRead:  # the commonest by far: before all patterns
-            reader = self._sessions.get(recorded.session) if recorded.session else None
-            if reader is not None:
-                reader.show(event.seen)
+            self._show(session, seq, event.seen)
             return
         match event:
             case SessionOpened(session=opened):
@@ -118,59 +152,141 @@ class Sessions(Projection):
                     )
                 else:
                     known.open, known.client = True, event.client
-                return
             case SessionClosed(session=closed):
                 self._close(closed)
-                return
-            case ContentShown(session=noted, seen=seen):
-                if noted in self._sessions:
-                    self._sessions[noted].show(seen)
-                return
-            case _:
-                session = self._sessions.get(recorded.session) if recorded.session else None
-        if session is None:
-            return
-        match event:
+            case ContentShown(session=shown_to, seen=seen):
+                self._show(self._sessions.get(shown_to), seq, seen)
             case ContentSearched(seen=all_seen):
                 for seen in all_seen:
-                    session.show(seen)
-            case DiffShown(seen=SeenLines() as lines):
-                session.show(lines)
-            case ApprovalRequested() | ConflictFound():
-                session.waits = True
+                    self._show(session, seq, seen)
+            case DiffShown(seen=SeenLines() as seen):
+                self._show(session, seq, seen)
+            case NoticeShown(session=notified, paths=paths):
+                for told in paths:
+                    self._tell(notified, told)
             case ChangeApplied():
                 self._applied(session, recorded, event)
-            case TaskBegun():
-                session.tasks[recorded.seq] = Task(recorded.seq, session.id, recorded.agent, recorded.at)
-            case TaskEnded(task=task):
+            case (
+                ExternalFileChanged(path=path, moved_from=source, by=by)
+                | ExternalFileCreated(path=path, moved_from=source, by=by)
+            ):
+                if source is not None:
+                    self._move(source, path, seq, by or OUTSIDE, own=())
+                self._touch(path, seq, by or OUTSIDE, own=())
+            case ExternalFileRemoved(path=path, moved_to=target, by=by):
+                if target is not None:
+                    self._move(path, target, seq, by or OUTSIDE, own=())
+                self._touch(path, seq, by or OUTSIDE, own=())
+            case ApprovalRequested() | ConflictFound() if session is not None:
+                session.waits = True
+            case TaskBegun() if session is not None:
+                session.tasks[seq] = Task(seq, session.id, recorded.agent, recorded.at)
+            case TaskEnded(task=task) if session is not None:
                 session.tasks.pop(task, None)
             case _:
                 return
 
     def _close(self, closed: SessionId) -> None:
         """Sessions that saw and did nothing are forgotten at once, of the others the oldest beyond KEPT_CLOSED."""
-        session = self._sessions.get(closed)
+        session = self._sessions.pop(closed, None)
         if session is None:
             return
         session.open = False
         session.seen = {path: seen.trimmed() for path, seen in session.seen.items()}
-        if not (session.seen or session.changes or session.tasks or session.waits):
-            del self._sessions[closed]
-            return
-        self._sessions[closed] = self._sessions.pop(closed)
-        while sum(1 for item in self._sessions.values() if not item.open) > KEPT_CLOSED:
-            oldest = next(item.id for item in self._sessions.values() if not item.open)
-            del self._sessions[oldest]
+        if session.seen or session.views or session.changes or session.tasks or session.waits:
+            self._sessions[closed] = session
+        for old in [item for item in self._sessions.values() if not item.open][:-KEPT_CLOSED]:
+            for path in tuple(old.views):
+                self._drop(old, path)
+            del self._sessions[old.id]
 
-    def _applied(self, session: Session, recorded: RecordedLike, event: ChangeApplied) -> None:
+    def _applied(self, session: Session | None, recorded: RecordedLike, event: ChangeApplied) -> None:
+        seq, provenance = recorded.seq, event.provenance
+        if session is not None:
+            for changed in event.paths:
+                if changed.after is not None:
+                    known = session.seen.get(changed.path, NOTHING)
+                    session.put(changed.path, known.written(seq, whole=event.fit.on_seen_whole))
+            paths = tuple(changed.path for changed in event.paths)
+            session.changes.append(MadeChange(event.change, seq, provenance.operation, paths, recorded.at))
+            if provenance.reverts:
+                undone = frozenset(provenance.reverts)  # it may be hundreds of thousands
+                for other in self._sessions.values():
+                    other.changes = [made for made in other.changes if made.change not in undone]
+            del session.changes[:-RECENT]
+        conflict = self._pending.conflict(provenance.resolves) if provenance.resolves is not None else None
+        proposer = conflict.session if conflict is not None else None  # it knows what it proposed
+        own = tuple(item for item in (recorded.session, proposer) if item is not None)
+        who = recorded.agent or OUTSIDE
+        moves = {changed.moved_from: changed.path for changed in event.paths if changed.moved_from is not None}
+        for source, target in moves.items():
+            self._move(source, target, seq, who, own=own)
         for changed in event.paths:
-            if changed.after is not None:
-                known = session.seen.get(changed.path, NOTHING)
-                session.put(changed.path, known.written(recorded.seq, whole=event.fit.on_seen_whole))
-        paths = tuple(changed.path for changed in event.paths)
-        session.changes.append(MadeChange(event.change, recorded.seq, event.provenance.operation, paths, recorded.at))
-        if event.provenance.reverts:
-            undone = frozenset(event.provenance.reverts)  # it may be hundreds of thousands
-            for other in self._sessions.values():
-                other.changes = [made for made in other.changes if made.change not in undone]
-        del session.changes[:-RECENT]
+            if changed.directory or (changed.after is None and changed.path in moves):
+                continue
+            for author in own:
+                self._wrote(author, changed, seq)
+            self._touch(changed.path, seq, who, own=own)
+
+    # --- read sets ----------------------------------------------------------------------
+
+    def _show(self, session: Session | None, seq: Seq, seen: SeenLines) -> None:
+        if session is None:
+            return
+        session.put(seen.path, session.seen.get(seen.path, NOTHING).shown(seen))
+        entry = self._registry.get(seen.path)
+        if seen.cut or not seen.ranges or (entry is not None and entry.version != seen.version):
+            return  # who asked for an earlier state knows what it is
+        view = session.views.get(seen.path, NO_VIEW).saw(seen, seq)
+        if view is not None:
+            self._put(session, seen.path, view)
+
+    def _wrote(self, author: SessionId, changed: PathChange, seq: Seq) -> None:
+        session = self._sessions.get(author)
+        if session is None:
+            return
+        if changed.after is None:
+            self._drop(session, changed.path)
+            return
+        view = session.views.get(changed.path, NO_VIEW).wrote(changed, seq)
+        if view.read_records:
+            self._put(session, changed.path, view)
+
+    def _touch(self, path: WorkspacePath, seq: Seq, who: str, *, own: tuple[SessionId, ...]) -> None:
+        for viewer in self._viewers.get(path, ()):
+            if viewer not in own:
+                session = self._sessions[viewer]
+                session.touched = seq
+                session.views[path] = session.views[path].touched_by(who, seq)
+
+    def _move(
+        self, source: WorkspacePath, target: WorkspacePath, seq: Seq, who: str, *, own: tuple[SessionId, ...]
+    ) -> None:
+        """Views go with the file; who did not move it is told."""
+        for session in self.viewers(source):
+            view = session.views[source]
+            self._drop(session, source)
+            if session.id not in own:
+                view = msgspec.structs.replace(view.touched_by(who, seq), moved_from=view.moved_from or source)
+                session.touched = seq
+            self._put(session, target, view)
+
+    def _tell(self, notified: SessionId, notice: NotifiedPath) -> None:
+        session = self._sessions.get(notified)
+        if session is not None and notice.path in session.views:
+            session.views[notice.path] = session.views[notice.path].told(notice)
+
+    def _put(self, session: Session, path: WorkspacePath, view: View) -> None:
+        session.views.pop(path, None)
+        session.views[path] = view
+        self._viewers.setdefault(path, set()).add(session.id)
+        while len(session.views) > RECENT:
+            self._drop(session, next(iter(session.views)))
+
+    def _drop(self, session: Session, path: WorkspacePath) -> None:
+        if session.views.pop(path, None) is None:
+            return
+        left = self._viewers[path]
+        left.discard(session.id)
+        if not left:
+            del self._viewers[path]

@@ -15,7 +15,6 @@ from orchestrator.core.projections.encodings import Encodings
 from orchestrator.core.projections.identities import Identities
 from orchestrator.core.projections.leases import Leases
 from orchestrator.core.projections.pending import Pending
-from orchestrator.core.projections.read_sets import SessionReads
 from orchestrator.core.projections.registry import Registry
 from orchestrator.core.projections.sessions import Sessions
 
@@ -28,12 +27,11 @@ class State:
 
     def __init__(self) -> None:
         self.registry = Registry()
-        self.sessions = Sessions()
         self.pending = Pending()
+        self.sessions = Sessions(self.registry, self.pending)
         self.identities = Identities()
         self.leases = Leases()
         self.encodings = Encodings()
-        self.readers = SessionReads(self.registry)
         self.projections: dict[str, Projection] = {
             name: value for name, value in vars(self).items() if isinstance(value, Projection)
         }

@@ -48,7 +48,7 @@ class ReadSets:
     """Looks at views that others touched; every other view is current without a look."""
 
     def __init__(self, services: Services) -> None:
-        self._registry, self._readers = services.state.registry, services.state.readers
+        self._registry, self._sessions = services.state.registry, services.state.sessions
         self.tracked = TrackedReads(services.journal, services.contents, services.recent)
 
     async def stale(
@@ -81,7 +81,7 @@ class ReadSets:
 
     async def unseen(self, session: SessionId, paths: Iterable[WorkspacePath]) -> tuple[UnseenChange, ...]:
         """What others did to lines of these files that the session saw, and that no read or notice showed it since."""
-        reader = self._readers.get(session)
+        reader = self._sessions.get(session)
         views = reader.views if reader is not None else {}
         unseen: list[UnseenChange] = []
         for path in paths:

@@ -16,7 +16,8 @@ from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.sessions import NoticeShown, NotifiedPath
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
 from orchestrator.core.policy.rules import Deny
-from orchestrator.core.projections.read_sets import Reader, View
+from orchestrator.core.projections.read_sets import View
+from orchestrator.core.projections.sessions import Session
 from orchestrator.core.text.room import UNBOUNDED, Room, size
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.observer import Observer
@@ -48,7 +49,7 @@ class StaleReadNotifier:
 
     def waits(self, caller: Caller) -> bool:
         """Whether somebody touched what the caller's session has read. Cost: two look-ups."""
-        reader = self._s.state.readers.get(caller.session)
+        reader = self._s.state.sessions.get(caller.session)
         return reader is not None and reader.touched > self._looked.get(caller.session, 0)
 
     async def due(self, caller: Caller, room: Room = UNBOUNDED, *, later: bool = False) -> tuple[r.Notice, ...]:
@@ -56,7 +57,7 @@ class StaleReadNotifier:
 
         What there is no room for comes with the next answer: one comes in few words, unless that may be `later`.
         """
-        reader = self._s.state.readers.get(caller.session)
+        reader = self._s.state.sessions.get(caller.session)
         if reader is None or not self.waits(caller):
             return ()
         try:
@@ -72,7 +73,7 @@ class StaleReadNotifier:
         self._looking.pop(session, None)
         self._sets.tracked.forget(session)
 
-    async def _notify(self, caller: Caller, reader: Reader, room: Room, *, later: bool) -> tuple[r.Notice, ...]:
+    async def _notify(self, caller: Caller, reader: Session, room: Room, *, later: bool) -> tuple[r.Notice, ...]:
         touched, looked = reader.touched, self._looked.get(caller.session, Seq(0))
         due = [(path, view) for path, view in reader.views.items() if view.touched > max(view.notified, looked)]
         left = deque(sorted(due, key=lambda item: item[1].notified))  # so that each has its turn
@@ -104,7 +105,7 @@ class StaleReadNotifier:
 
     async def stale(self, caller: Caller) -> tuple[r.Notice, ...]:
         """Everything that is stale now, notified or not; the newest reads first."""
-        reader = self._s.state.readers.get(caller.session)
+        reader = self._s.state.sessions.get(caller.session)
         found: list[r.Notice] = []
         for path, view in reversed(tuple(reader.views.items())) if reader is not None else ():
             stale = await self._sets.stale(caller.session, path, view)
@@ -119,13 +120,13 @@ class StaleReadNotifier:
         async with self._s.locks.shared(path):
             await self._observer.refresh(path, content=self._s.readable(caller, path))
         readers: list[n.StaleReader] = []
-        for reader in sorted(self._s.state.readers.of(path), key=lambda reader: reader.session):
-            found = await self._sets.stale(reader.session, path, reader.views[path])
+        for reader in self._s.state.sessions.viewers(path):
+            found = await self._sets.stale(reader.id, path, reader.views[path])
             if found is not None:
                 readers.append(
                     n.StaleReader(
                         agent=reader.agent,
-                        session=reader.session,
+                        session=reader.id,
                         open=reader.open,
                         version_id=show(max(record.version for record in found.view.read_records)),
                         lines=_lines(found, readable=self._s.readable(caller, path)),

@@ -96,7 +96,7 @@ class Follower:
     async def _makes_stale(self, caller: Caller, recorded: Recorded, shown: FeedEvent, raw_session: str) -> bool:
         """Whether it is a change by others after which a file is not as the session read it."""
         session = SessionId(raw_session)
-        reader = self._s.state.readers.get(session)
+        reader = self._s.state.sessions.get(session)
         if reader is None or recorded.session == session or not recorded.event.changes_files:
             return False
         for path in map(WorkspacePath, shown.paths):
