@@ -238,7 +238,7 @@ lines = st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), max_size=12).map(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(base=lines, now=lines, proposed=lines)
 def test_nothing_is_lost_whatever_meets(base: str, now: str, proposed: str) -> None:
     """A stale write is applied on the present, refused as done already, or kept whole as a clash."""
