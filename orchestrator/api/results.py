@@ -553,8 +553,8 @@ class VerifyAnswer(Result, frozen=True, kw_only=True):
     head_hash: str
     blobs: int
     problems: tuple[str, ...] = ()
-    unchecked: tuple[str, ...] = ()
     proven: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
     unread: int = 0  # events that could not be read, since the files that hold them are not there
 
     @property

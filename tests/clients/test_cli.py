@@ -271,7 +271,7 @@ def test_what_people_see(run: Run, arguments: list[str], shown: str) -> None:
 @pytest.mark.usefixtures("rpc")
 def test_status_makes_control_characters_visible(run: Run) -> None:
     _, out, _ = run("status")
-    assert "ev\\x1bil (asserted)" in out
+    assert "ev\\x1bil  (asserted)" in out
     assert "approver:   missing" in out
 
 

@@ -59,7 +59,12 @@ class Lines(Result, frozen=True, kw_only=True):
 
 
 def test_a_result_without_a_form_of_its_own_comes_as_names_and_values() -> None:
-    assert list(rendered(Lines(total_lines=3))) == ["total lines:  3", "whole:        yes", "paths:        a, b\\x1b"]
+    assert list(rendered(Lines(total_lines=3))) == [
+        "total lines:  3",
+        "whole:        yes",
+        "paths:        a",
+        "paths:        b\\x1b",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Changing: patch, edit and write; and saying where one works."""
+"""Changing: patch, edit and write; and reserving paths."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Any
 import click
 
 from orchestrator.api import parameters as p
-from orchestrator.api import results as r
 from orchestrator.api.leases import RESERVE_PATHS
-from orchestrator.api.operations import APPLY_PATCH, EDIT_FILE, STATUS, WRITE_FILE
-from orchestrator.clients.cli.context import Settings, shared, usage
+from orchestrator.api.operations import APPLY_PATCH, EDIT_FILE, WRITE_FILE
+from orchestrator.clients.cli.context import Settings, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, parameters
-from orchestrator.clients.render.answers import leases
 
 patch = OperationCommand(
     APPLY_PATCH,
@@ -63,18 +61,3 @@ edit = OperationCommand(
     ),
     prepare=_one_change,
 )
-
-
-class Held(r.Result, frozen=True, kw_only=True):
-    """What `lease list --json` prints."""
-
-    leases: tuple[r.LeaseInfo, ...]
-
-
-@click.command("list")
-@shared
-@click.pass_obj
-def lease_list(settings: Settings) -> int:
-    """All leases that hold; for people (an agent's `session` shows those that concern it)."""
-    status = settings.call(STATUS)
-    return settings.show(Held(leases=status.leases), leases(status.leases))

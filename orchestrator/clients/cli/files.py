@@ -17,8 +17,7 @@ from orchestrator.clients.cli.context import DONE, Settings, echo, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command
 from orchestrator.clients.connection import Connection
 from orchestrator.clients.render.answers import diff_notes
-from orchestrator.clients.render.text import content, numbered, when
-from orchestrator.core.errors import escaped
+from orchestrator.clients.render.text import content, numbered, table, when
 
 WHOLE_TOKENS = 200_000
 """A person reads past the budget that suits a model; this is the most that the daemon gives at once."""
@@ -93,8 +92,7 @@ def blame(settings: Settings, params: Blame) -> int:
     """Who brought in each line of a file."""
     with settings.connect() as connection:
         blamed = connection.call("blame", params, BlameAnswer)
-        lines = () if settings.json else tuple(_lines(connection, blamed))
-    return settings.show(blamed, _annotated(blamed, lines))
+        return settings.show(blamed, () if settings.json else _annotated(blamed, _lines(connection, blamed)))
 
 
 def _lines(connection: Connection, blamed: BlameAnswer) -> Iterator[str]:
@@ -109,19 +107,15 @@ def _lines(connection: Connection, blamed: BlameAnswer) -> Iterator[str]:
         start = page.end + 1
 
 
-def _annotated(blamed: BlameAnswer, lines: tuple[str, ...]) -> Iterator[str]:
-    """As git shows it: version, author, time, number, line; a mark where the file had another name."""
-    rows = [(part, (part.version, _who(part), when(part.at), escaped(part.path or ""))) for part in blamed.ranges]
-    widths = [max((len(row[column]) for _, row in rows), default=0) for column in range(4)]
-    digits = len(str(blamed.end))
-    for part, row in rows:
-        head = " ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width)
+def _annotated(blamed: BlameAnswer, lines: Iterator[str]) -> Iterator[str]:
+    """As git shows it: version, author, time, number, line; the file's name where it was another."""
+    heads = [*table((part.version, _who(part), when(part.at), part.path or "") for part in blamed.ranges)]
+    width, digits = max(map(len, heads), default=0), len(str(blamed.end))
+    for part, head in zip(blamed.ranges, heads, strict=True):
         for number in range(part.start, part.end + 1):
-            place = number - blamed.start
-            text = lines[place] if place < len(lines) else ""
-            yield click.style(f"{head} {number:>{digits}}) ", dim=True) + text
+            yield click.style(f"{head:<{width}}  {number:>{digits}}) ", dim=True) + next(lines, "")
 
 
 def _who(part: BlamedLines) -> str:
-    who = escaped(part.agent) if part.agent else part.kind
-    return f"{who} ({escaped(part.approver)})" if part.approver else who
+    who = part.agent or part.kind
+    return f"{who} ({part.approver})" if part.approver else who

@@ -1,4 +1,4 @@
-"""Answers as lines for a terminal, by the type of the result."""
+"""Answers as lines for a terminal, by the type of the result: those that have a form of their own."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator
 from functools import singledispatch
+from typing import Any
 
 import click
-import msgspec
 
 from orchestrator.api import results as r
-from orchestrator.api.blame import Changes
 from orchestrator.api.framing import Refusal
-from orchestrator.api.leases import LeaseAnswer
 from orchestrator.api.operations import OPERATIONS
-from orchestrator.api.stale_readers import StaleReadersAnswer, seen_span, told
-from orchestrator.clients.render.text import content, diff_lines, facts, go_on, table, when
+from orchestrator.api.stale_readers import told
+from orchestrator.clients.render.generic import lines_of, rows_of
+from orchestrator.clients.render.text import content, diff_lines, facts, go_on, some, table, when
 from orchestrator.core.errors import escaped, plural
 
 COMMANDS = {operation.name: operation.words for operation in OPERATIONS if operation.words}
@@ -25,7 +24,6 @@ COMMANDS = {operation.name: operation.words for operation in OPERATIONS if opera
 _NAMED = re.compile(rf"\b({'|'.join(name for name in COMMANDS if '_' in name)})\b(?:\([^)\n]*\))?")
 _STATUS_COLOURS = {"applied": "green", "preview": "cyan", "waiting": "yellow", "conflict": "yellow"}
 _SIGNS = {"FileEntry": "", "DirectoryEntry": "/", "SymbolicLinkEntry": "@", "OtherEntry": "?"}
-_TIMES = ("last_modified", "signed_at")
 _WHY = {
     "policy": "policy keeps its lines from you",
     "not_kept": "its content was not kept",
@@ -36,26 +34,7 @@ _WHY = {
 @singledispatch
 def rendered(result: r.Result) -> Iterator[str]:
     """The lines of an answer."""
-    values = {name: getattr(result, name) for name in result.__struct_fields__}
-    yield from facts(
-        *(
-            (name.replace("_", " "), when(value) if name in _TIMES else _plain(value))
-            for name, value in values.items()
-            if value not in (None, "", ())
-        )
-    )
-
-
-def _plain(value: object) -> str:
-    match value:
-        case bool():
-            return "yes" if value else "no"
-        case tuple():
-            return ", ".join(map(str, value))
-        case msgspec.Struct():
-            return msgspec.json.encode(value).decode()
-        case _:
-            return str(value)
+    return lines_of(result)
 
 
 def for_people(hint: str) -> str:
@@ -74,15 +53,9 @@ def refused(refusal: Refusal) -> Iterator[str]:
 def noticed(notice: r.Notice) -> Iterator[str]:
     """What others did to what the caller has read."""
     yield f"notice: {for_people(told(notice))}"
-    if notice.diff:
-        yield from (f"  {line}" for line in notice.diff.splitlines())
+    yield from (f"  {line}" for line in (notice.diff or "").splitlines())
     if notice.diff_truncated:
         yield "  …"
-
-
-@rendered.register
-def _done(result: r.Done) -> Iterator[str]:
-    yield escaped(result.message)
 
 
 @rendered.register
@@ -115,11 +88,7 @@ def _merged(places: Iterable[r.MergeText]) -> Iterator[str]:
 @rendered.register
 def _listing(result: r.Listing) -> Iterator[str]:
     yield from table(
-        (
-            escaped(entry.path) + _SIGNS[entry.type],
-            "" if entry.size is None else str(entry.size),
-            when(entry.last_modified),
-        )
+        (entry.path + _SIGNS[entry.type], "" if entry.size is None else str(entry.size), when(entry.last_modified))
         for entry in result.entries
     )
     yield from go_on(len(result.entries), result.total, result.cursor)
@@ -174,58 +143,109 @@ def diff_notes(diff: r.Diff) -> Iterator[str]:
 
 
 @rendered.register
-def _history(result: r.History) -> Iterator[str]:
-    yield from table(
-        (v.version_id, when(v.at), v.agent or "outside", v.operation or v.kind, v.reason or "") for v in result.versions
-    )
-    yield from go_on(len(result.versions), None, result.cursor)
+def _page(page: r.JournalPage) -> Iterator[str]:
+    yield from table((e.seq, when(e.at), e.agent or "", e.kind, _about(e.event)) for e in page.entries)
+    if page.partial:
+        yield "(only a part of the journal was searched)"
+    yield from go_on(len(page.entries), None, page.cursor)
+
+
+def _about(event: dict[str, Any]) -> str:
+    """The files of an event, and by which rules it was merged."""
+    paths = [event["path"]] if "path" in event else event.get("paths") or ()
+    names = some([each["path"] if isinstance(each, dict) else str(each) for each in paths])
+    rules = ", ".join(dict.fromkeys(place["rule"] for place in (event.get("fit") or {}).get("merge") or ()))
+    return f"{names} (merged: {rules})" if rules else names
 
 
 @rendered.register
-def _changes(changes: Changes) -> Iterator[str]:
-    yield from table(
-        (
-            change.version,
-            when(change.at),
-            change.agent or "",
-            change.kind,
-            "" if change.added is None else f"+{change.added} -{change.removed}",
-            change.path if change.moved_from is None else f"{change.moved_from} → {change.path}",
+def _status(info: r.StatusInfo) -> Iterator[str]:
+    health = info.health
+    yield from facts(
+        ("workspace", info.workspace),
+        ("state", health.state + ("" if health.baseline == "done" else ", first scan running")),
+        ("watching", health.watching if health.watching != "live" else ""),
+        ("head", info.head),
+        ("approvals", str(info.approvals)),
+        ("conflicts", str(info.conflicts)),
+        ("policy", info.policy),
+        ("approver", info.approver),
+        ("daemon", f"pid {info.pid}, version {info.version}"),
+        ("socket", info.socket),
+        ("state dir", info.state_dir),
+        ("journal", _checked(health.checked)),
+        ("verified", health.whole),
+        ("recovered", str(health.recovered) if health.recovered else ""),
+        ("diverged", ", ".join(health.diverged)),
+    )
+    yield from (f"  {escaped(note)}" for note in health.notes)
+    if info.leases:
+        yield "leases:"
+        yield from rows_of(info.leases, indent="  ")
+    sessions = [line for line in info.sessions if line.open]
+    yield f"sessions: {len(sessions)}"
+    yield from rows_of(sessions, indent="  ")
+
+
+def _checked(checked: str) -> str:
+    """What this run knows of the journal, and no more."""
+    if checked == "running":
+        return "checked since this start: the last events; the check of the others is running"
+    if checked.startswith("@"):
+        return f"checked since this start: chain up to {checked}, pages; not contents and tables (`journal verify`)"
+    return f"check {checked}" if checked else ""
+
+
+@rendered.register
+def _conflict(info: r.ConflictInfo) -> Iterator[str]:
+    """All of one conflict, and what to do."""
+    yield from facts(
+        ("conflict", info.conflict),
+        ("file", info.path),
+        ("moved", f"from {info.moved_from} at {info.moved_at}" if info.moved_from else ""),
+        ("deleted", f"at {info.deleted_at}: the proposed side brings it back whole" if info.deleted_at else ""),
+        ("from", _party(info.proposer) or info.agent),
+        ("against", "; ".join(map(_party, info.holders))),
+        ("since", when(info.since)),
+        ("reason", info.reason),
+        ("base", info.base_version),
+        ("current", info.current_version),
+        ("state", info.state + (", and the sides no longer overlap" if info.fits else "")),
+        ("route", info.route or "a person"),
+        ("reviewer", info.reviewer),
+        ("deadline", when(info.deadline)),
+        ("same symbol", ", ".join(info.same_symbol)),
+    )
+    for number, region in enumerate(info.regions, 1):
+        yield (
+            f"  region {number}: lines {region.current_start}-{region.current_end} of the current content against "
+            f"{region.proposed_start}-{region.proposed_end} of the proposed"
         )
-        for change in changes.changes
+    if info.regions_left_out:
+        yield f"  and {plural(info.regions_left_out, 'more region')}"
+    for item in info.reviews:
+        said = (item.review, item.reviewer, item.state, item.verdict, item.code, item.reason or item.message, item.hint)
+        yield escaped(f"  {' '.join(filter(None, said))}")
+    yield from _side(info.diff, truncated=info.diff_truncated)
+    if info.review_diff is not None:
+        yield f"  {info.reviewer} proposes:"
+        yield from _side(info.review_diff, truncated=info.review_diff_truncated)
+        yield f"  Accept that: orchestrator conflicts resolve {info.conflict} --accept {info.reviews[-1].review}"
+    yield (
+        f"  Resolve it: orchestrator conflicts resolve {info.conflict} --choose current|proposed, --edit, "
+        "--reject --reason WHY, or, made from what is shown here, "
+        f"--region 1=current,… or --file FILE, with --on {info.current_version or '@0'}"
     )
-    if changes.left_out:
-        yield f"policy left out {plural(changes.left_out, 'path')}"
-    if changes.more:
-        yield f"… go on with: orchestrator since {changes.head}"
 
 
-@rendered.register
-def _readers(answer: StaleReadersAnswer) -> Iterator[str]:
-    if not answer.readers:
-        yield f"nobody has a stale view of {escaped(answer.path)}"
-    yield from table(
-        (
-            reader.agent or "-",
-            reader.session,
-            reader.version_id,
-            f"lines {', '.join(map(seen_span, reader.lines))}" if reader.lines else "all of it",
-            f"{plural(reader.changes, 'change')} by {', '.join(reader.by)} since {reader.since}",
-        )
-        for reader in answer.readers
-    )
-    if answer.total > len(answer.readers) > 0:
-        yield f"and {plural(answer.total - len(answer.readers), 'more session')}"
+def _side(diff: str | None, *, truncated: bool) -> Iterator[str]:
+    yield from diff_lines(diff or "")
+    if truncated:
+        yield "  (the diff goes on)"
 
 
-@rendered.register
-def _lease(answer: LeaseAnswer) -> Iterator[str]:
-    yield f"{answer.status}: {escaped(answer.message)}"
-    if answer.expires_at is not None:
-        yield f"  until {when(answer.expires_at)}"
-    yield from (f"  {line}" for line in leases(answer.clashes))
-
-
-def leases(found: Iterable[r.LeaseInfo]) -> Iterator[str]:
-    """A line for each lease."""
-    return table((x.lease, x.agent, x.mode, " ".join(x.globs), when(x.expires_at), x.reason) for x in found)
+def _party(party: r.ConflictParty | None) -> str:
+    if party is None:
+        return ""
+    about = "; ".join(part for part in (party.task, party.reason) if part)
+    return party.agent + (f" ({about})" if about else "")

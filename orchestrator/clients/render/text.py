@@ -14,11 +14,11 @@ MOST_NAMES = 6
 
 
 def table(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Rows with their columns aligned; the last one runs free."""
+    """Rows with their columns aligned, without columns that are empty; the last one runs free."""
     cells = [[escaped(cell) for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
     for row in cells:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width).rstrip()
 
 
 def facts(*pairs: tuple[str, str | None]) -> Iterator[str]:
@@ -59,11 +59,6 @@ def when(at_ms: int | None) -> str:
     if at_ms is None:
         return ""
     return datetime.datetime.fromtimestamp(at_ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-
-
-def verdict(ok: bool, text: str, *, bad: str = "not ok") -> str:
-    """The first line of a check."""
-    return (click.style("ok", fg="green") if ok else click.style(bad, fg="red")) + f": {text}"
 
 
 def go_on(shown: int, total: int | None, cursor: str | None) -> Iterator[str]:

@@ -1,0 +1,179 @@
+"""An answer as lines by its type alone: a summary, names and values, a table for each list, a diff.
+
+An answer is shown whole: what its summary does not say comes below it. `SUMMARIES` and `COLUMNS` say how a type
+differs from that; a type that is in neither comes as names and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from string import Formatter
+from typing import Any
+
+import click
+import msgspec
+
+from orchestrator.api import maintenance as m
+from orchestrator.api import results as r
+from orchestrator.api import time_travel as t
+from orchestrator.api.blame import Changes, PathChanged
+from orchestrator.api.checkpoints import SignedCheckpoint
+from orchestrator.api.leases import LeaseAnswer
+from orchestrator.api.stale_readers import StaleReader, StaleReadersAnswer, seen_span, told
+from orchestrator.clients.render.text import content, diff_lines, facts, go_on, some, table, when
+from orchestrator.core.errors import escaped, plural
+
+SUMMARIES: dict[type[r.Result], str] = {
+    r.PolicyReport: "{source}: {rules:rule}",
+    r.VerifyAnswer: "{events:event}, {blobs:blob}, head {head}",
+    r.RebuildAnswer: "{events:event} replayed into {projections}",
+    r.WorkspaceReport: "{files:file} compared",
+    t.ReplayReport: "{events:event} up to {at} replayed into {files:file} and compared with the disk",
+    t.Replayed: "{files:file} of {at}, {bytes:byte}, in {into}",
+    m.BackupAnswer: "the journal up to {head} is in {directory}, verified",
+    LeaseAnswer: "{status}: {message}",
+}
+"""The first line of an answer: a format string over its members; `{files:file}` counts."""
+
+ALONE: dict[type[r.Result], str] = {
+    **dict.fromkeys((r.Done, m.ArchiveAnswer, m.RestoreAnswer, m.ResetAnswer, m.AdoptAnswer), "{message}"),
+    m.CollectAnswer: "{message}, {size:byte}; {young:content} stays for now, named within the days of --grace",
+    r.AgentToken: "{token}",
+    r.ApproverCode: "New approver code, shown this once: {approver_code}",
+    SignedCheckpoint: "{text}",
+    **dict.fromkeys((r.Approvals, r.Agents, r.Conflicts, r.History, Changes, StaleReadersAnswer), ""),
+}
+"""The same for answers of which only that and their lists are shown."""
+
+EMPTY: dict[type[r.Result], str] = {
+    r.Approvals: "nothing waits for an approval",
+    r.Conflicts: "no conflict is open",
+    StaleReadersAnswer: "nobody has a stale view of {path}",
+}
+
+COLUMNS: dict[type[msgspec.Struct], str] = {
+    r.ApprovalLine: "approval, since, agent, operation, paths, reason",
+    r.AgentLine: "name, agent_class, token",
+    r.PolicyProblem: "line, key, message",
+    r.DiskDifference: "path, journal|absent, disk|absent",
+    r.FileVersion: "version_id, at, agent|outside, operation|kind, reason",
+    r.ConflictInfo: "conflict, since, agent, state, reviewer|a person, deadline, path, moved_from, deleted_at, reason",
+    r.RecentRead: "path, version_id, lines, stale",
+    r.PendingEdit: "id, kind, path, since",
+    r.OwnChange: "change, operation, paths, at",
+    r.TaskInfo: "task, title, agent, since",
+    r.LeaseInfo: "lease, agent, mode, globs, expires_at, reason",
+    r.SessionLine: "agent, asserted, agent_class, client, session",
+    t.ReplayDifference: "path, kind, journal|absent, disk|absent",
+    t.NotWritten: "path, reason, message",
+    m.ArchivedLine: "first, last, file, size",
+    PathChanged: "version, at, agent, kind, added, removed, path, moved_from",
+    StaleReader: "agent|-, session, version_id, lines|all of it, changes, by, since",
+}
+"""The columns of a table of such structs; behind `|` what is shown where there is nothing: a member, or a word."""
+
+_TIMES = ("at", "since", "deadline", "expires_at", "last_modified", "signed_at")
+_LABELS = {"unchecked": "not checked"}
+_PHRASES = {"moved_from": "(moved from {})", "deleted_at": "(deleted at {})", "added": "+{}", "removed": "-{}"}
+_QUIET = ("ok", "complete", "cursor", "total", "truncated", "next", "diff", "moved")
+"""Members that are shown in a form of their own, or that only programs need."""
+
+
+def lines_of(result: r.Result) -> Iterator[str]:
+    """The lines of an answer."""
+    kind = type(result)
+    template = ALONE.get(kind, SUMMARIES.get(kind, ""))
+    said = {name for _, name, _, _ in Formatter().parse(template) if name} | {*_QUIET}
+    fields = msgspec.structs.fields(kind)
+    values = {field.name: getattr(result, field.name) for field in fields}
+    empty = {x.name for x in fields if not values[x.name] and (template or x.default is not msgspec.NODEFAULT)}
+    rest = {name: value for name, value in values.items() if name not in said | empty}
+    lists = {name: rest.pop(name) for name, value in [*rest.items()] if _is_list(value)}
+    if template:
+        yield from _summary(result, _formatted(template, values))
+    many = {name: rest.pop(name) for name, value in [*rest.items()] if isinstance(value, tuple) and template}
+    if kind not in ALONE:
+        yield from facts(*((_label(name), _cell(name, item)) for name, value in rest.items() for item in _items(value)))
+        yield from (f"  {_label(name)}: {escaped(item)}" for name, items in many.items() for item in items)
+    for name, rows in lists.items():
+        titled = kind not in ALONE and not template
+        if titled:
+            yield f"{_label(name)}:"
+        yield from rows_of(rows, indent="  " if titled else "")
+    if not lists and kind in EMPTY:
+        yield escaped(EMPTY[kind].format(**values))
+    yield from diff_lines(values.get("diff") or "")
+    shown = len(next(iter(lists.values()), ()))
+    yield from go_on(shown, values.get("total"), values.get("cursor"))
+
+
+def rows_of(rows: Iterable[Any], *, indent: str = "") -> Iterator[str]:
+    """A line for each struct, by the columns of its type."""
+    return (f"{indent}{line}" for line in table([_row(each) for each in rows]))
+
+
+def _summary(result: r.Result, text: str) -> Iterator[str]:
+    ok = getattr(result, "ok", getattr(result, "complete", None))
+    if ok is None:
+        yield from content(text)
+        return
+    word = getattr(result, "verdict", "ok") if ok else "incomplete" if isinstance(result, t.Replayed) else "not ok"
+    colour = "red" if not ok else "green" if word == "ok" else "yellow"
+    yield f"{click.style(word, fg=colour)}: {escaped(text)}"
+
+
+def _formatted(template: str, values: dict[str, Any]) -> str:
+    parts = []
+    for text, name, noun, _ in Formatter().parse(template):
+        parts.append(text)
+        if name:
+            parts.append(plural(values[name], noun) if noun else _cell(name, values[name]))
+    return "".join(parts)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, tuple) and isinstance(value[0], msgspec.Struct)
+
+
+def _items(value: object) -> Iterable[object]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _label(name: str) -> str:
+    return _LABELS.get(name, name.replace("_", " "))
+
+
+def _row(row: msgspec.Struct) -> Sequence[str]:
+    if isinstance(row, r.Notice):
+        return (told(row),)
+    cells = []
+    for column in COLUMNS.get(type(row), ", ".join(row.__struct_fields__)).split(", "):
+        name, _, other = column.partition("|")
+        value = getattr(row, name)
+        if isinstance(value, bool):
+            cells.append(f"({name})" if value else "")
+        elif value is None or value in ("", ()):
+            cells.append(str(getattr(row, other, other) or ""))
+        else:
+            text = some([_cell(name, item) for item in value]) if isinstance(value, tuple) else _cell(name, value)
+            cells.append(_PHRASES.get(name, "{}").format(text))
+    return cells
+
+
+def _cell(name: str, value: object) -> str:
+    """A value as text."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int() if name in _TIMES:
+            return when(value)
+        case tuple():
+            return ", ".join(_cell(name, part) for part in value)
+        case r.NoticeLines():
+            return seen_span(value)
+        case msgspec.Struct():
+            return msgspec.json.encode(value).decode()
+        case _:
+            return str(value)
