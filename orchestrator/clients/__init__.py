@@ -7,8 +7,7 @@ Clients see `api/` and `core/` only, and speak to the daemon over its socket.
 - `python.py`: `FileAccess`, asynchronous. Its methods come from the catalogue (`operation_methods.py`; types in the
   `.pyi`, which `make docs` writes); `subscription.py` has its live events.
 - `connection.py`: the blocking connection of the command line, and what both clients share: callers, calls, refusals.
-- `daemon_launcher.py`: finds the workspace's daemon or starts it; both transports do so.
-- `git_notes.py`: a checkpoint as a git note.
+- `running_daemon.py` finds the workspace's daemon and waits for it; `daemon_launcher.py` starts it.
 
 Begin with `connection.py`, then `cli/context.py`.
 """

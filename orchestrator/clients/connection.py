@@ -18,7 +18,7 @@ from orchestrator.api.operation import AnyOperation
 from orchestrator.api.operations import BY_NAME
 from orchestrator.api.parameters import Params
 from orchestrator.api.results import ChangeAnswer, FileText, Notice, Result
-from orchestrator.clients.daemon_launcher import check_state_directory, kill_hint
+from orchestrator.clients.running_daemon import find, kill_hint
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, OrchestratorError
 
 R = TypeVar("R", bound=Result)
@@ -124,18 +124,18 @@ def welcomed(line: bytes) -> Welcome:
     raise RemoteError(refusal)
 
 
-def socket_of(workspace: str | None, state_dir: str | None = None) -> str:
-    """Where the workspace's daemon listens, by its location file.
+def socket_of(workspace: str | None) -> str:
+    """Where the workspace's daemon listens: as its location file says, else by its process.
 
-    Raises DaemonUnreachable, WorkspaceUnknown; StateDirectoryInUse where it keeps its state elsewhere than asked for.
+    Raises DaemonUnreachable, WorkspaceUnknown.
     """
     root = locations.find_workspace(workspace)
-    known = locations.read_location(locations.workspace_id(root))
-    if known is None or known.state != "running":
+    found = locations.read_location(locations.workspace_id(root))
+    if found is None or found.state != "running":
+        found = find(root)
+    if found is None:
         raise DaemonUnreachable(f"no daemon runs for {root}")
-    if state_dir is not None:
-        check_state_directory(known, state_dir)
-    return known.socket
+    return found.socket
 
 
 class Connection:

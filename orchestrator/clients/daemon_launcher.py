@@ -1,34 +1,25 @@
-"""Starting the daemon, detached, unless one answers. Standard library only: the stdio transport does this too."""
+"""Starts the workspace's daemon, detached, unless one answers. Standard library only, for the stdio transport."""
 
 # Importing pathlib would take 6 ms of the stdio transport's 45.
-# ruff: noqa: PTH103, PTH111, PTH123
+# ruff: noqa: PTH103, PTH123
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
 from orchestrator.api import locations, processes
-from orchestrator.api.locations import Location, SocketDirectoryUnsafe
-from orchestrator.core.errors import DaemonUnreachable, OperatorError, OrchestratorError, WorkspaceHeld
+from orchestrator.api.locations import Location
+from orchestrator.clients.running_daemon import Waiting, find, wait_for
+from orchestrator.core.errors import DaemonUnreachable, OrchestratorError
 from orchestrator.core.system_errors import state_trouble
 
 READY_TIMEOUT_S = 60.0
 """How long a client waits that can't show how far a start is; the daemon goes on with it in any case."""
-
-LISTENING_TIMEOUT_S = 10.0
-"""How long a daemon that serves may be without its socket; it puts it back within two seconds."""
-
-LOOK_S = 0.1
-"""Between two looks at a daemon that somebody else started."""
-
-ENDING_TIMEOUT_S = 30.0
-"""What a daemon that was told to stop gets for its last calls and its journal."""
 
 DETACHED = "--detached"
 """Last among the daemon's arguments: it forks once more, so that no client is its parent (see `__main__`)."""
@@ -40,12 +31,6 @@ NEVER_KEPT = ("ORCHESTRATOR_", "PYTHON", "LD_")
 
 KEPT = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
 """The environment the daemon gets beside what its policy names for plugins: no more of whoever started it."""
-
-
-class StateDirectoryInUse(
-    OperatorError, code="state_directory_in_use", hint="Leave out --state-dir, or run `orchestrator stop` first."
-):
-    """The running daemon keeps its state elsewhere than asked for."""
 
 
 class DaemonDied(DaemonUnreachable):
@@ -77,22 +62,17 @@ def ensure(
 
     `options` are for a daemon that this call starts; one that runs already stays as it is, and one that is
     coming up, or ending, is waited for. `doing` is told now and then what a start is at; `timeout_s` None:
-    wait as long as it takes. Raises DaemonRefused with the daemon's own words, DaemonUnreachable,
-    DaemonDied, StateDirectoryInUse, WorkspaceHeld, and what `locations.socket_path` raises.
+    wait as long as it takes. Raises DaemonRefused with the daemon's own words, DaemonDied,
+    and what `wait_for` and `locations.socket_path` raise.
     """
-    identity = locations.workspace_id(root)
-    wanted = locations.state_directory(identity, state_dir)
-    found = _running(identity, wanted)
+    found = find(root, state_dir)
     if found is not None:
         return found, False
+    identity = locations.workspace_id(root)
+    wanted = locations.state_directory(identity, state_dir)
     with _locked(locations.start_lock(identity)):
-        waiting = _Waiting(wanted, timeout_s, doing)
-        while True:
-            found = _of_another(identity, wanted, waiting)
-            found = found or of_another_home(root, state_dir)
-            if found is not None:
-                return found, False
-            _refuse_to_compete(root, wanted)
+        waiting = Waiting(timeout_s, doing)
+        while (found := wait_for(root, state_dir, waiting)) is None:
             try:
                 daemon = [*command(root, wanted, locations.socket_path(identity)), *options]
                 return _start(daemon, wanted, waiting), True
@@ -100,52 +80,7 @@ def ensure(
                 # Whoever was started before us, and was not heard of, has the state directory by now.
                 if error.code != "workspace_held" or processes.holder_of(wanted) is None:
                     raise
-
-
-class _Waiting:
-    """For one start: until when, and who is told how far it is."""
-
-    def __init__(self, state_dir: str, timeout_s: float | None, doing: Callable[[str], None]) -> None:
-        self._state_dir, self._timeout_s, self._doing = state_dir, timeout_s, doing
-        self._since = time.monotonic()
-
-    def left_s(self, most: float) -> float:
-        """How long to wait at once. Raises DaemonUnreachable when the time is over."""
-        holder = processes.holder_of(self._state_dir)
-        what = holder.doing if holder is not None else ""
-        if what:
-            self._doing(what)
-        if self._timeout_s is None:
-            return most
-        left = self._since + self._timeout_s - time.monotonic()
-        if left <= 0:
-            raise DaemonUnreachable(
-                f"the daemon was not ready after {self._timeout_s:.0f} s{f': {what}' if what else ''}",
-                hint=f"It goes on starting; try again later, or see {self._state_dir}/daemon.log.",
-            )
-        return min(most, left)
-
-
-def _of_another(identity: str, state_dir: str, waiting: _Waiting) -> Location | None:
-    """Wait for a daemon that somebody else started; None: none holds the state directory any more.
-
-    Raises DaemonUnreachable for one that serves and does not listen.
-    """
-    since = time.monotonic()
-    while (found := _running(identity, state_dir)) is None:
-        holder = processes.holder_of(state_dir)
-        if holder is None:
-            return None
-        known = locations.read_location(identity)
-        ending = known is not None and known.state != "running" and known.pid == holder.pid
-        if holder.doing or ending:
-            since = time.monotonic()
-        if time.monotonic() - since > LISTENING_TIMEOUT_S:
-            raise DaemonUnreachable(
-                f"process {holder.pid} holds {state_dir} and does not listen", hint="`orchestrator stop` ends it."
-            )
-        time.sleep(waiting.left_s(LOOK_S))
-    return found
+        return found, False
 
 
 def command(root: str, state_dir: str, socket: str) -> list[str]:
@@ -205,52 +140,6 @@ def _named(state_dir: str, table: Literal["reviewer", "plugins"]) -> list[str]:
     return [name for name in names if isinstance(name, str) and not name.startswith(NEVER_KEPT)]
 
 
-def check_state_directory(known: Location, wanted: str) -> None:
-    """Raises StateDirectoryInUse where the daemon that answers there keeps its state elsewhere."""
-    elsewhere = os.path.realpath(known.state_dir) != os.path.realpath(os.path.expanduser(wanted))
-    if elsewhere and locations.answers(known.socket):
-        raise StateDirectoryInUse(f"the daemon runs with the state directory {known.state_dir}")
-
-
-def _running(identity: str, wanted: str) -> Location | None:
-    found = locations.read_location(identity)
-    if found is None or not locations.answers(found.socket):
-        return None
-    check_state_directory(found, wanted)
-    return found
-
-
-def of_another_home(root: str, state_dir: str | None) -> Location | None:
-    """The daemon that serves the workspace and that no location file of ours names, if its socket is its own and ours.
-
-    Raises StateDirectoryInUse.
-    """
-    found = processes.serving(root)
-    if found is None:
-        return None
-    location = Location(found.workspace, found.state_dir, found.socket, found.pid, "running")
-    if state_dir is not None:
-        check_state_directory(location, state_dir)
-    try:
-        with locations.connect(found.socket, 2.0) as connection:
-            listening = processes.peer_of(connection)
-    except (OSError, SocketDirectoryUnsafe):
-        return None
-    return location if listening == (found.pid, os.getuid()) else None
-
-
-def _refuse_to_compete(root: str, state_dir: str) -> None:
-    """Raises WorkspaceHeld where another daemon has the workspace, so that one of ours would end at once."""
-    found = processes.serving(root)
-    if found is not None and os.path.realpath(found.state_dir) != os.path.realpath(state_dir):
-        raise WorkspaceHeld(
-            f"process {found.pid} serves {root}, with the state directory {found.state_dir}, and its socket "
-            f"{found.socket} can't be used from here",
-            hint="Leave it running: others work with it. Try again as the user who started it, or use a workspace of "
-            "your own.",
-        )
-
-
 @contextmanager
 def _locked(path: str) -> Iterator[None]:
     """One starter at a time; the others wait for it, and it waits READY_TIMEOUT_S at most."""
@@ -270,57 +159,7 @@ def _private_file(path: str, flags: int) -> int:
         raise state_trouble(error, path) from error
 
 
-@contextmanager
-def ending(pid: int) -> Iterator[None]:
-    """Around telling a daemon to stop: returns when its process has ended. Raises DaemonUnreachable if it lives on."""
-    with _watched(pid) as ended:
-        yield
-        if not ended(ENDING_TIMEOUT_S):
-            raise DaemonUnreachable(
-                f"process {pid} was told to stop and has not ended after {ENDING_TIMEOUT_S:g} s", hint=kill_hint(pid)
-            )
-
-
-@contextmanager
-def _watched(pid: int) -> Iterator[Callable[[float], bool]]:
-    """Answers whether a process has ended, waiting at most so many seconds.
-
-    On Linux by a handle, taken before the process is told: afterwards the number may be another's.
-    """
-    import select
-
-    if not hasattr(os, "pidfd_open"):  # macOS
-        yield lambda wait_s: _gone(pid, wait_s)
-        return
-    try:
-        process = os.pidfd_open(pid)
-    except ProcessLookupError:
-        yield lambda wait_s: True
-        return
-    try:
-        yield lambda wait_s: bool(select.select([process], [], [], wait_s)[0])
-    finally:
-        os.close(process)
-
-
-def _gone(pid: int, wait_s: float) -> bool:
-    """Whether no process has the number, looked at until it has not."""
-    until = time.monotonic() + wait_s
-    while time.monotonic() < until:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.02)
-    return False
-
-
-def kill_hint(pid: int) -> str:
-    """What to do about a daemon that hangs."""
-    return f"Wait, or end it with `kill -9 {pid}`: no acknowledged change is lost, the next start recovers the rest."
-
-
-def _start(daemon_command: Sequence[str], state_dir: str, waiting: _Waiting) -> Location:
+def _start(daemon_command: Sequence[str], state_dir: str, waiting: Waiting) -> Location:
     import subprocess
     import threading
 
@@ -343,20 +182,20 @@ def _start(daemon_command: Sequence[str], state_dir: str, waiting: _Waiting) -> 
         os.close(told)
         told = -1
         threading.Thread(target=daemon.wait, name="reaper", daemon=True).start()
-        line = _first_line(ready, waiting)
+        line = _first_line(ready, state_dir, waiting)
     finally:
         for fd in (ready, *handed, *((told,) if told >= 0 else ())):
             os.close(fd)
     return _told(line, log)
 
 
-def _first_line(fd: int, waiting: _Waiting) -> bytes:
+def _first_line(fd: int, state_dir: str, waiting: Waiting) -> bytes:
     """Up to the newline or the end of the pipe. Raises DaemonUnreachable when the time is over."""
     import select
 
     line = b""
     while b"\n" not in line:
-        readable, _, _ = select.select([fd], [], [], waiting.left_s(1.0))
+        readable, _, _ = select.select([fd], [], [], waiting.left_s(state_dir, 1.0))
         if readable:
             piece = os.read(fd, 65536)
             if not piece:

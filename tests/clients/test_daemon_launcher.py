@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.api import locations
-from orchestrator.clients import daemon_launcher
+from orchestrator.clients import daemon_launcher, running_daemon
 from orchestrator.core.errors import DaemonUnreachable
 
 LISTENER = """
@@ -111,7 +111,7 @@ def test_finds_the_one_that_runs(workspace: Path, monkeypatch: pytest.MonkeyPatc
     locations.write_location(location)
     play(monkeypatch, "raise SystemExit('must not be started')")
     assert daemon_launcher.ensure(str(workspace)) == (location, False)
-    with pytest.raises(daemon_launcher.StateDirectoryInUse):
+    with pytest.raises(running_daemon.StateDirectoryInUse):
         daemon_launcher.ensure(str(workspace), "/elsewhere")
 
 
@@ -157,7 +157,7 @@ def test_two_starters_start_one(workspace: Path) -> None:
         assert second.stdout.readline() == "waiting\n"
         state = locations.state_directory(locations.workspace_id(str(workspace)))
         path = locations.socket_path(locations.workspace_id(str(workspace)))
-        waiting = daemon_launcher._Waiting(state, 10.0, lambda what: None)
+        waiting = running_daemon.Waiting(10.0)
         location = daemon_launcher._start(daemon_launcher.command(str(workspace), state, path), state, waiting)
         locations.write_location(location)
     with second:
@@ -168,9 +168,10 @@ SECOND = """
 import fcntl, sys
 from orchestrator.clients import daemon_launcher
 lock = fcntl.flock
-def told(*of):
-    print("waiting", flush=True)
-    lock(*of)
+def told(file, how):
+    if how == fcntl.LOCK_EX:
+        print("waiting", flush=True)
+    lock(file, how)
 fcntl.flock = told
 location, started = daemon_launcher.ensure(sys.argv[1])
 print(location.pid, started)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.api import locations, processes
-from orchestrator.clients import connection, daemon_launcher
+from orchestrator.clients import connection, running_daemon
 from orchestrator.clients.cli import daemon as command_line
 from orchestrator.core.errors import DaemonUnreachable
 from tests.daemon.cli import command
@@ -29,7 +29,7 @@ def step(name):
         held.append(name)
         open(sys.argv[1]).read()
 config = parse(sys.argv[2:])
-sys.exit(serve(Daemon(config, step=step), config))
+sys.exit(serve(Daemon(config, step=step)))
 """
 """A daemon whose start takes until somebody writes into a pipe with a name."""
 
@@ -161,7 +161,7 @@ def test_one_that_hangs_is_named_with_what_ends_it(daemon: RunningDaemon, monkey
     assert daemon.process is not None
     pid = daemon.process.pid
     monkeypatch.setattr(connection, "CONNECT_TIMEOUT_S", 0.1)
-    monkeypatch.setattr(daemon_launcher, "ENDING_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(running_daemon, "ENDING_TIMEOUT_S", 0.1)
     found = processes.serving(str(daemon.workspace))
     assert found is not None
     daemon.process.send_signal(signal.SIGSTOP)

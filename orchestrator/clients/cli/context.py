@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import click
 import msgspec
 
-from orchestrator.api import locations, processes
+from orchestrator.api import locations
 from orchestrator.api import results as r
 from orchestrator.api.blame import BlameAnswer
 from orchestrator.api.framing import Refusal
@@ -22,15 +21,14 @@ from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import Params
 from orchestrator.clients import render
 from orchestrator.clients.cli import terminal
-from orchestrator.clients.connection import Caller, Connection, RemoteError, socket_of
-from orchestrator.clients.daemon_launcher import LISTENING_TIMEOUT_S, LOOK_S
+from orchestrator.clients.connection import Caller, Connection, RemoteError
+from orchestrator.clients.running_daemon import Waiting, wait_for
 from orchestrator.core.characters import shows
 from orchestrator.core.errors import DaemonUnreachable, OrchestratorError
 
 Given = ParamSpec("Given")
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=r.Result)
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 DONE, REFUSED, USAGE, WAITING, UNREACHABLE, INTERNAL = range(6)
 """The exit codes."""
@@ -58,13 +56,18 @@ class Settings:
         """Where the workspace's daemon keeps its journal, whether it runs or not. Raises WorkspaceUnknown."""
         return locations.state_directory(locations.workspace_id(self.root), self.state_dir)
 
+    def daemon(self) -> locations.Location:
+        """The workspace's daemon; one that starts, or has lost its socket, is waited for. Raises as `wait_for`."""
+        with terminal.progress() as doing:
+            found = wait_for(self.root, self.state_dir, Waiting(doing=doing))
+        if found is None:
+            raise DaemonUnreachable(f"no daemon runs for {self.root}")
+        return found
+
     def connect(self) -> Connection:
         """Connect as the caller that options and environment name, in the terminal's session."""
-        caller = self._caller()
-        path = self._socket()
-        if caller.session is not None:
-            return Connection(path, caller)
-        kept = terminal.SessionFile.of_terminal(path, caller.agent or "")
+        caller, path = self._caller(), self.daemon().socket
+        kept = None if caller.session else terminal.SessionFile.of_terminal(path, caller.agent or "")
         if kept is None:
             return Connection(path, caller)
         try:
@@ -75,31 +78,6 @@ class Settings:
             connection = Connection(path, caller)
         kept.write(connection.welcome.session)
         return connection
-
-    def _socket(self) -> str:
-        """Where the daemon listens; one whose socket or location file was removed puts them back within two seconds.
-
-        Raises DaemonUnreachable.
-        """
-        until = time.monotonic() + LISTENING_TIMEOUT_S
-        while True:
-            try:
-                path = socket_of(self.workspace, self.state_dir)
-            except DaemonUnreachable:
-                path = ""
-            if path and locations.answers(path):
-                return path
-            found = processes.serving(self.root)
-            if found is None:
-                return socket_of(self.workspace, self.state_dir)
-            if self.state_dir is None and locations.answers(found.socket):
-                return found.socket
-            if time.monotonic() > until:
-                raise DaemonUnreachable(
-                    f"process {found.pid} serves {found.workspace} and does not listen on {found.socket}",
-                    hint="`orchestrator stop` ends it.",
-                )
-            time.sleep(LOOK_S)
 
     def call(self, operation: Operation[Given, P, R], *given: Given.args, **named: Given.kwargs) -> R:
         """One call of an operation with these parameters, on a connection of its own."""
@@ -183,11 +161,12 @@ def global_options(*, agent: bool = True) -> list[click.Option]:
     return [click.Option([flag], expose_value=False, callback=_keep, **shape) for flag, shape in wanted.items()]
 
 
-def shared(command: Command) -> Command:
-    """Give a command the global options."""
-    for flag, shape in reversed(_SHARED.items()):
-        command = click.option(flag, expose_value=False, callback=_keep, **shape)(command)
-    return command
+class Command(click.Command):
+    """A command by hand, with the global options."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.params += global_options()
 
 
 def exit_code(result: r.Result) -> int:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -21,9 +20,10 @@ from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.clients import daemon_launcher
 from orchestrator.clients.cli import terminal
-from orchestrator.clients.cli.context import Settings, shared
+from orchestrator.clients.cli.context import Command, Settings
 from orchestrator.clients.connection import Caller, Connection
 from orchestrator.clients.render.text import facts
+from orchestrator.clients.running_daemon import ending
 from orchestrator.core.errors import DaemonUnreachable, escaped
 
 
@@ -42,10 +42,9 @@ class UpFacts(r.Result, frozen=True, kw_only=True):
     connect: dict[str, str]  # agent → what to run or to put into its settings
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--foreground", is_flag=True, help="Be the daemon, for supervisors, instead of starting it.")
 @click.option("--no-watch", is_flag=True, help="Note others' changes only at a start and where they are met.")
-@shared
 @click.pass_obj
 def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     """Start the daemon, or find it; say how to connect."""
@@ -79,37 +78,32 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     return settings.show(found, _up_lines(found))
 
 
-@click.command()
-@shared
+@click.command(cls=Command)
 @click.pass_obj
 def stop(settings: Settings) -> int:
     """End the daemon; returns when it has ended."""
-    root = settings.root
     try:
-        with settings.connect() as connection:
-            known = processes.serving(root) or locations.read_location(locations.workspace_id(root))
-            with daemon_launcher.ending(known.pid) if known is not None else nullcontext():
-                done = connection.call("stop", p.Params(), r.Done)
+        found = settings.daemon()
+        with settings.connect() as connection, ending(found.pid):
+            done = connection.call("stop", p.Params(), r.Done)
     except DaemonUnreachable:
-        found = processes.serving(root)
-        if found is None:
+        serving = processes.serving(settings.root)
+        if serving is None:
             raise
-        done = _ended(found)
+        done = _ended(serving)
     return settings.show(done, ["the daemon has ended"])
 
 
 def _ended(found: locations.Location) -> r.Done:
     """End a daemon that can't be reached on its socket, by a signal. Raises DaemonUnreachable."""
     try:
-        with daemon_launcher.ending(found.pid):
+        with ending(found.pid):
             os.kill(found.pid, signal.SIGTERM)
     except OSError as error:
         raise DaemonUnreachable(f"process {found.pid} can't be ended: {error.strerror}") from error
     finally:
         # A person said so: no agent starts it again, as after a `stop` that it heard of itself.
-        locations.write_location(
-            locations.Location(found.workspace, found.state_dir, found.socket, found.pid, state="stopped")
-        )
+        locations.write_location(found._replace(state="stopped"))
     return r.Done(message=f"process {found.pid} did not listen on {found.socket}; it was ended by a signal")
 
 

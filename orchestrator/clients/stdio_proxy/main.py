@@ -17,6 +17,7 @@ from typing import NamedTuple
 from orchestrator.api import locations
 from orchestrator.clients import daemon_launcher
 from orchestrator.clients.daemon_launcher import DaemonDied, DaemonRefused
+from orchestrator.clients.running_daemon import find, keeps_state_in
 from orchestrator.clients.stdio_proxy import messages
 from orchestrator.clients.stdio_proxy.handshake import Handshake
 from orchestrator.clients.stdio_proxy.relay import Link, Pipe, StillUnreachable
@@ -66,7 +67,6 @@ class Dialler:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._root = locations.find_workspace(options.workspace)
-        self._identity = locations.workspace_id(self._root)
 
     def dial(self, session: str | None) -> Link:
         """Connect, resuming `session`; without one it is the first time, and a daemon is started if none runs.
@@ -74,19 +74,18 @@ class Dialler:
         One that a person stopped later on is not started again from here.
         Raises StillUnreachable, OrchestratorError, OSError.
         """
-        known = self._known()
-        if known is None and session is not None:
-            known = daemon_launcher.of_another_home(self._root, self._options.state_dir)
-        if known is None and session is not None:
-            raise StillUnreachable("its location file was removed")
-        if known is not None:
+        state_dir = self._options.state_dir
+        known = locations.read_location(locations.workspace_id(self._root))
+        if known is not None and keeps_state_in(known, state_dir):
             try:
                 return self._resumed(known.socket, session)
             except OSError as error:
                 if known.state == "stopped" and session is not None:
                     raise DaemonStopped(f"a person stopped the daemon of {self._root}") from error
+        elif session is not None and find(self._root, state_dir) is None:
+            raise StillUnreachable("its location file was removed")
         try:
-            location, _ = daemon_launcher.ensure(self._root, self._options.state_dir)
+            location, _ = daemon_launcher.ensure(self._root, state_dir)
         except DaemonDied as error:
             raise StillUnreachable(f"{error.message}. {error.hint}") from error
         except (DaemonRefused, WorkspaceHeld) as error:
@@ -94,13 +93,6 @@ class Dialler:
                 raise StillUnreachable("the old one is still ending") from error
             raise
         return self._resumed(location.socket, session)
-
-    def _known(self) -> locations.Location | None:
-        """Where the daemon is, or was last. Raises StateDirectoryInUse."""
-        known = locations.read_location(self._identity)
-        if known is not None and self._options.state_dir is not None:
-            daemon_launcher.check_state_directory(known, self._options.state_dir)
-        return known
 
     def _resumed(self, path: str, session: str | None) -> Link:
         if session is None:
