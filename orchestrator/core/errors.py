@@ -307,12 +307,6 @@ class CheckpointOfAnotherJournal(
     """The checkpoint is of another journal."""
 
 
-class GitNoteFailed(
-    CallerError, code="git_note_failed", hint="Commit first and try again, or write it to a file: --out FILE."
-):
-    """The checkpoint is signed, and could not be attached to a commit."""
-
-
 class NotRedactable(CallerError, code="not_redactable"):
     """Nothing of this event, or this content, can be taken out."""
 

@@ -87,5 +87,5 @@ def test_no_tree_is_rebuilt_into_either(daemon: RunningDaemon, into: str) -> Non
     (daemon.base / "linked").symlink_to(daemon.state_dir)
     more = ("--to", "current", "--into", str(daemon.base / into))
     code, told = run(daemon, "replay", *more, cwd=daemon.base)
-    assert (code, told["code"]) == (1, "target_refused"), told
+    assert (code, told["code"]) == (1, "output_path_refused"), told
     assert not (daemon.base / into).exists()

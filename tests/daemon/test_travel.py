@@ -337,7 +337,7 @@ async def test_replay_refuses_where_it_may_not_write(daemon: RunningDaemon) -> N
     inside = daemon.workspace / "folder"
     for into in ("full", "file", "link", str(inside), str(inside / "new"), "mirror/new", str(daemon.workspace), "."):
         done = cli(daemon, "replay", "--to", "current", "--into", into, "--json")
-        assert (done.returncode, refusal(done)) == (1, "target_refused"), into
+        assert (done.returncode, refusal(done)) == (1, "output_path_refused"), into
     assert os.listdir(inside) == os.listdir(base / "elsewhere") == []
     for at, code in (("@0", "version_unknown"), ("@99999", "version_unknown"), ("abc", "invalid_parameter")):
         done = cli(daemon, "replay", "--to", at, "--into", "new", "--json")

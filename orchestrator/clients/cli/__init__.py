@@ -7,7 +7,7 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 waiting or conflict, 4 daemon not reac
   one gets it, unless a module has it by hand:
 - `files.py` (looking), `changes.py`, `conflicts.py`, `journal.py` (events, export, checkpoints), `replay.py` (the past
   as a folder), `daemon.py` (up, stop, mcp), `offline.py` (what works while the daemon is stopped).
-- `terminal.py`: the terminal's session, the approver code, progress.
+- `output.py`: where a command writes. `terminal.py`: the terminal's session, the approver code, progress.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import click
 from orchestrator.api.framing import Refusal
 from orchestrator.api.operations import OPERATIONS, POLICY_CHECK
 from orchestrator.clients.cli import changes, conflicts, daemon, files, journal, offline
-from orchestrator.clients.cli.context import DONE, INTERNAL, USAGE, Settings, refusal_of, shared, text_of
+from orchestrator.clients.cli.context import DONE, USAGE, Settings, global_options, refusal_of, text_of
 from orchestrator.clients.cli.operation_commands import OperationCommand
 from orchestrator.clients.cli.replay import replay
 from orchestrator.core.errors import DescriptorsExhausted, OrchestratorError, escaped
@@ -56,9 +56,12 @@ class InOrder(click.Group):
         return sorted(self.commands, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
 
 
-@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=InOrder,
+    params=global_options(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(VERSION, message="%(prog)s %(version)s")
-@shared
 def orchestrator() -> None:
     """Let several coding agents, and you, work on one folder: every change journalled, mergeable, undoable."""
 
@@ -84,7 +87,7 @@ def _assemble() -> None:
         (orchestrator, (changes.patch, changes.edit, changes.write)),
         (groups["approver"], (offline.approver_reset,)),
         (groups["conflicts"], (conflicts.conflicts_list, conflicts.conflicts_show, conflicts.conflicts_resolve)),
-        (groups["lease"], (changes.reserve, changes.lease_list)),
+        (groups["lease"], (changes.reserve,)),
         (groups["policy"], (check,)),
         (groups["journal"], (journal.query, journal.export, journal.checkpoint, journal.redact, journal.rebuild)),
         (groups["journal"], (journal.archive, offline.verify, offline.backup, offline.restore, offline.adopt)),
@@ -129,12 +132,6 @@ def main(argv: list[str]) -> int:
             raise
         if isinstance(error, OSError) and error.errno in OUT_OF_DESCRIPTORS:
             return settings.refuse(refusal_of(DescriptorsExhausted("this command may open no more files")))
-        settings.refuse(
-            Refusal(
-                code="internal",
-                message=f"{type(error).__name__}: {error}",
-                hint="Set ORCHESTRATOR_DEBUG=1 to see where.",
-            )
-        )
-        return INTERNAL
+        hint = "Set ORCHESTRATOR_DEBUG=1 to see where."
+        return settings.refuse(Refusal(code="internal", message=f"{type(error).__name__}: {error}", hint=hint))
     return code if isinstance(code, int) else DONE

@@ -13,16 +13,13 @@ import msgspec
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
 from orchestrator.api.operations import LIST_CONFLICTS, RESOLVE_CONFLICT
-from orchestrator.clients.cli.context import DONE, Settings, shared, usage
+from orchestrator.clients.cli.context import DONE, Command, Settings, usage
 from orchestrator.clients.cli.operation_commands import TextFile, command
-from orchestrator.clients.connection import RemoteError
 from orchestrator.core.errors import CallerError
 
 _MARKER = re.compile(r"^(<{7}|\|{7}|>{7})( |$)", re.MULTILINE)
 ABSENT = "@0"
-"""As a version: nothing stands there."""
-
-_REGION = re.compile(r"([1-9][0-9]*)=(current|proposed)\Z")
+"""As a version: no file is there."""
 
 MOST_TOKENS = 10_000_000
 """For one conflict: its texts are needed whole, to be edited."""
@@ -30,37 +27,27 @@ MOST_TOKENS = 10_000_000
 Side = Literal["current", "proposed"]
 
 
-class NoSuchConflict(CallerError, code="version_unknown", hint="`orchestrator conflicts list` shows the open ones."):
-    """No open conflict has this name."""
-
-
 class EditEmpty(CallerError, code="edit_empty", hint="The conflict still waits."):
     """The editor gave back nothing that could be meant."""
 
 
-class MarkersLeft(
-    CallerError,
-    code="markers_left",
-    hint="Decide each place between <<<<<<< and >>>>>>>, take the marker lines out, and save.",
-):
-    """A conflict marker still stands in the edited file."""
+class MarkersLeft(CallerError, code="markers_left", hint="Decide each place between <<<<<<< and >>>>>>>, take the marker lines out, and save."):
+    """The edited file still has a conflict marker."""
 
 
 @command(LIST_CONFLICTS, hide=("conflict", "limit", "cursor", "max_tokens"))
 def conflicts_list(settings: Settings, params: p.ListConflicts) -> int:
     """The open conflicts: how far each is, who reviews it, and until when."""
-    found: list[r.ConflictInfo] = []
-    while True:
-        page = settings.ask(LIST_CONFLICTS, params)
+    page = settings.ask(LIST_CONFLICTS, params)
+    found = page.conflicts
+    while page.cursor is not None:
+        page = settings.ask(LIST_CONFLICTS, msgspec.structs.replace(params, cursor=page.cursor))
         found += page.conflicts
-        if page.cursor is None:
-            return settings.show(r.Conflicts(conflicts=tuple(found)))
-        params = msgspec.structs.replace(params, cursor=page.cursor)
+    return settings.show(r.Conflicts(conflicts=found))
 
 
-@click.command("show")
+@click.command("show", cls=Command)
 @click.argument("conflict", metavar="@N")
-@shared
 @click.pass_obj
 def conflicts_show(settings: Settings, conflict: str) -> int:
     """One conflict: where it overlaps, the diff from the current content to the proposed, what reviewers said."""
@@ -117,25 +104,18 @@ def conflicts_resolve(settings: Settings, params: p.ResolveConflict) -> int:
 
 
 def _find(settings: Settings, conflict: str) -> r.ConflictInfo:
-    try:
-        (found,) = settings.call(LIST_CONFLICTS, conflict, max_tokens=MOST_TOKENS).conflicts
-    except RemoteError as error:
-        if error.code != NoSuchConflict.code:
-            raise
-        raise NoSuchConflict(f"no open conflict is called {conflict}") from error
+    (found,) = settings.call(LIST_CONFLICTS, conflict, max_tokens=MOST_TOKENS).conflicts
     return found
 
 
 def _sides(given: str) -> tuple[Side, ...]:
-    sides: dict[int, Side] = {}
-    for part in given.split(","):
-        match = _REGION.match(part.strip())
-        if match is None or int(match[1]) in sides:
-            usage(f"--region {given}: write each region once, as 1=current,2=proposed")
-        sides[int(match[1])] = "current" if match[2] == "current" else "proposed"
-    if sorted(sides) != list(range(1, len(sides) + 1)):
-        usage(f"--region {given}: name every region, from 1 on")
-    return tuple(sides[number] for number in sorted(sides))
+    """The side for each region, from '1=current,2=proposed' in any order."""
+    parts = [part.strip().partition("=") for part in given.split(",")]
+    sides = {number: side for number, _, side in parts}
+    found = [sides.get(str(number)) for number in range(1, len(parts) + 1)]
+    if not {*found} <= {"current", "proposed"}:
+        usage(f"--region {given}: name every region once, from 1 on, as 1=current,2=proposed")
+    return tuple("current" if side == "current" else "proposed" for side in found)
 
 
 def _edited(found: r.ConflictInfo) -> str:
@@ -143,9 +123,8 @@ def _edited(found: r.ConflictInfo) -> str:
     if found.marked is None:
         why = "is too long to be edited so" if found.texts_left_out else "has no lines to choose from"
         raise EditEmpty(f"{found.conflict} {why}; use --choose or --file")
-    name = Path(found.path).name
     with tempfile.TemporaryDirectory(prefix="orchestrator-") as folder:
-        place = Path(folder) / name
+        place = Path(folder) / Path(found.path).name
         place.write_bytes(found.marked.encode())
         click.edit(filename=str(place))
         content = place.read_bytes().decode("utf-8", "strict")

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from itertools import chain
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 import msgspec
@@ -25,25 +20,16 @@ from orchestrator.api.journal import (
     JournalExport,
 )
 from orchestrator.api.operations import FILE_HISTORY, JOURNAL_QUERY, JOURNAL_REBUILD
-from orchestrator.clients import git_notes
 from orchestrator.clients.cli.context import DONE, Settings, echo, echo_json, json_escaped, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command
-from orchestrator.clients.connection import Connection
+from orchestrator.clients.cli.output import new_file
 from orchestrator.clients.render.text import some, when
-from orchestrator.core.errors import CallerError, DaemonRestarted, DaemonUnreachable, escaped, plural
+from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, escaped, plural
 
 RECONNECT_S = 30.0
 """How long the daemon may be away while it is followed; as over stdio."""
 
 PAUSE_S = 0.2
-
-
-class OutputPathRefused(
-    CallerError,
-    code="output_path_refused",
-    hint="Name a file outside of the workspace and of the state directory, best on another disk.",
-):
-    """What is kept beside the journal must not lie where agents write, nor where the journal itself is lost."""
 
 
 query = OperationCommand(JOURNAL_QUERY, defaults={"limit": 20})
@@ -80,31 +66,28 @@ def log(settings: Settings, params: p.JournalQuery, *, follow: bool, from_: str 
 
 def _follow(settings: Settings, wanted: Subscribe) -> int:
     """Print events as they happen, until interrupted; through a restart of the daemon without gap or repeat."""
-    for event in _events(settings, wanted):
-        if settings.json:
-            echo_json(event)
-        else:
-            about = some([*map(escaped, event.paths)])
-            echo(f"{event.seq}  {when(event.at)}  {escaped(event.agent or '-')}  {event.kind}  {about}".rstrip())
-    return DONE
-
-
-def _events(settings: Settings, wanted: Subscribe) -> Iterator[FeedEvent]:
-    give_up: float | None = 0.0  # the first connection must succeed
+    give_up = 0.0  # the first connection must succeed
     while True:
         try:
             with settings.connect() as connection:
                 wanted = msgspec.structs.replace(wanted, after=connection.subscribe(wanted).after)
-                give_up = None
                 for event in connection.events():
+                    _print_event(event, json=settings.json)
                     wanted = msgspec.structs.replace(wanted, after=event.seq)
-                    yield event
-        except (DaemonRestarted, DaemonUnreachable):
-            now = time.monotonic()
-            give_up = now + RECONNECT_S if give_up is None else give_up
-            if now > give_up:
+        except DaemonRestarted:
+            give_up = time.monotonic() + RECONNECT_S
+        except DaemonUnreachable:
+            if time.monotonic() > give_up:
                 raise
             time.sleep(PAUSE_S)
+
+
+def _print_event(event: FeedEvent, *, json: bool) -> None:
+    if json:
+        echo_json(event)
+    else:
+        about = some([*map(escaped, event.paths)])
+        echo(f"{event.seq}  {when(event.at)}  {escaped(event.agent or '-')}  {event.kind}  {about}".rstrip())
 
 
 _OUT = click.Option(["--out"], metavar="FILE", help="Write it to a new file, outside of the workspace.")
@@ -112,67 +95,38 @@ _OUT = click.Option(["--out"], metavar="FILE", help="Write it to a new file, out
 
 @command(JOURNAL_EXPORT, hide=("limit",), options=(_OUT,))
 def export(settings: Settings, params: JournalExport, *, out: str | None) -> int:
-    """Write the journal's events out, oldest first, as JSON Lines."""
-    place = None if out is None else _outside(settings, out)
-    with settings.connect() as connection:
-        pages = _pages(connection, params)
-        first = next(pages)  # what is refused leaves no file
-        if place is None:
-            events, last = _write(chain((first,), pages), _print)
-        else:
-            with _new_file(place) as file:
-                events, last = _write(chain((first,), pages), file.write)
-    echo(f"{plural(events, 'event')}; the last is {last}", err=True)
+    """Write the journal's events out, oldest first, as JSON Lines; with --json as the text of one document."""
+    events, more, texts = 0, True, list[str]()
+    with new_file(settings, out) as file, settings.connect() as connection:
+        write = file.write if file is not None else texts.append if settings.json else _print
+        while more:
+            page = connection.call("journal_export", params, ExportPage)
+            write(page.text)
+            events, more = events + page.events, page.more
+            params = msgspec.structs.replace(params, after=page.after)
+    if settings.json:
+        return settings.show(ExportPage(text="".join(texts), events=events, after=page.after))
+    echo(f"{plural(events, 'event')}; the last is {page.after}", err=True)
     return DONE
-
-
-def _pages(connection: Connection, params: JournalExport) -> Iterator[ExportPage]:
-    """Page after page, none kept."""
-    while True:
-        page = connection.call("journal_export", params, ExportPage)
-        yield page
-        if not page.more:
-            return
-        params = msgspec.structs.replace(params, after=page.after)
-
-
-def _write(pages: Iterable[ExportPage], write: Callable[[str], object]) -> tuple[int, str]:
-    """How many events were written, and where it ended."""
-    events, last = 0, ""
-    for page in pages:
-        write(page.text)
-        events, last = events + page.events, page.after
-    sys.stdout.flush()
-    return events, last
 
 
 def _print(text: str) -> None:
     """Characters that do not show are escaped."""
     click.echo(json_escaped(text), nl=False)
+    sys.stdout.flush()
 
 
-@command(
-    JOURNAL_CHECKPOINT,
-    options=(
-        _OUT,
-        click.Option(["--git-note"], is_flag=True, help="Attach it to the workspace's present commit, as a git note."),
-    ),
-)
-def checkpoint(settings: Settings, params: p.Params, *, out: str | None, git_note: bool) -> int:
+@command(JOURNAL_CHECKPOINT, options=(_OUT,))
+def checkpoint(settings: Settings, params: p.Params, *, out: str | None) -> int:
     """Sign where the journal ends now; prints the checkpoint, for `journal verify --checkpoint`."""
-    place = None if out is None else _outside(settings, out)
-    if place is not None and place.exists():
-        usage(f"--out: {out} is there already")
-    made = settings.ask(JOURNAL_CHECKPOINT, params)
-    lines = [f"Signed the journal up to {made.seq} with key {made.key}."]
-    if place is not None:
-        with _new_file(place) as file:
-            file.write(made.text)
-        lines.append(f"Written to {out}: keep a copy where nobody who can write this journal can write.")
-    if git_note:
-        commit = git_notes.attach(settings.root, made.text)
-        lines.append(f"Noted at commit {commit}: `git notes --ref={git_notes.REF} show {commit[:12]}`.")
-    return settings.show(made, lines if out is not None or git_note else None)
+    with new_file(settings, out) as file:
+        made = settings.ask(JOURNAL_CHECKPOINT, params)
+        if file is None:
+            return settings.show(made)
+        file.write(made.text)
+    signed = f"Signed the journal up to {made.seq} with key {made.key}."
+    keep = f"Written to {out}: keep a copy where nobody who can write this journal can write."
+    return settings.show(made, (signed, keep))
 
 
 def _one_of_both(settings: Settings, typed: dict[str, Any]) -> None:
@@ -194,38 +148,8 @@ redact = OperationCommand(
 )
 
 
-def _only_compared(settings: Settings, typed: dict[str, Any]) -> None:
-    if not typed["check"]:
-        usage("this version only compares: give --check")
-
-
 rebuild = OperationCommand(
     JOURNAL_REBUILD,
     about="Replay everything and compare with what the daemon holds.",
-    options=(click.Option(["--check"], is_flag=True, help="Only compare; changes nothing."),),
-    prepare=_only_compared,
+    options=(click.Option(["--check"], is_flag=True, required=True, help="Only compare; changes nothing."),),
 )
-
-
-def _outside(settings: Settings, name: str) -> Path:
-    """Where a file may be written, by its real path, links followed. Raises OutputPathRefused, WorkspaceUnknown."""
-    place = Path(os.path.realpath(name))
-    for folder, what in ((settings.root, "the workspace"), (settings.state_directory, "the state directory")):
-        if place.is_relative_to(os.path.realpath(folder)):
-            raise OutputPathRefused(f"--out: {escaped(str(place))} is in {what}")
-    return place
-
-
-@contextmanager
-def _new_file(place: Path) -> Iterator[TextIO]:
-    """A file that was not there, for its owner alone, since names and reasons stand in it; synced at the end."""
-    try:
-        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with open(handle, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123  # a descriptor
-            yield file
-            file.flush()
-            os.fsync(handle)
-    except FileExistsError:
-        usage(f"--out: {place} is there already")
-    except OSError as error:
-        usage(f"--out: {place}: {error.strerror}")

@@ -9,17 +9,15 @@ import click
 
 from orchestrator.api import locations
 from orchestrator.api import parameters as p
-from orchestrator.api import results as r
 from orchestrator.api.journal import JOURNAL_BACKUP, JournalBackup
 from orchestrator.api.operations import APPROVER_RESET, JOURNAL_VERIFY
-from orchestrator.clients.cli.context import Settings, shared
+from orchestrator.clients.cli.context import Command, Settings
 from orchestrator.clients.cli.operation_commands import command
-from orchestrator.clients.daemon_launcher import StateDirectoryInUse
-from orchestrator.core.errors import DaemonUnreachable, WorkspaceHeld
+from orchestrator.clients.running_daemon import StateDirectoryInUse, find
+from orchestrator.core.errors import DaemonUnreachable
 
 
-@click.command("reset")
-@shared
+@click.command("reset", cls=Command)
 @click.pass_obj
 def approver_reset(settings: Settings) -> int:
     """Replace the code; asks for the old one, prints the new one, this once.
@@ -29,11 +27,11 @@ def approver_reset(settings: Settings) -> int:
     known = locations.read_location(locations.workspace_id(settings.root))
     if known is None or known.state == "running":
         return settings.run(APPROVER_RESET, approver=settings.approver())
+    import anyio
+
     from orchestrator.offline import reset_approver
 
-    return settings.show(
-        r.ApproverCode(approver_code=reset_approver(settings.root, settings.state_dir or known.state_dir))
-    )
+    return settings.show(anyio.run(reset_approver, settings.root, settings.state_directory))
 
 
 @command(JOURNAL_VERIFY, files=("checkpoint",))
@@ -49,68 +47,58 @@ def verify(settings: Settings, params: p.JournalVerify) -> int:
     except DaemonUnreachable:
         if settings.state_dir is None and locations.read_location(locations.workspace_id(settings.root)) is None:
             raise
+    import anyio
+
     from orchestrator.offline import verify
 
-    return settings.show(verify(settings.state_directory, params.checkpoint))
+    return settings.show(anyio.run(verify, settings.state_directory, params.checkpoint))
 
 
 @command(JOURNAL_BACKUP)
 def backup(settings: Settings, params: JournalBackup) -> int:
     """Copy the journal into a new folder, and verify the copy; the daemon may run."""
     target = os.path.abspath(Path(params.directory).expanduser())  # noqa: PTH100  # links are the daemon's to follow
-    if not _is_stopped(settings):
+    if find(settings.root) is not None:
         return settings.run(JOURNAL_BACKUP, target)
+    import anyio
+
     from orchestrator.offline import backup
 
-    return settings.show(backup(settings.root, settings.state_directory, target))
+    return settings.show(anyio.run(backup, settings.root, settings.state_directory, target))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("directory", metavar="DIR")
 @click.option("--another-journal", is_flag=True, help="Also a backup of another workspace's journal.")
-@shared
 @click.pass_obj
 def restore(settings: Settings, directory: str, another_journal: bool) -> int:
     """Put a backup in the journal's place; the daemon must be stopped. The journal before it is moved aside."""
-    _demand_stopped(settings)
     from orchestrator.offline import restore
 
     return settings.show(restore(settings.root, settings.state_directory, directory, another_journal=another_journal))
 
 
-@click.command()
-@shared
+@click.command(cls=Command)
 @click.pass_obj
 def adopt(settings: Settings) -> int:
     """Go on with a journal that is behind the files, as after a restore; the daemon must be stopped.
 
-    Each file that differs is recorded as changed from outside, so it can be looked at and undone.
+    Each file that differs is recorded as an external change, so it can be looked at and undone.
     """
-    _demand_stopped(settings)
+    import anyio
+
     from orchestrator.offline import adopt
 
-    return settings.show(adopt(settings.root, settings.state_directory))
+    return settings.show(anyio.run(adopt, settings.root, settings.state_directory))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@shared
 @click.pass_obj
 def reset(settings: Settings, yes: bool) -> int:
     """Begin a new journal at the next start; the daemon must be stopped. The old one is moved aside."""
-    _demand_stopped(settings)
     if not yes:
         click.confirm("History, undo, agents and the approver code begin anew. Go on?", abort=True, err=True)
     from orchestrator.offline import reset
 
     return settings.show(reset(settings.root, settings.state_directory))
-
-
-def _is_stopped(settings: Settings) -> bool:
-    known = locations.read_location(locations.workspace_id(settings.root))
-    return known is None or known.state != "running" or not locations.answers(known.socket)
-
-
-def _demand_stopped(settings: Settings) -> None:
-    if not _is_stopped(settings):
-        raise WorkspaceHeld("the daemon runs", hint="Run `orchestrator stop` first.")
