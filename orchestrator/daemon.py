@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import gc
 import os
 import resource
 import shutil
 import signal
 import sys
-from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from importlib import resources
 from pathlib import Path
 
 import anyio
+import msgspec
 from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from orchestrator.api import locations, processes
-from orchestrator.config import Config
-from orchestrator.core.errors import InternalError, OrchestratorError, PolicyInvalid, WorkspaceNested
+from orchestrator.api.failures import rejection
+from orchestrator.core.errors import InternalError, OrchestratorError, PolicyInvalid, WorkspaceNested, escaped
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.conflicts import PolicyLoaded
-from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.core.policy.rules import Policy
+from orchestrator.core.system_errors import leaves, refusal_in, state_trouble
 from orchestrator.engine.administration import DaemonFacts
 from orchestrator.engine.engine import Engine
 from orchestrator.engine.record.snapshots import restored
@@ -39,13 +40,11 @@ from orchestrator.logs import logger, start_logging
 from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.journal import EventFilter
 from orchestrator.ports.machine import Step
-from orchestrator.ports.reviewers import Reviewer
 from orchestrator.ports.watcher import Watcher
 from orchestrator.review.reviewers import Reviewers
 from orchestrator.servers.auth import Authenticator
 from orchestrator.servers.dispatch import Dispatcher
 from orchestrator.servers.socket import SocketServer, bind, import_mcp
-from orchestrator.servers.starter import Starter, why_not_served
 from orchestrator.version import VERSION
 from orchestrator.workspace.disk import KernelDisk, ignore_lease_breaks
 from orchestrator.workspace.local import LocalWorkspace
@@ -75,6 +74,32 @@ SWITCH_S = 0.0005
 So long the event loop waits, beside work in a thread, after each of its calls to the kernel; an answer has some twenty.
 Source: beside the rollback of 20,000 changes another's slowest call took 93 ms with Python's number, 19 ms with this.
 """
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """What the daemon is told at its start. All paths are absolute."""
+
+    workspace: str
+    state_dir: str
+    socket: str
+    workspace_id: str
+    ready_fd: int | None = None  # where to say that the daemon listens, once
+    watch: bool = True  # note what others do to files as it happens
+    variables_fd: int | None = None  # a file of variables for the policy's programs; never read here
+
+
+class Starter:
+    """Whoever started the daemon and waits at a pipe, to be told once how that went; `fd` None: nobody waits."""
+
+    def __init__(self, fd: int | None) -> None:
+        self._fd = fd
+
+    def tell(self, what: object) -> None:
+        """One line, once. A starter that is gone is no reason to end."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            with suppress(OSError), open(fd, "wb") as ready:  # noqa: PTH123  # a descriptor has no path
+                ready.write(msgspec.json.encode(what) + b"\n")
 
 
 class Daemon:
@@ -111,13 +136,13 @@ class Daemon:
                 tasks.start_soon(self._keep_reachable, server, tasks)
                 tasks.start_soon(self._extensions.run)
                 with suppress(OSError):  # a full disk; it is found by its process, and this is tried again
-                    self._publish("running")
+                    locations.write_location(self._location("running"))
                 _spare_the_collector()
                 self._tell_ready()
                 tasks.start_soon(self._import_mcp)
                 await self._stopping.wait()
                 with suppress(OSError):  # on a full disk a client finds out by itself
-                    self._publish(self._ended)
+                    locations.write_location(self._location(self._ended))
                 await self._listener.aclose()
                 with anyio.move_on_after(LAST_CALLS_S):
                     await dispatcher.idle()
@@ -185,7 +210,7 @@ class Daemon:
         workspace = LocalWorkspace(
             config.workspace,
             disk=disk,
-            hidden=self._own.directories() if self._own_paths() else frozenset(),
+            hidden=self._own.directories() if self._own.inside(config.workspace) else frozenset(),
             is_own=self._own.holds,
             step=self._step,
         )
@@ -195,7 +220,7 @@ class Daemon:
             self._watcher = workspace.watcher()
             stack.callback(self._watcher.close)
         text, source = read_policy(config)
-        policy = parse_policy(text, source=source).guarding(self._own_paths())
+        policy = parse_policy(text, source=source).guarding(self._own.inside(config.workspace))
         workers = WorkerPool()
         stack.push_async_callback(workers.aclose)
         services = Services(
@@ -212,11 +237,6 @@ class Daemon:
         )
         await _note_policy(services, policy)
         return services
-
-    def _own_paths(self) -> tuple[WorkspacePath, ...]:
-        """The daemon's own files, and those of others of its user, where the workspace holds them."""
-        root = self._config.workspace.rstrip("/") + "/"
-        return tuple(WorkspacePath(place.removeprefix(root)) for place in self._places if place.startswith(root))
 
     def _engine(self, services: Services, watcher: Watcher | None) -> Engine:
         config = self._config
@@ -239,19 +259,15 @@ class Daemon:
             watcher=watcher,
             signer=KeyFile(Path(config.state_dir)),
             keeper=self._keeper,
-            reviewers=self._reviewers(services),
+            reviewers=Reviewers(
+                lambda: services.policy,
+                clock=services.clock,
+                environment=os.environ,
+                variables_fd=config.variables_fd,
+                workspace=config.workspace,
+                extensions=self._extensions,
+            ),
             checker=ScratchChecker(services.workspace, _scratch(config), dict(os.environ)),
-        )
-
-    def _reviewers(self, services: Services) -> Mapping[str, Reviewer]:
-        """Those that the policy's routes can name."""
-        return Reviewers(
-            lambda: services.policy,
-            clock=services.clock,
-            environment=os.environ,
-            variables_fd=self._config.variables_fd,
-            workspace=self._config.workspace,
-            extensions=self._extensions,
         )
 
     # --- the outside --------------------------------------------------------------------
@@ -289,34 +305,17 @@ class Daemon:
                     tasks.start_soon(server.serve, self._listener)
                     self._log.warning("the socket was removed; it is there again", socket=config.socket)
                 if locations.read_location(identity) is None:
-                    self._publish("running")
+                    locations.write_location(self._location("running"))
             except (OSError, OrchestratorError) as error:
                 self._log.error("the socket or the location file can't be put back", error=str(error))
 
-    def _publish(self, state: locations.State) -> None:
+    def _location(self, state: locations.State) -> locations.Location:
         config = self._config
-        locations.write_location(
-            locations.Location(
-                workspace=config.workspace,
-                state_dir=config.state_dir,
-                socket=config.socket,
-                pid=os.getpid(),
-                state=state,
-            )
-        )
+        return locations.Location(config.workspace, config.state_dir, config.socket, os.getpid(), state)
 
     def _tell_ready(self) -> None:
-        config = self._config
         self._lock.say("")
-        self.starter.tell(
-            {
-                "ok": True,
-                "pid": os.getpid(),
-                "socket": config.socket,
-                "workspace": config.workspace,
-                "state_dir": config.state_dir,
-            },
-        )
+        self.starter.tell({"ok": True, **self._location("running")._asdict()})
 
 
 def _scratch(config: Config) -> Path:
@@ -375,7 +374,7 @@ def main(argv: list[str]) -> int:
     start_logging()
     ignore_lease_breaks()
     _raise_descriptor_limit()
-    return serve(Daemon(config), config)
+    return serve(Daemon(config))
 
 
 def parse(argv: list[str]) -> Config:
@@ -401,17 +400,32 @@ def parse(argv: list[str]) -> Config:
     )
 
 
-def serve(daemon: Daemon, config: Config) -> int:
-    """Run to the end; a refusal is told to whoever started us."""
+def serve(daemon: Daemon) -> int:
+    """Run to the end; whoever started us is told a refusal."""
     sys.setswitchinterval(SWITCH_S)
     try:
         anyio.run(daemon.run, backend_options={"use_uvloop": True})
     except Exception as error:  # noqa: BLE001  # whatever ended it is told by a stable code, and logged
         refused = why_not_served(error)
-        daemon.starter.refuse(refused)
+        daemon.starter.tell(rejection(refused))
         if isinstance(refused, InternalError):
             logger("daemon").exception("not served", code=refused.code)
         else:
             logger("daemon").error("not served", code=refused.code, message=refused.message)
         return 1
     return 0
+
+
+def why_not_served(error: Exception) -> OrchestratorError:
+    """What ended the daemon, as a refusal with a stable code; task groups hide it in groups of their own."""
+    refused = refusal_in(error, "the daemon can't serve")
+    if refused is not None:
+        return refused
+    causes = list(leaves(error))
+    for cause in causes:
+        if isinstance(cause, OSError) and cause.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            return state_trouble(cause, "a file of the daemon")
+    return InternalError(
+        f"the daemon failed ({type(causes[0]).__name__}: {escaped(str(causes[0]))[:300]})",
+        hint="Its log, daemon.log in the state directory, has the trace. Please report it.",
+    )

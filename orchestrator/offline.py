@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from importlib import resources
 from pathlib import Path
-
-import anyio
+from typing import Literal
 
 from orchestrator.api import journal as k
 from orchestrator.api import locations
-from orchestrator.api.results import VerifyAnswer
-from orchestrator.core.checkpoint import Checkpoint, parse_checkpoint
+from orchestrator.api import journal as k
+from orchestrator.api import results as r
+from orchestrator.core.checkpoint import parse_checkpoint
 from orchestrator.core.errors import plural
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.journal import JournalAdopted
-from orchestrator.core.ids import Seq, WorkspacePath, show
+from orchestrator.core.ids import Seq, show
 from orchestrator.core.policy.parse import parse_policy
 from orchestrator.engine.approver import STREAM, new_code
 from orchestrator.engine.changes.recovery import Recovery
@@ -39,83 +39,59 @@ from orchestrator.workspace.local import LocalWorkspace
 from orchestrator.workspace.own_files import OwnFiles
 from orchestrator.workspace.process_lock import hold_root, hold_state
 
-OWNER = "owner_uid"
+OWNER: Literal["owner_uid"] = "owner_uid"
 """By whom: whoever can do these things can read the journal anyway."""
 
-OUTSIDE = ("external_file_changed", "external_file_created", "external_file_removed")
+EXTERNAL = ("external_file_changed", "external_file_created", "external_file_removed")
 
 
 @contextmanager
 def held(workspace: str, state_dir: str) -> Iterator[None]:
     """Keep every daemon away. Raises WorkspaceHeld while one runs."""
-    state = hold_state(state_dir)
+    with closing(hold_state(state_dir)), closing(hold_root(workspace)):
+        yield
+
+
+@asynccontextmanager
+async def _opened(state_dir: str, *, mark: Path | None = None, readonly: bool = False) -> AsyncIterator[SqliteJournal]:
+    journal = await SqliteJournal.open(
+        state_dir, clock=SystemClock(), entropy=SystemEntropy(), mark=mark, readonly=readonly
+    )
     try:
-        root = hold_root(workspace)
-        try:
-            yield
-        finally:
-            root.close()
+        yield journal
     finally:
-        state.close()
+        await journal.close()
 
 
-# --- the approver code -----------------------------------------------------------------
-
-
-def reset_approver(workspace: str, state_dir: str) -> str:
+async def reset_approver(workspace: str, state_dir: str) -> r.ApproverCode:
     """Make a new approver code without the old one; the journal says that the owner's uid did it.
 
     Who can do this can read the journal anyway: it takes the state directory's owner.
     Raises WorkspaceHeld while a daemon runs, and what opening the journal raises.
     """
     with held(workspace, state_dir):
-        return anyio.run(_reset, state_dir, _mark(workspace))
+        async with _opened(state_dir, mark=_mark(workspace)) as journal:
+            code, event = new_code(SystemEntropy(), OWNER)
+            await journal.append(Unit((NewEvent(STREAM, event),), Origin()))
+    return r.ApproverCode(approver_code=code)
 
 
-async def _reset(state_dir: str, mark: Path) -> str:
-    entropy = SystemEntropy()
-    journal = await SqliteJournal.open(state_dir, clock=SystemClock(), entropy=entropy, mark=mark)
-    try:
-        code, event = new_code(entropy, "owner_uid")
-        await journal.append(Unit((NewEvent(STREAM, event),), Origin()))
-    finally:
-        await journal.close()
-    return code
-
-
-# --- the journal itself ----------------------------------------------------------------
-
-
-def verify(state_dir: str, checkpoint: str | None) -> VerifyAnswer:
+async def verify(state_dir: str, checkpoint: str | None) -> r.VerifyAnswer:
     """Check the journal of a stopped daemon, with the text of a checkpoint file perhaps; nothing is written.
 
     Raises CheckpointInvalid, CheckpointOfAnotherJournal, and what opening the journal raises.
     """
-    return anyio.run(_verify, state_dir, parse_checkpoint(checkpoint) if checkpoint is not None else None)
+    parsed = parse_checkpoint(checkpoint) if checkpoint is not None else None
+    async with _opened(state_dir, readonly=True) as journal:
+        return verified(await journal.verify(parsed))
 
 
-async def _verify(state_dir: str, checkpoint: Checkpoint | None) -> VerifyAnswer:
-    journal = await SqliteJournal.open(state_dir, clock=SystemClock(), entropy=SystemEntropy(), readonly=True)
-    try:
-        return verified(await journal.verify(checkpoint))
-    finally:
-        await journal.close()
-
-
-def backup(workspace: str, state_dir: str, directory: str) -> k.BackupAnswer:
+async def backup(workspace: str, state_dir: str, directory: str) -> k.BackupAnswer:
     """As `journal_backup`. Raises WorkspaceHeld, and what that raises."""
     target = backup_place(directory, workspace=workspace, state_dir=state_dir)
     with held(workspace, state_dir):
-        return anyio.run(_backup, state_dir, str(target))
-
-
-async def _backup(state_dir: str, directory: str) -> k.BackupAnswer:
-    clock = SystemClock()
-    journal = await SqliteJournal.open(state_dir, clock=clock, entropy=SystemEntropy(), readonly=True)
-    try:
-        return backup_answer(await SqliteMaintenance(journal, clock=clock).backup(directory))
-    finally:
-        await journal.close()
+        async with _opened(state_dir, readonly=True) as journal:
+            return backup_answer(await SqliteMaintenance(journal, clock=SystemClock()).backup(str(target)))
 
 
 def restore(workspace: str, state_dir: str, directory: str, *, another_journal: bool = False) -> k.RestoreAnswer:
@@ -129,18 +105,16 @@ def restore(workspace: str, state_dir: str, directory: str, *, another_journal: 
         mark = HighWaterMarkFile(_mark(workspace)).read_if_readable()
         of = mark.journal if mark is not None and not another_journal else None
         backup = Path(directory).resolve()
-        manifest, aside = restore_backup(backup, Path(state_dir), now_ms=SystemClock().now_ms(), of=of)
-    there = mark is not None and (mark.journal, mark.head, mark.head_hash) == (
-        manifest.journal,
-        manifest.head,
-        manifest.head_hash,
-    )
-    following = "`orchestrator up` goes on with it" if there or mark is None else "run `orchestrator journal adopt`"
-    other = "; it is another journal than the workspace's" if mark and mark.journal != manifest.journal else ""
+        made, aside = restore_backup(backup, Path(state_dir), now_ms=SystemClock().now_ms(), of=of)
+    known = mark if mark is not None else made
+    is_at = (known.journal, known.head, known.head_hash) == (made.journal, made.head, made.head_hash)
+    following = "`orchestrator up` goes on with it" if is_at else "run `orchestrator journal adopt`"
+    other = "; it is another journal than the workspace's" if known.journal != made.journal else ""
+    before = f". The journal before it is in {aside}" if aside is not None else ""
     return k.RestoreAnswer(
-        message=f"the journal is the backup's now{other}, at {show(manifest.head)}; {following}",
-        journal=manifest.journal,
-        head=show(manifest.head),
+        message=f"the journal is the backup's now{other}, at {show(made.head)}; {following}{before}",
+        journal=made.journal,
+        head=show(made.head),
         known_head=show(mark.head) if mark is not None else None,
         set_aside=str(aside) if aside is not None else None,
     )
@@ -151,46 +125,39 @@ def reset(workspace: str, state_dir: str) -> k.ResetAnswer:
     with held(workspace, state_dir):
         aside = set_aside(Path(state_dir), now_ms=SystemClock().now_ms(), more=(_mark(workspace),))
     if aside is None:
-        return k.ResetAnswer(message="there is no journal", set_aside=None)
-    return k.ResetAnswer(
-        message=f"the next `orchestrator up` begins a new journal; the old one lies in {aside}", set_aside=str(aside)
-    )
+        return k.ResetAnswer(message="there is no journal")
+    message = f"the next `orchestrator up` begins a new journal; the old one is in {aside}"
+    return k.ResetAnswer(message=message, set_aside=str(aside))
 
 
-def adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
-    """Go on with a journal that is not where it had come to: each file that differs becomes an outside change.
+async def adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
+    """Go on with a journal that is behind the files: each file that differs becomes an external change.
 
     Raises WorkspaceHeld, and what opening the journal raises.
     """
+    file, path = HighWaterMarkFile(_mark(workspace)), Path(state_dir)
     with held(workspace, state_dir):
-        return anyio.run(_adopt, workspace, state_dir)
-
-
-async def _adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
-    clock, entropy, file = SystemClock(), SystemEntropy(), HighWaterMarkFile(_mark(workspace))
-    path = Path(state_dir)
-    known = file.read_if_readable()
-    aside = set_unnamed_contents_aside(path, now_ms=clock.now_ms()) if (path / "journal.db").exists() else None
-    journal = await SqliteJournal.open(state_dir, clock=clock, entropy=entropy)
-    try:
-        head = journal.head
-        if known is not None and journal.is_at(known):
-            return k.AdoptAnswer(message="the journal is where it had come to; there is nothing to adopt", files=0)
-        event = JournalAdopted(by=OWNER, head=head, known_head=Seq(known.head if known is not None else 0))
-        (adopted,) = await journal.append(Unit((NewEvent(JOURNAL, event),), Origin()))
-        await _scan(workspace, state_dir, journal, clock, entropy)
-        wanted = EventFilter(tags=OUTSIDE, after=adopted.seq)
-        files = len([recorded async for recorded in journal.events(wanted)])
-        reached: HighWaterMark = journal.here
-    finally:
-        await journal.close()
-    file.write(reached)
-    file.close()
+        known = file.read_if_readable()
+        now_ms = SystemClock().now_ms()
+        aside = set_unnamed_contents_aside(path, now_ms=now_ms) if (path / "journal.db").exists() else None
+        async with _opened(state_dir) as journal:
+            head = journal.head
+            if known is not None and journal.is_at(known):
+                return k.AdoptAnswer(message="the journal is where it had come to; there is nothing to adopt", files=0)
+            event = JournalAdopted(by=OWNER, head=head, known_head=Seq(known.head if known is not None else 0))
+            (adopted,) = await journal.append(Unit((NewEvent(JOURNAL, event),), Origin()))
+            await _scan(workspace, state_dir, journal)
+            wanted = EventFilter(tags=EXTERNAL, after=adopted.seq)
+            files = len([recorded async for recorded in journal.events(wanted)])
+            reached: HighWaterMark = journal.here
+        file.write(reached)
+        file.close()
     other = ""
     if known is not None and known.journal != reached.journal:
         other = f" another journal ({reached.journal[:8]}…) than the workspace had ({known.journal[:8]}…),"
+    moved = f". Contents that only the newer journal knew are in {aside}" if aside is not None else ""
     return k.AdoptAnswer(
-        message=f"adopted{other} at {show(head)}; changes of {plural(files, 'file')} recorded as external",
+        message=f"adopted{other} at {show(head)}; changes of {plural(files, 'file')} recorded as external{moved}",
         files=files,
         head=show(head),
         known_head=show(known.head) if known is not None else None,
@@ -199,37 +166,27 @@ async def _adopt(workspace: str, state_dir: str) -> k.AdoptAnswer:
     )
 
 
-async def _scan(
-    workspace: str, state_dir: str, journal: SqliteJournal, clock: SystemClock, entropy: SystemEntropy
-) -> None:
+async def _scan(workspace: str, state_dir: str, journal: SqliteJournal) -> None:
     """What the start of a daemon does: close what is open, then look at every file."""
-    state = await restored(journal)
-    files, guarded = _files(workspace, Path(state_dir))
-    try:
-        text = resources.files("policies").joinpath("default.toml").read_text(encoding="utf-8")
+    own = OwnFiles(locations.own_places(state_dir))
+    inside = own.inside(workspace)
+    files = LocalWorkspace(
+        workspace, disk=KernelDisk(), hidden=own.directories() if inside else frozenset(), is_own=own.holds
+    )
+    text = resources.files("policies").joinpath("default.toml").read_text(encoding="utf-8")
+    with closing(files):
         services = Services(
             journal=journal,
             workspace=files,
             ignore=files.ignore,
-            policy=parse_policy(text, source="policies/default.toml").guarding(guarded),
-            clock=clock,
-            entropy=entropy,
-            state=state,
+            policy=parse_policy(text, source="policies/default.toml").guarding(inside),
+            clock=SystemClock(),
+            entropy=SystemEntropy(),
+            state=await restored(journal),
         )
         observer = Observer(services)
         await Recovery(services, observer).run()
         await Baseline(services, observer, BatchImporter(services, observer)).scan()
-    finally:
-        files.close()
-
-
-def _files(workspace: str, state_dir: Path) -> tuple[LocalWorkspace, tuple[WorkspacePath, ...]]:
-    """The workspace, and the paths of what daemons keep in it."""
-    places = locations.own_places(str(state_dir))
-    own, root = OwnFiles(places), f"{Path(workspace).resolve()}/"
-    inside = tuple(WorkspacePath(place.removeprefix(root)) for place in places if place.startswith(root))
-    hidden = own.directories() if inside else frozenset()
-    return LocalWorkspace(workspace, disk=KernelDisk(), hidden=hidden, is_own=own.holds), inside
 
 
 def _mark(workspace: str) -> Path:

@@ -3,10 +3,9 @@
 Begin with socket.py (connections) and dispatch.py (one call to one answer, on every transport).
 
 auth            who calls: from the preamble and the peer's uid to a caller
-call_scheduler  which calls run now, and which of them are heavy; open_calls bounds those of a connection
+call_scheduler  which calls run now, and which of them are heavy
 mcp, tools      MCP over the same socket; the catalogue as tools
 blocks          reads, histories and notices as text for a model
 answer_limits   answers cut to what a client hands on
 feed            subscriptions of a connection
-starter         tells the process that started the daemon how that went
 """

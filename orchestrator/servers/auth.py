@@ -26,7 +26,7 @@ class Authenticator:
         self._s, self._uid = services, uid
         self._own_login = _login(uid)  # now: without a file descriptor left, the system would not know it
 
-    async def admit(self, preamble: Preamble, peer_uid: int) -> Caller:
+    async def authenticate(self, preamble: Preamble, peer_uid: int) -> Caller:
         """The caller behind a preamble. Raises Unauthorised, SessionNotYours, SessionUnknown, FrameInvalid."""
         if preamble.orchestrator != PROTOCOL:
             raise FrameInvalid(

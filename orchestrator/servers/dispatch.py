@@ -20,7 +20,6 @@ from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
 from orchestrator.ports.workers import OWNER
 from orchestrator.servers.call_scheduler import HEAVY, CallScheduler, Turn, Weigher
-from orchestrator.servers.open_calls import UNREAD_BYTES
 
 _REQUEST = msgspec.json.Decoder(Request)
 _ENCODER = msgspec.json.Encoder()
@@ -30,6 +29,16 @@ NOTICES_PART = 5
 """One part in so many of an answer is for notices, where some are due; else few bytes: a call may find an edit."""
 
 FEW_BYTES, FEW_LINES = 1_000, 30
+
+
+MAX_OPEN_CALLS = 64
+"""Calls of one connection under way at once; further lines wait in the socket."""
+
+MAX_OPEN_BYTES = 64 * 1024 * 1024
+"""Of their requests. A larger one is read where no other call is open."""
+
+UNREAD_BYTES = 64 * 1024
+"""Of answers that the peer has not read; with more, no further call of the connection begins."""
 
 
 class Answered(NamedTuple):
@@ -66,13 +75,9 @@ class Dispatcher:
         operation = BY_NAME.get(name)
         return operation is not None and self._weigher.heavy(operation, params)
 
-    def begin(self) -> None:
-        """One more call has come in: `idle` is held back until its reply is sent, and not only made."""
-        self._open += 1
-
-    def end(self) -> None:
-        """A call's reply is written, or nobody waits for it."""
-        self._open -= 1
+    def counted(self, more: int) -> None:
+        """So many more calls are open, on all connections."""
+        self._open += more
         if not self._open:
             self._idle.set()
 
@@ -194,3 +199,41 @@ class Dispatcher:
         told = RpcError(message=error.message, data=refusal(error))
         reply = ErrorReply(id=request_id, error=told, notices=error.notices or msgspec.UNSET)
         return _ENCODER.encode(reply) + b"\n"
+
+
+class OpenCalls:
+    """The calls of one connection, of every transport, whose answers are not written yet; by their ids."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._sizes: dict[int | str, int] = {}
+        self._fewer = anyio.Event()
+
+    def __contains__(self, id: int | str) -> bool:
+        return id in self._sizes
+
+    def open(self, id: int | str, size: int) -> None:
+        """A request of `size` bytes was read."""
+        self._sizes[id] = size
+        self._dispatcher.counted(1)
+
+    def close(self, *ids: int | str) -> None:
+        """Their answers are written, or nobody waits for them; without `ids` of all."""
+        for id in ids or tuple(self._sizes):
+            if self._sizes.pop(id, None) is not None:
+                self._dispatcher.counted(-1)
+        self._fewer.set()
+
+    async def room(self) -> None:
+        """Wait until another line may be read."""
+        while len(self._sizes) >= MAX_OPEN_CALLS or sum(self._sizes.values()) >= MAX_OPEN_BYTES:
+            await self._wait()
+
+    async def none(self) -> None:
+        """Wait until every answer is written."""
+        while self._sizes:
+            await self._wait()
+
+    async def _wait(self) -> None:
+        self._fewer = anyio.Event()
+        await self._fewer.wait()

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from types import TracebackType
-from typing import Self
 
 import anyio
 import msgspec
@@ -59,23 +57,12 @@ class Subscription:
 
 
 class Feed:
-    """The subscriptions of one connection; they end with it. Use as an async context manager."""
+    """The subscriptions of one connection, run in `tasks`; they end with it."""
 
-    def __init__(self, engine: Engine, caller: Caller, lines: LineStream) -> None:
-        self._engine, self._caller, self._lines = engine, caller, lines
+    def __init__(self, engine: Engine, caller: Caller, lines: LineStream, tasks: TaskGroup) -> None:
+        self._engine, self._caller, self._lines, self._tasks = engine, caller, lines, tasks
         self._running: dict[int, Subscription] = {}
         self._last = 0
-        self._tasks: TaskGroup = anyio.create_task_group()
-
-    async def __aenter__(self) -> Self:
-        await self._tasks.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        self._tasks.cancel_scope.cancel()
-        return await self._tasks.__aexit__(kind, error, trace)
 
     async def answer(self, request: Request, failed: Failed) -> None:
         """Answer `subscribe` or `unsubscribe`; a feed begins after the answer to its subscription."""

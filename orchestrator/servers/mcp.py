@@ -1,4 +1,4 @@
-"""MCP on a connection that is already admitted: the SDK's low-level server over our lines, both eras."""
+"""MCP on a connection that is already authenticated: the SDK's low-level server over our lines, both eras."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ from orchestrator.core.text.room import UNBOUNDED, Room, size
 from orchestrator.engine.caller import Caller
 from orchestrator.servers.answer_limits import UNKNOWN_BYTES, json_within, room_for
 from orchestrator.servers.blocks import fenced, notices_block, text_block
-from orchestrator.servers.dispatch import Dispatcher
-from orchestrator.servers.open_calls import OpenCalls
+from orchestrator.servers.dispatch import Dispatcher, OpenCalls
 from orchestrator.servers.tools import INSTRUCTIONS, tools
 from orchestrator.version import VERSION
 
@@ -42,105 +41,70 @@ _CALL_IDS = ("claudecode/toolUseId", "callId")
 
 async def serve_mcp(lines: LineStream, caller: Caller, preamble: Preamble, dispatcher: Dispatcher) -> None:
     """Until the client ends its side."""
-    door = _McpTransport(lines, caller, preamble, dispatcher)
-    unanswered = _Unanswered(dispatcher)
+    transport = _McpTransport(lines, caller, preamble, dispatcher)
+    open_calls = OpenCalls(dispatcher)
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](16)
     try:
         async with anyio.create_task_group() as receiving:
-            receiving.start_soon(_receive, lines, to_server, unanswered, door)
+            receiving.start_soon(_receive, lines, to_server, open_calls, transport)
             async with anyio.create_task_group() as sending:  # left when the last queued reply is written
-                sending.start_soon(_send, lines, from_server, unanswered)
+                sending.start_soon(_send, lines, from_server, open_calls)
                 async with incoming, outgoing:
-                    await door.server.run(incoming, outgoing, door.server.create_initialization_options())
+                    server = transport.server
+                    await server.run(incoming, outgoing, server.create_initialization_options())
             receiving.cancel_scope.cancel()
     finally:
-        unanswered.give_up()
+        open_calls.close()
 
 
-class _Unanswered:
-    """The requests of one connection that have no reply on the wire yet.
+async def _receive(lines: LineStream, to_server: Any, open_calls: OpenCalls, transport: _McpTransport) -> None:
+    """Pass the client's lines on to the SDK.
 
-    The SDK cancels what is under way as soon as its input ends; a client that only closed its
-    side of the pipe still waits for its answers, so the end is kept from the SDK until they are out.
+    The SDK cancels what is under way as soon as its input ends; a client that only closed its side of the pipe
+    still waits for its answers, so the end is kept from the SDK until they are written.
     """
-
-    def __init__(self, dispatcher: Dispatcher) -> None:
-        self._dispatcher = dispatcher
-        self._sizes: dict[int | str, int] = {}
-        self._none = anyio.Event()
-        self.calls = OpenCalls()
-
-    def __contains__(self, id: int | str) -> bool:
-        return id in self._sizes
-
-    def came_in(self, message: types.JSONRPCMessage, size: int) -> None:
-        match message:
-            case types.JSONRPCRequest(id=id):
-                self._sizes[id] = size
-                self.calls.opened(size)
-                self._dispatcher.begin()
-            case types.JSONRPCNotification(method="notifications/cancelled", params={"requestId": int() | str() as id}):
-                self._gone(id)
-            case _:
-                pass
-
-    def went_out(self, message: types.JSONRPCMessage) -> None:
-        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError) and message.id is not None:
-            self._gone(message.id)
-
-    async def none(self) -> None:
-        """Return as soon as every request has its reply."""
-        while self._sizes:
-            self._none = anyio.Event()
-            await self._none.wait()
-
-    def give_up(self) -> None:
-        """Nobody is there to answer any more."""
-        for id in tuple(self._sizes):
-            self._gone(id)
-
-    def _gone(self, id: int | str) -> None:
-        size = self._sizes.pop(id, None)
-        if size is not None:
-            self.calls.closed(size)
-            self._dispatcher.end()
-        if not self._sizes:
-            self._none.set()
-
-
-async def _receive(lines: LineStream, to_server: Any, unanswered: _Unanswered, door: _McpTransport) -> None:
     async with to_server:
         while True:
-            await unanswered.calls.room()
+            await open_calls.room()
             try:
                 line = await lines.receive(MAX_FRAME_BYTES)
             except FrameTooLarge as error:
                 await lines.send(_protocol_error(-32600, error, error.request_id))
                 continue
             if line is None:
-                await unanswered.none()
+                await open_calls.none()
                 return
             if not line.strip():
                 continue
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValidationError:
-                await lines.send(await door.unread(line))
+                await lines.send(await transport.unread(line))
                 continue
-            if isinstance(message, types.JSONRPCRequest) and message.id in unanswered:
-                await lines.send(_protocol_error(-32600, ID_IN_USE, message.id))
-                continue
-            unanswered.came_in(message, len(line))
+            match message:
+                case types.JSONRPCRequest(id=id) if id in open_calls:
+                    await lines.send(_protocol_error(-32600, ID_IN_USE, id))
+                    continue
+                case types.JSONRPCRequest(id=id):
+                    open_calls.open(id, len(line))
+                case types.JSONRPCNotification() if "id" in (_read(line) or {}):  # the SDK skips ids such as 1.5
+                    await lines.send(await transport.unread(line))
+                    continue
+                case types.JSONRPCNotification(method="notifications/cancelled", params={"requestId": id}):
+                    open_calls.close(id)
+                case _:
+                    pass
             await to_server.send(SessionMessage(message))
 
 
-async def _send(lines: LineStream, from_server: Any, unanswered: _Unanswered) -> None:
+async def _send(lines: LineStream, from_server: Any, open_calls: OpenCalls) -> None:
     async with from_server:
         async for item in from_server:
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             await lines.send(text.encode() + b"\n")
-            unanswered.went_out(item.message)
+            if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError) and item.message.id is not None:
+                open_calls.close(item.message.id)
 
 
 class _McpTransport:

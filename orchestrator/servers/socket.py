@@ -1,10 +1,10 @@
-"""The Unix socket: callers are admitted by preamble and uid, then speak JSON-RPC or MCP."""
+"""The Unix socket: callers are accepted by preamble and uid, then speak JSON-RPC or MCP."""
 
 from __future__ import annotations
 
 import os
 import resource
-from functools import partial
+from itertools import count
 from pathlib import Path
 
 import anyio
@@ -23,9 +23,8 @@ from orchestrator.engine.caller import Caller
 from orchestrator.engine.engine import Engine
 from orchestrator.logs import logger
 from orchestrator.servers.auth import Authenticator
-from orchestrator.servers.dispatch import Dispatcher
+from orchestrator.servers.dispatch import Dispatcher, OpenCalls
 from orchestrator.servers.feed import Feed
-from orchestrator.servers.open_calls import OpenCalls
 
 PREAMBLE_TIMEOUT_S = 30.0
 """Who says nothing in that time is not let in."""
@@ -116,10 +115,10 @@ class SocketServer:
                     self._silent.pop(stream, None)
 
     async def _serve(self, stream: SocketStream, lines: LineStream) -> None:
-        admitted = await self._admit(stream, lines)
-        if admitted is None:
+        accepted = await self._authenticated(stream, lines)
+        if accepted is None:
             return
-        caller, preamble = admitted
+        caller, preamble = accepted
         try:
             if preamble.door == "mcp":
                 await to_thread.run_sync(import_mcp)
@@ -132,7 +131,7 @@ class SocketServer:
             with anyio.CancelScope(shield=True):
                 await self._engine.lifecycle.closed(caller)
 
-    async def _admit(self, stream: SocketStream, lines: LineStream) -> tuple[Caller, Preamble] | None:
+    async def _authenticated(self, stream: SocketStream, lines: LineStream) -> tuple[Caller, Preamble] | None:
         uid = processes.peer_of(stream.extra(SocketAttribute.raw_socket)).uid
         try:
             with anyio.move_on_after(PREAMBLE_TIMEOUT_S) as timer:
@@ -147,7 +146,7 @@ class SocketServer:
                     f"the first line must be the preamble: {error}",
                     hint="Use the orchestrator's own clients, or `orchestrator mcp`.",
                 ) from error
-            caller = await self._authenticator.admit(preamble, uid)
+            caller = await self._authenticator.authenticate(preamble, uid)
             await self._engine.lifecycle.opened(caller, preamble.client)
         except OrchestratorError as error:
             await self._turn_away(lines, error)
@@ -167,14 +166,15 @@ class SocketServer:
         await lines.send(_ENCODER.encode(rejection(error)) + b"\n")
 
     async def _serve_rpc(self, lines: LineStream, caller: Caller) -> None:
-        open_calls = OpenCalls()
-        async with Feed(self._engine, caller, lines) as feed, anyio.create_task_group() as calls:
-            while True:
+        open_calls = OpenCalls(self._dispatcher)
+        async with anyio.create_task_group() as feeds, anyio.create_task_group() as calls:
+            feed = Feed(self._engine, caller, lines, feeds)
+            for number in count():
                 await open_calls.room()
                 try:
                     line = await lines.receive(MAX_FRAME_BYTES)
                     if line is None:
-                        return
+                        break
                     request = self._dispatcher.read(line)
                 except (FrameInvalid, FrameTooLarge) as error:
                     await self._dispatcher.refuse(caller, "?", error)
@@ -182,11 +182,13 @@ class SocketServer:
                     continue
                 if request.method in METHODS:
                     await feed.answer(request, self._dispatcher.failed)
-                elif self._inline(request, lines):
-                    await self._reply(lines, caller, request)
+                    continue
+                open_calls.open(number, len(line))
+                if self._inline(request, lines):
+                    await self._reply(lines, caller, request, open_calls, number)
                 else:
-                    open_calls.opened(len(line))
-                    calls.start_soon(partial(self._answer, lines, caller, request, open_calls, len(line)))
+                    calls.start_soon(self._reply, lines, caller, request, open_calls, number)
+            feeds.cancel_scope.cancel()
 
     def _inline(self, request: Request, lines: LineStream) -> bool:
         """Whether a call is answered before the next line is read: it is short, and that line is not here yet."""
@@ -194,20 +196,13 @@ class SocketServer:
         short = known is not None and known.inline and not lines.more_waiting
         return short and not self._dispatcher.heavy(request.method, request.params)
 
-    async def _answer(
-        self, lines: LineStream, caller: Caller, request: Request, open_calls: OpenCalls, size: int
+    async def _reply(
+        self, lines: LineStream, caller: Caller, request: Request, open_calls: OpenCalls, number: int
     ) -> None:
-        try:
-            await self._reply(lines, caller, request)
-        finally:
-            open_calls.closed(size)
-
-    async def _reply(self, lines: LineStream, caller: Caller, request: Request) -> None:
-        self._dispatcher.begin()
         try:
             await lines.send(await self._dispatcher.answer(caller, request, lines))
         finally:
-            self._dispatcher.end()
+            open_calls.close(number)
 
 
 def import_mcp() -> None:

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
+from orchestrator.core.ids import WorkspacePath
 from orchestrator.workspace.confine import Identity, identity_of
 
 
@@ -24,6 +25,11 @@ class OwnFiles:
     def directories(self) -> frozenset[Identity]:
         """The places themselves, those that are there."""
         return frozenset(identity_of(found) for place in self._places if (found := _stat(place)) is not None)
+
+    def inside(self, root: str) -> tuple[WorkspacePath, ...]:
+        """The places that a workspace holds, by their paths in it."""
+        above = root.rstrip("/") + "/"
+        return tuple(WorkspacePath(place.removeprefix(above)) for place in self._places if place.startswith(above))
 
     def holds(self, identity: Identity) -> bool:
         """Whether a file is one of them."""

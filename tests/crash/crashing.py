@@ -78,7 +78,7 @@ def main(argv: list[str]) -> int:
     start_logging()
     ignore_lease_breaks()
     step = Crash(given.at, after=given.after, meddle=given.meddle, path=given.path)
-    return serve(Daemon(config, step=step), config)
+    return serve(Daemon(config, step=step))
 
 
 if __name__ == "__main__":

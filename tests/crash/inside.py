@@ -93,7 +93,7 @@ class Inside:
     async def client(self, agent: str) -> Within:
         """Come in by the door, as an agent."""
         preamble = Preamble(orchestrator=PROTOCOL, door="rpc", agent=agent)
-        caller = await Authenticator(self.services, uid=os.getuid()).admit(preamble, os.getuid())
+        caller = await Authenticator(self.services, uid=os.getuid()).authenticate(preamble, os.getuid())
         await self._engine.lifecycle.opened(caller, "test")
         return Within(self._dispatcher, caller)
 

@@ -69,7 +69,7 @@ def main(argv: list[str]) -> int:
     if kind != "fill":
         disk = Switched("switched", switch)
         schema.sqlite3 = Driver(disk.name)  # type: ignore[assignment, attr-defined]
-    return serve(Daemon(config, step=step), config)
+    return serve(Daemon(config, step=step))
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def main(argv: list[str]) -> int:
     ignore_lease_breaks()
     daemon = ReviewedDaemon(config)
     daemon.script = Path(argv[0])
-    return serve(daemon, config)
+    return serve(daemon)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.servers.open_calls import MAX_OPEN_CALLS
+from orchestrator.servers.dispatch import MAX_OPEN_CALLS
 from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.raw_socket import Talk
 

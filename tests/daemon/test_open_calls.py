@@ -7,7 +7,7 @@ from typing import Literal
 import anyio
 import pytest
 
-from orchestrator.servers.open_calls import MAX_OPEN_CALLS
+from orchestrator.servers.dispatch import MAX_OPEN_CALLS
 from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.raw_socket import Talk
 

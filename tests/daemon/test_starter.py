@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.config import Config
+from orchestrator.api.failures import rejection
 from orchestrator.core.errors import PolicyInvalid, WorkspaceNested
-from orchestrator.daemon import POLICY_FILE, read_policy
-from orchestrator.servers.starter import Starter, why_not_served
+from orchestrator.daemon import POLICY_FILE, Config, Starter, read_policy, why_not_served
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ def test_it_is_told_once() -> None:
     starter.tell({"ok": True})
     again, other = os.pipe()
     assert write in (again, other), "the number is taken again"
-    starter.refuse(WorkspaceNested("too late"))
+    starter.tell(rejection(WorkspaceNested("too late")))
     assert os.read(read, 1000) == b'{"ok":true}\n'
     assert os.read(read, 1000) == b"", "and the pipe is closed"
     os.set_blocking(again, False)
