@@ -10,7 +10,6 @@ from typing import Literal
 
 from orchestrator.api import journal as k
 from orchestrator.api import locations
-from orchestrator.api import journal as k
 from orchestrator.api import results as r
 from orchestrator.core.checkpoint import parse_checkpoint
 from orchestrator.core.errors import plural

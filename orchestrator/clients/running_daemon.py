@@ -24,7 +24,9 @@ ENDING_TIMEOUT_S = 30.0
 """What a daemon that was told to stop gets for its last calls and its journal."""
 
 
-class StateDirectoryInUse(OperatorError, code="state_directory_in_use", hint="Leave out --state-dir, or run `orchestrator stop` first."):
+class StateDirectoryInUse(
+    OperatorError, code="state_directory_in_use", hint="Leave out --state-dir, or run `orchestrator stop` first."
+):
     """The running daemon keeps its state elsewhere than asked for."""
 
 

@@ -31,7 +31,11 @@ class EditEmpty(CallerError, code="edit_empty", hint="The conflict still waits."
     """The editor gave back nothing that could be meant."""
 
 
-class MarkersLeft(CallerError, code="markers_left", hint="Decide each place between <<<<<<< and >>>>>>>, take the marker lines out, and save."):
+class MarkersLeft(
+    CallerError,
+    code="markers_left",
+    hint="Decide each place between <<<<<<< and >>>>>>>, take the marker lines out, and save.",
+):
     """The edited file still has a conflict marker."""
 
 

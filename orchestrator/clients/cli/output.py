@@ -20,7 +20,11 @@ NEW_MODE = 0o644
 """For versions whose mode the journal did not learn."""
 
 
-class OutputPathRefused(CallerError, code="output_path_refused", hint="Name a new file, or a new or empty folder, outside of the workspace and of the state directory."):
+class OutputPathRefused(
+    CallerError,
+    code="output_path_refused",
+    hint="Name a new file, or a new or empty folder, outside of the workspace and of the state directory.",
+):
     """What a command writes must not lie where agents write, nor where the journal itself is lost."""
 
 

@@ -13,11 +13,10 @@ from typing import Any
 import click
 import msgspec
 
-from orchestrator.api import maintenance as m
+from orchestrator.api import journal as m
 from orchestrator.api import results as r
 from orchestrator.api import time_travel as t
 from orchestrator.api.blame import Changes, PathChanged
-from orchestrator.api.checkpoints import SignedCheckpoint
 from orchestrator.api.leases import LeaseAnswer
 from orchestrator.api.stale_readers import StaleReader, StaleReadersAnswer, seen_span, told
 from orchestrator.clients.render.text import content, diff_lines, facts, go_on, some, table, when
@@ -40,7 +39,7 @@ ALONE: dict[type[r.Result], str] = {
     m.CollectAnswer: "{message}, {size:byte}; {young:content} stays for now, named within the days of --grace",
     r.AgentToken: "{token}",
     r.ApproverCode: "New approver code, shown this once: {approver_code}",
-    SignedCheckpoint: "{text}",
+    m.SignedCheckpoint: "{text}",
     **dict.fromkeys((r.Approvals, r.Agents, r.Conflicts, r.History, Changes, StaleReadersAnswer), ""),
 }
 """The same for answers of which only that and their lists are shown."""
