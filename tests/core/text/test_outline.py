@@ -63,7 +63,7 @@ def test_definitions_nest_only_so_deep() -> None:
         pytest.param("fun main() {\n  go()\n}\nval x = 1\n", ["function main 1-3"], id="a brace closes it"),
         pytest.param("local function f()\n  a()\nend\n", ["function f 1-3"], id="so does end"),
         pytest.param("class A\n  def f\n    x\n\n  def g\n    y\nz\n",
-                     ["class A 1-6", "function A.f 2-3", "function A.g 5-6"], id="blank lines between are nobody's"),
+                     ["class A 1-6", "method A.f 2-3", "method A.g 5-6"], id="blank lines between are nobody's"),
         pytest.param("# A\n\nx\n\n## B\n\ny\n\n# C\n", ["heading A 1-7", "heading A.B 5-7", "heading C 9-9"],
                      id="headings"),
         pytest.param("Title\n=====\nx\n\nPart\n----\ny\n", ["heading Title 1-7", "heading Title.Part 5-7"],

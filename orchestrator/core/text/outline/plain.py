@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from orchestrator.core.text.outline.nesting import DEEPEST, MOST_SYMBOLS, NAME_CHARS
-from orchestrator.core.text.symbols import Outline, Symbol
+from orchestrator.core.text.outline.nesting import NAME_CHARS, Definition, nested
+from orchestrator.core.text.symbols import Outline
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*)")
 _SECTION = re.compile(r"\[{1,2}([^\[\]]+)\]{1,2}[ \t]*$")
@@ -20,14 +20,6 @@ _CLOSERS = re.compile(r"(?:[\]})]+|end|fi|done|esac)[;,.]?[ \t]*$")
 _COMPARED_CHARS = 400
 
 
-class _Open:
-    """A block whose end has not come yet; `depth` is its indentation, or its heading's level."""
-
-    def __init__(self, depth: int, name: str, kind: str, line: int) -> None:
-        self.depth, self.name, self.kind, self.line = depth, name, kind, line
-        self.children: list[Symbol] = []
-
-
 def plain_outline(lines: Sequence[str]) -> Outline:
     """What a text shows of its build without being parsed.
 
@@ -36,9 +28,9 @@ def plain_outline(lines: Sequence[str]) -> Outline:
     Headings are `# …`, underlined lines and `[sections]`. A line that closes a block (`}`, `end`) at the
     depth of the line that opened it belongs to it. Cost: O(characters), 400 of a line.
     """
-    symbols = _by_indentation(lines)
+    symbols = nested(_by_indentation(lines), len(lines))
     if all(symbol.kind == "block" for symbol in symbols) and (headings := list(_headings(lines))):
-        symbols = _under_headings(headings, lines)
+        symbols = nested(_under_headings(headings, lines), len(lines))
     return Outline("text", symbols, parsed=False)
 
 
@@ -64,15 +56,11 @@ def _underline(line: str) -> int:
     return _RULES.get(rule[0], 0) if len(rule) > 2 and not rule.strip(rule[0]) else 0
 
 
-def _under_headings(headings: list[tuple[int, int, str]], lines: Sequence[str]) -> tuple[Symbol, ...]:
-    stack: list[_Open] = [_Open(0, "", "", 0)]
-    for at, level, title in headings[:MOST_SYMBOLS]:
-        while stack[-1].depth >= level:
-            _close(stack, _last_written(lines, at))
-        stack.append(_Open(level, title[:NAME_CHARS], "heading", at))
-    while len(stack) > 1:
-        _close(stack, _last_written(lines, len(lines)))
-    return tuple(stack[0].children)
+def _under_headings(headings: Sequence[tuple[int, int, str]], lines: Sequence[str]) -> Iterator[Definition]:
+    for number, (at, level, title) in enumerate(headings):
+        later = (headings[n] for n in range(number + 1, len(headings)))
+        following = next((other for other, its_level, _ in later if its_level <= level), len(lines))
+        yield _definition(at, title, "heading", _last_written(lines, following))
 
 
 def _last_written(lines: Sequence[str], before: int) -> int:
@@ -83,38 +71,33 @@ def _last_written(lines: Sequence[str], before: int) -> int:
     return at
 
 
-def _by_indentation(lines: Sequence[str]) -> tuple[Symbol, ...]:
-    stack: list[_Open] = [_Open(-1, "", "", 0)]
-    held: tuple[int, int, str] | None = None  # the written line before, its depth and text
-    kept = 0
+def _by_indentation(lines: Sequence[str]) -> Iterator[Definition]:
+    opened: list[tuple[int, int, str]] = []  # the lines of the blocks around, with depth and text
+    held: tuple[int, int, str] | None = None  # the written line before
     for at, line in enumerate(lines):
         short = line[:_COMPARED_CHARS].expandtabs(4)
         text = short.strip()
         if not text:
             continue
         depth = len(short) - len(short.lstrip())
-        if held is not None and depth > held[1] and kept < MOST_SYMBOLS and len(stack) <= DEEPEST:
-            stack.append(_opened(*held))
-            kept += 1
-        ended = held[0] if held is not None else 0
-        while stack[-1].depth >= depth:
-            closes = stack[-1].depth == depth and _CLOSERS.match(text)
-            _close(stack, at if closes else ended)
+        if held is not None and depth > held[1]:
+            opened.append(held)
+        while opened and opened[-1][1] >= depth:
+            closes = opened[-1][1] == depth and _CLOSERS.match(text)
+            yield _block(opened.pop(), at if closes or held is None else held[0])
         held = at, depth, text
-    while len(stack) > 1:
-        _close(stack, held[0] if held is not None else 0)
-    return tuple(stack[0].children)
+    while opened and held is not None:
+        yield _block(opened.pop(), held[0])
 
 
-def _opened(at: int, depth: int, text: str) -> _Open:
+def _block(opened: tuple[int, int, str], last: int) -> Definition:
+    at, _, text = opened
     found = _DEFINES.match(text)
     if found is None:
-        return _Open(depth, text[:NAME_CHARS], "block", at)
-    return _Open(depth, found[2].rstrip(".:"), _KINDS.get(found[1], found[1]), at)
+        return _definition(at, text, "block", last)
+    return _definition(at, found[2].rstrip(".:"), _KINDS.get(found[1], found[1]), last)
 
 
-def _close(stack: list[_Open], last: int) -> None:
-    done = stack.pop()
-    stack[-1].children.append(
-        Symbol(done.name, done.kind, done.line + 1, max(last, done.line) + 1, tuple(done.children))
-    )
+def _definition(at: int, name: str, kind: str, last: int) -> Definition:
+    """0-based lines, both included."""
+    return Definition(at, last + 1, name[:NAME_CHARS], kind, at + 1, last + 1)
