@@ -16,7 +16,7 @@ from orchestrator.core.decisions.stale_regions import Lines, Piece, hunks_betwee
 from orchestrator.core.ids import Seq
 from orchestrator.core.projections.read_sets import At, ReadRecord
 from orchestrator.core.projections.seen import united
-from orchestrator.core.text.regions import between, meet, overlap, place, survivors, touches
+from orchestrator.core.text.regions import meet, overlap, place, survivors, touches
 
 Authors: TypeAlias = tuple[tuple[str, Seq], ...]
 """Who changed some lines, each with the first change; those of one change are shared by all who follow it."""
@@ -123,8 +123,8 @@ class Tracker:
         for gone in self._gone:
             if gone.met_by(hunks):
                 gone.authors, gone.last = _joined(gone.authors, authors), version
-            moved = between if gone.added or not gone.length else place  # what was taken away may come again
-            gone.start, gone.length = moved(gone.start, gone.length, hunks)
+            edges = gone.added or not gone.length  # what was taken away may come again
+            gone.start, gone.length = place(gone.start, gone.length, hunks, edges=edges)
         for hunk in reversed(hunks):  # from the end, so that the positions of those above still hold
             self._meet(hunk, version, authors)
         self.version = version

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 import msgspec
 
@@ -90,6 +91,32 @@ def merge_favouring_proposed(base: Sequence[str], current: Sequence[str], propos
     found = clusters(base, current, proposed)
     sides = [cluster.region.proposed.of(proposed) if cluster.agreed is None else cluster.agreed for cluster in found]
     return merged_lines(base, found, sides)
+
+
+def regions_over(spans: Iterable[tuple[int, int]], found: Sequence[Cluster]) -> Iterator[Region]:
+    """Spans of the base, widened to the changes that they meet, in all three texts; those that meet are one."""
+    changes = [(cluster.region.base.start, cluster.region.base.end, cluster.region) for cluster in found]
+    parts = sorted([*changes, *((*span, None) for span in spans)], key=itemgetter(0, 1))
+    current = proposed = at = 0
+    while at < len(parts):
+        start, end = parts[at][:2]
+        doubtful, more_current, more_proposed = False, 0, 0
+        while at < len(parts) and parts[at][0] <= end:
+            end = max(end, parts[at][1])
+            if (region := parts[at][2]) is None:
+                doubtful = True
+            else:
+                more_current += region.current.length - region.base.length
+                more_proposed += region.proposed.length - region.base.length
+            at += 1
+        length = end - start
+        if doubtful:
+            yield Region(
+                Span(start, length),
+                Span(start + current, length + more_current),
+                Span(start + proposed, length + more_proposed),
+            )
+        current, proposed = current + more_current, proposed + more_proposed
 
 
 def _cluster(ours: Sequence[Hunk], o: int, theirs: Sequence[Hunk], t: int) -> tuple[int, int, int, int]:

@@ -75,29 +75,19 @@ def meet(start: int, length: int, other: int, count: int) -> bool:
     return start <= other + count and other <= start + length
 
 
-def place(start: int, length: int, hunks: Sequence[LineHunk]) -> tuple[int, int]:
-    """Where a span stands after the hunks; with what came in the place of a part of it."""
+def place(start: int, length: int, hunks: Sequence[LineHunk], *, edges: bool = False) -> tuple[int, int]:
+    """Where a span stands after the hunks; with what came in the place of a part of it.
+
+    With `edges` also with what was added at its edges: it came between the same two lines.
+    """
     first, last = start, start + length
     for hunk in hunks:
         end = hunk.old_start + hunk.old_len
         shift = hunk.new_start + hunk.new_len - end
-        if end <= start and not (end == start and hunk.old_len == 0 and length == 0):
+        added = edges and not hunk.old_len
+        if end < start or (end == start and not added and (hunk.old_len or length)):
             first, last = start + shift, start + length + shift
-        elif hunk.old_start < start + length:
-            first = min(first, hunk.new_start)
-            last = hunk.new_start + hunk.new_len + max(0, start + length - end)
-    return first, max(0, last - first)
-
-
-def between(start: int, length: int, hunks: Sequence[LineHunk]) -> tuple[int, int]:
-    """As `place`, of all that stands between two lines: what is added at its edges came between them too."""
-    first, last = start, start + length
-    for hunk in hunks:
-        end = hunk.old_start + hunk.old_len
-        shift = hunk.new_start + hunk.new_len - end
-        if end < start or (end == start and hunk.old_len):
-            first, last = start + shift, start + length + shift
-        elif hunk.old_start < start + length or (not hunk.old_len and hunk.old_start == start + length):
+        elif hunk.old_start < start + length or (added and hunk.old_start == start + length):
             first = min(first, hunk.new_start)
             last = hunk.new_start + hunk.new_len + max(0, start + length - end)
     return first, max(0, last - first)

@@ -8,16 +8,16 @@ another one in the other.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from operator import attrgetter, itemgetter
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 import msgspec
 
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.indent import depth_of
 from orchestrator.core.text.lines import is_significant
-from orchestrator.core.text.merge import Cluster, clusters
-from orchestrator.core.three_way import Region, Span
+from orchestrator.core.text.merge import Cluster, clusters, regions_over
+from orchestrator.core.three_way import Region
 
 
 class Slide(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ def ambiguous_hunks(
                 for slide in _under(slides, hunk)
                 if not _clear(slide, hunk, base) and _matters(slide, hunk, current, new)
             ]
-    return tuple(_regions(doubtful, found))
+    return tuple(regions_over(doubtful, found))
 
 
 def _slides(base: Sequence[str], current: Sequence[str], ours: Sequence[Hunk]) -> Iterator[Slide]:
@@ -133,29 +133,3 @@ def _matters(slide: Slide, theirs: Hunk, current: Sequence[str], new: Sequence[s
     low, high = (at - own.new_len, at) if above else (at, at + own.new_len)
     count = end - start
     return [*new, *current[low + count : high + count]] != [*current[low:high], *new]
-
-
-def _regions(spans: Iterable[tuple[int, int]], found: Sequence[Cluster]) -> Iterator[Region]:
-    """Spans of the base, widened to the changes that they meet, in all three texts; those that meet are one."""
-    changes = [(cluster.region.base.start, cluster.region.base.end, cluster.region) for cluster in found]
-    parts = sorted([*changes, *((*span, None) for span in spans)], key=itemgetter(0, 1))
-    current = proposed = at = 0
-    while at < len(parts):
-        start, end = parts[at][:2]
-        doubtful, more_current, more_proposed = False, 0, 0
-        while at < len(parts) and parts[at][0] <= end:
-            end = max(end, parts[at][1])
-            if (region := parts[at][2]) is None:
-                doubtful = True
-            else:
-                more_current += region.current.length - region.base.length
-                more_proposed += region.proposed.length - region.base.length
-            at += 1
-        length = end - start
-        if doubtful:
-            yield Region(
-                Span(start, length),
-                Span(start + current, length + more_current),
-                Span(start + proposed, length + more_proposed),
-            )
-        current, proposed = current + more_current, proposed + more_proposed

@@ -16,9 +16,9 @@ import msgspec
 
 from orchestrator.core.text.diff import Hunk
 from orchestrator.core.text.lines import is_significant
-from orchestrator.core.text.merge import Cluster
+from orchestrator.core.text.merge import Cluster, regions_over
 from orchestrator.core.text.merging.surroundings import strayed
-from orchestrator.core.three_way import Region, Span
+from orchestrator.core.three_way import Region
 
 STRAYED = "the block around the change has moved"
 
@@ -47,16 +47,16 @@ def doubts(
     Only lines count that say something. `clashes` are clusters that git leaves to a person: where there is
     a doubt, they are among its regions. Cost: O(lines).
     """
-    apart = [(at, at) for at in clashes]
-    both = [at for at, cluster in enumerate(found) if cluster.ours and cluster.theirs and cluster.region.base.length]
-    lost = list(_lost(base, current, proposed, merged, found, both)) if both else []
-    if lost:
-        return Doubts(_regions([*lost, *apart], found), "one side removed lines that the other moved")
-    twice = list(_twice(base, current, proposed, merged, found))
-    if twice:
-        return Doubts(_regions([*twice, *apart], found), "both sides added the same lines, at different places")
-    if astray := [(at, at) for at in strayed(base, current, proposed, found)]:
-        return Doubts(_regions([*astray, *apart], found), STRAYED)
+    checks: tuple[tuple[str, Iterator[Reach]], ...] = (
+        ("one side removed lines that the other moved", _lost(base, current, proposed, merged, found)),
+        ("both sides added the same lines, at different places", _twice(base, current, proposed, merged, found)),
+        (STRAYED, ((at, at) for at in strayed(base, current, proposed, found))),
+    )
+    for why, doubtful in checks:
+        if reaches := list(doubtful):
+            reaches += ((at, at) for at in clashes)
+            spans = ((found[first].region.base.start, found[last].region.base.end) for first, last in reaches)
+            return Doubts(tuple(regions_over(spans, found)), why)
     return None
 
 
@@ -69,11 +69,10 @@ def removed_already(base: Lines, current: Lines, proposed: Lines) -> bool:
     return not any(has[line] > keeps[line] for line in had - keeps if is_significant(line))
 
 
-def _lost(
-    base: Lines, current: Lines, proposed: Lines, merged: Lines, found: Sequence[Cluster], both: Sequence[int]
-) -> Iterator[Reach]:
+def _lost(base: Lines, current: Lines, proposed: Lines, merged: Lines, found: Sequence[Cluster]) -> Iterator[Reach]:
     """Where both sides took lines, and one of them alone has brought half of these, or more, again elsewhere."""
-    had, has, keeps, comes = map(_counted, (base, current, proposed, merged))
+    both = [at for at, cluster in enumerate(found) if cluster.ours and cluster.theirs and cluster.region.base.length]
+    had, has, keeps, comes = map(_counted, (base, current, proposed, merged)) if both else (Counter[str](),) * 4
     for at in both:
         taken = _taken(found[at].ours) & _taken(found[at].theirs)
         gone = [base[n].strip() for n in taken if is_significant(base[n])]
@@ -136,18 +135,3 @@ def _said(hunks: Sequence[Hunk], side: Lines) -> Iterator[tuple[Hunk, str]]:
         for line in side[hunk.new_start : hunk.new_end]:
             if is_significant(line):
                 yield hunk, line
-
-
-def _regions(reaches: Sequence[Reach], found: Sequence[Cluster]) -> tuple[Region, ...]:
-    """Each from its first cluster to its last; those that share a cluster are one."""
-    joined: list[Reach] = []
-    for first, last in sorted(reaches):
-        if joined and first <= joined[-1][1]:
-            joined[-1] = joined[-1][0], max(last, joined[-1][1])
-        else:
-            joined.append((first, last))
-    regions = []
-    for first, last in joined:
-        spans = zip(found[first].region, found[last].region, strict=True)
-        regions.append(Region(*(Span(one.start, end.end - one.start) for one, end in spans)))
-    return tuple(regions)
