@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Final, Literal, assert_never, get_args
+from typing import Final, Literal, get_args
 
 from orchestrator.core.text import encoding_confidence
 
@@ -56,6 +56,12 @@ _ODD: Final[Mapping[Legacy, re.Pattern[str]]] = {
     "gb18030": re.compile("[\x80-\x9f\ue000-\uf8ff\ufffe\uffff]"),
 }
 """Characters that the codec has for bytes that no text in this encoding has; private ones too."""
+_EVIDENCE: Final[Mapping[Legacy, Callable[[str], encoding_confidence.Evidence]]] = {
+    "latin-1": encoding_confidence.latin,
+    "cp1252": encoding_confidence.latin,
+    "shift_jis": encoding_confidence.shift_jis,
+    "gb18030": encoding_confidence.gb18030,
+}
 
 
 def marked(data: bytes) -> Encoding | None:
@@ -144,16 +150,7 @@ def _all_latin(sample: bytes) -> bool:
 
 def certain(data: bytes, encoding: Legacy) -> bool:
     """Whether a guess may be relied on: enough of a sample speaks for it, and little against it."""
-    text = _sample(data).decode(CODECS[encoding], "ignore")
-    match encoding:
-        case "shift_jis":
-            return encoding_confidence.shift_jis(text).enough
-        case "gb18030":
-            return encoding_confidence.gb18030(text).enough
-        case "latin-1" | "cp1252":
-            return encoding_confidence.latin(text).enough
-        case _:
-            assert_never(encoding)
+    return _EVIDENCE[encoding](_sample(data).decode(CODECS[encoding], "ignore")).enough
 
 
 def _plausible(data: bytes, encoding: Legacy) -> bool:

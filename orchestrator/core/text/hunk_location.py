@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -268,8 +269,7 @@ def contradicts(lines: Sequence[str], headings: Sequence[str], at: int) -> bool:
     before. Above, any line that holds the heading counts, since git cuts long ones short.
     """
     return any(
-        not any(heading in line for line in lines[: at + 1])
-        and any(heading in line and _apart(line, heading) for line in lines[at + 1 :])
+        not any(heading in line for line in lines[: at + 1]) and any(_names(line, heading) for line in lines[at + 1 :])
         for heading in map(str.strip, headings)
     )
 
@@ -277,18 +277,12 @@ def contradicts(lines: Sequence[str], headings: Sequence[str], at: int) -> bool:
 def _standing(lines: Sequence[str], heading: str, scope: range) -> list[int]:
     """Where a heading stands: as a whole line if anywhere, else as a part of one."""
     whole = [at for at in scope if lines[at].strip() == heading]
-    return whole or [at for at in scope if heading in lines[at] and _apart(lines[at], heading)]
+    return whole or [at for at in scope if _names(lines[at], heading)]
 
 
-def _apart(line: str, heading: str) -> bool:
-    start = line.index(heading)
-    around = (line[:start][-1:], line[start + len(heading) :][:1])
-    limits = (heading[:1], heading[-1:])
-    return not any(_word(one) and _word(other) for one, other in zip(around, limits, strict=True))
-
-
-def _word(character: str) -> bool:
-    return character.isalnum() or character == "_"
+def _names(line: str, heading: str) -> bool:
+    """Whether a line holds a heading between word limits."""
+    return heading in line and re.search(rf"(?:(?<!\w)|(?!\w)){re.escape(heading)}(?:(?!\w)|(?<!\w))", line) is not None
 
 
 def _opened(lines: Sequence[str], at: int, scope: range) -> range:

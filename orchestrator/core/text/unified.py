@@ -145,7 +145,7 @@ class _Reader:
         if row.startswith("--- "):
             return at + 2 < len(rows) and rows[at + 1].startswith("+++ ") and rows[at + 2].startswith("@@")
         if _SIGNED.match(row):
-            return self.rows.only_prose_below(at) and self.rows.ends_below(at)
+            return max(self.rows.last_of_a_patch, self.rows.last_but_one) <= at
         return at in self.rows.closings
 
     def _preamble(self) -> tuple[str | None, Names | None, bool | None]:

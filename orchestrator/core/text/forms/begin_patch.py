@@ -89,9 +89,9 @@ def _indented(rows: Rows, at: int) -> bool:
 def _closing(rows: Rows, at: int) -> bool:
     """Whether a fence stands here behind which nothing more of the patch comes, or a shell's end mark."""
     row = rows.rows[at]
-    if row == "EOF" and rows.in_a_shell(at):
+    if row == "EOF" and rows.first_shell < at:
         return True
-    return plain_fence(row) and rows.only_prose_below(at)
+    return plain_fence(row) and rows.last_of_a_patch <= at
 
 
 def _added(rows: Rows) -> FilePatch:

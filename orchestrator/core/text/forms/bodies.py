@@ -49,19 +49,10 @@ class _Body:
         self.unended = {"-": False, "+": False}
 
     def add(self, row: str) -> Tag:
-        tag: Tag = " "
-        match row[:1]:
-            case "-":
-                tag, row = "-", row[1:]
-            case "+":
-                tag, row = "+", row[1:]
-            case " ":
-                row = row[1:]
-            case "":
-                pass
-            case _:
-                self.bare.add(len(self.lines))
-        self.lines.append((tag, row))
+        tag: Tag = "-" if row.startswith("-") else "+" if row.startswith("+") else " "
+        if row and row[0] != tag:
+            self.bare.add(len(self.lines))
+        self.lines.append((tag, row.removeprefix(tag)))
         return tag
 
     def unend(self) -> None:

@@ -13,7 +13,7 @@ from orchestrator.core.text.forms import begin_patch, search_replace
 from orchestrator.core.text.forms.left_out import left_out, left_out_of
 from orchestrator.core.text.forms.rows import MAX_FILES, Rows, fence_of, path_in, too_many
 from orchestrator.core.text.forms.whole_file import parse_whole_file
-from orchestrator.core.text.hunks import FilePatch, Form, ParsedPatch, PatchHunk
+from orchestrator.core.text.hunks import FilePatch, Form, ParsedPatch
 
 _SHAPES = (
     "Send a unified diff ('--- a/x', '+++ b/x', '@@ …'), '*** Begin Patch', search/replace blocks, "
@@ -125,44 +125,25 @@ def joined(files: Sequence[FilePatch]) -> tuple[FilePatch, ...]:
         raise PatchInvalid(
             "several patches, but one of them names no file", hint="Give each its '---' and '+++' lines."
         )
-    plain: dict[str, FilePatch] = {}
-    then: dict[str, list[tuple[PatchHunk, ...]]] = {}
-    kept: list[FilePatch | str] = []
-    files = _replaced(files)
+    kept: list[FilePatch] = []
+    open_at: dict[str, int] = {}  # where in `kept` a file is only changed, or deleted
     taken: Counter[str] = Counter()
     for file in files:
-        path = file.new_path
-        edits = path is not None and file.old_path == path and file.executable is None and bool(file.hunks)
-        if edits and path in plain:
-            then[path].append(file.hunks)
-            continue
-        if edits and path is not None:
-            plain[path] = file
-            then[path] = []
-            kept.append(path)
+        path = file.new_path or file.old_path or ""
+        changed = file.old_path == file.new_path and file.executable is None and bool(file.hunks)
+        before = kept[open_at[path]] if path in open_at else None
+        if before is not None and changed and before.new_path is not None:
+            kept[open_at[path]] = msgspec.structs.replace(before, then=(*before.then, file.hunks))
+        elif before is not None and before.new_path is None and file.old_path is None:
+            kept[open_at.pop(path)] = msgspec.structs.replace(
+                file, old_path=path, hunks=before.hunks, drops=before.drops, whole=file.added
+            )
         else:
+            if changed or (file.new_path is None and (file.drops or file.hunks)):
+                open_at[path] = len(kept)
             kept.append(file)
-        taken.update({one for one in (file.old_path, file.new_path) if one is not None})
+            taken.update({one for one in (file.old_path, file.new_path) if one is not None})
     twice = next((path for path, times in taken.items() if times > 1), None)
     if twice is not None:
         raise PatchInvalid(f"{twice} is patched twice", hint="Join its hunks under one header.")
-    return tuple(
-        msgspec.structs.replace(plain[one], then=tuple(then[one])) if isinstance(one, str) else one for one in kept
-    )
-
-
-def _replaced(files: Sequence[FilePatch]) -> Sequence[FilePatch]:
-    """The patches, with the deletion of a file and its addition after that as one, where the file was deleted."""
-    kept: list[FilePatch] = []
-    deleted: dict[str, int] = {}
-    for file in files:
-        at = deleted.pop(file.new_path, None) if file.new_path is not None and file.old_path is None else None
-        if at is not None:
-            kept[at] = msgspec.structs.replace(
-                file, old_path=file.new_path, hunks=kept[at].hunks, drops=kept[at].drops, whole=file.added
-            )
-            continue
-        if file.old_path is not None and file.new_path is None and (file.drops or file.hunks):
-            deleted[file.old_path] = len(kept)
-        kept.append(file)
-    return kept
+    return tuple(kept)

@@ -49,29 +49,19 @@ class Rows:
     def row(self) -> str:
         return self.rows[self.at] if self.at < len(self.rows) else ""
 
-    def only_prose_below(self, at: int) -> bool:
-        """As `only_prose`, of the rows behind one; looked up, since every fence asks it."""
-        return self._last_of_a_patch <= at
-
-    def ends_below(self, at: int) -> bool:
-        """Whether no more than one row that is not blank stands behind this one."""
-        return self._last_two[0] <= at
-
-    def in_a_shell(self, at: int) -> bool:
-        """Whether a row before this one begins a shell's here-document."""
-        return self._first_shell < at
-
     @cached_property
-    def _last_of_a_patch(self) -> int:
+    def last_of_a_patch(self) -> int:
+        """The last row that may be of a patch: behind it stands only prose."""
         return max((at for at, row in enumerate(self.rows) if not only_prose((row,))), default=-1)
 
     @cached_property
-    def _last_two(self) -> tuple[int, int]:
-        filled = [-1, -1, *(at for at, row in enumerate(self.rows) if row.strip())]
-        return filled[-2], filled[-1]
+    def last_but_one(self) -> int:
+        """The last row but one that is not blank."""
+        return [-1, -1, *(at for at, row in enumerate(self.rows) if row.strip())][-2]
 
     @cached_property
-    def _first_shell(self) -> int:
+    def first_shell(self) -> int:
+        """The first row that begins a shell's here-document."""
         return next((at for at, row in enumerate(self.rows) if "<<" in row), len(self.rows))
 
     @cached_property
