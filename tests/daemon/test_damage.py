@@ -17,7 +17,7 @@ from orchestrator.core.errors import OrchestratorError
 from tests.daemon.cli import command
 from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.damage import alter, append_of_the_future
-from tests.journal.test_decoding import mistype
+from tests.journal.altered_journal import mistype
 
 pytestmark = pytest.mark.anyio
 

@@ -111,3 +111,9 @@ def digest(data: bytes) -> Digest:
 
 
 TASK = TaskBegun(session=SessionId("s"), title="t")
+
+
+def having(data: bytes | None, mode: int, *, version: int | None = None) -> FilesFound:
+    """The file as a scan met it; with `version` only what became known of that version."""
+    known = digest(data) if data is not None else None
+    return FilesFound(entries=(FoundFile(PATH, signature(1), mode, known, False, version),))

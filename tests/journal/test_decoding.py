@@ -14,29 +14,13 @@ from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.base import CallDetails
 from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.sqlite import SqliteJournal
+from tests.journal.altered_journal import mistype
 from tests.journal.conftest import Open
 from tests.journal.fixtures import PATH, by, found, looked, unit
 
 pytestmark = pytest.mark.anyio
 
 CONTENT = b"a content\n"
-
-
-def mistype(path: Path, table: str, column: str, kind: str) -> None:
-    """Store a column's value as another type, which the schema forbids: without its word for that meanwhile."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as journal:
-        (strict,) = journal.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
-        loose = strict.replace("STRICT, WITHOUT ROWID", "WITHOUT ROWID").replace("STRICT", "")
-        for _ in range(2):
-            (version,) = journal.execute("PRAGMA schema_version").fetchone()
-            journal.execute("PRAGMA writable_schema = ON")
-            journal.execute("UPDATE sqlite_schema SET sql = ? WHERE name = ?", (loose, table))
-            journal.execute(f"PRAGMA schema_version = {version + 1}")
-            journal.execute("PRAGMA writable_schema = RESET")
-            if loose != strict:
-                as_hex = f"hex({column})" if kind == "TEXT" else f"CAST({column} AS BLOB)"
-                assert journal.execute(f"UPDATE {table} SET {column} = {as_hex}").rowcount
-            loose = strict
 
 
 def columns(table: str) -> list[tuple[str, str, str]]:

@@ -24,10 +24,9 @@ from orchestrator.journal.snapshots import KEPT
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.ports.journal import EventFilter, Snapshot
 from tests.golden.samples import GROWN, SAMPLES
+from tests.journal.altered_journal import alter
 from tests.journal.conftest import Open
-from tests.journal.fixtures import STREAM, SteppingClock, applied, by, found, intended, looked, unit
-from tests.journal.test_sqlite import having
-from tests.journal.test_verify import alter
+from tests.journal.fixtures import STREAM, SteppingClock, applied, by, found, having, intended, looked, unit
 
 pytestmark = pytest.mark.anyio
 

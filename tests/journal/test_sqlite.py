@@ -11,15 +11,24 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.change import PathChange, Provenance
-from orchestrator.core.content import FoundFile
 from orchestrator.core.errors import JournalCorrupt, JournalTooNew, WorkspaceHeld, WritesStopped
-from orchestrator.core.events.files import ChangeApplied, FilesFound
+from orchestrator.core.events.files import ChangeApplied
 from orchestrator.core.ids import Seq, WorkspacePath
 from orchestrator.journal.filter_sql import select
 from orchestrator.journal.schema import APPLICATION_ID, FILE_NAME, migrations, open_reader, open_writer
 from orchestrator.ports.journal import EventFilter
 from tests.journal.conftest import Open
-from tests.journal.fixtures import PATH, STREAM, applied, by, digest, found, intended, looked, seqs, signature, unit
+from tests.journal.fixtures import (
+    STREAM,
+    applied,
+    by,
+    digest,
+    found,
+    intended,
+    looked,
+    seqs,
+    unit,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -177,12 +186,6 @@ async def test_what_a_change_undoes_is_stored_once(state_dir: Path, opened: Open
 
 
 # --- what is refused --------------------------------------------------------------------
-
-
-def having(data: bytes | None, mode: int, *, version: int | None = None) -> FilesFound:
-    """The file as a scan met it; with `version` only what became known of that version."""
-    known = digest(data) if data is not None else None
-    return FilesFound(entries=(FoundFile(PATH, signature(1), mode, known, False, version),))
 
 
 async def test_a_newer_schema_is_refused(state_dir: Path, opened: Open) -> None:

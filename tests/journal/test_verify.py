@@ -15,6 +15,7 @@ from orchestrator.core.ids import Seq
 from orchestrator.journal import chain_verification
 from orchestrator.journal.blobs import zstd
 from orchestrator.journal.schema import FILE_NAME
+from tests.journal.altered_journal import alter
 from tests.journal.conftest import Open
 from tests.journal.fixtures import STREAM, TASK, applied, by, digest, found, intended, looked, unit
 
@@ -32,13 +33,6 @@ async def filled(opened: Open) -> None:
     await journal.append(unit(applied(intent.seq, b"one", LARGE), stream=STREAM, origin=by()))
     await journal.append(unit(*(looked(str(number)) for number in range(6, 11)), stream="x"))
     await journal.close()
-
-
-def alter(state_dir: Path, statement: str, *values: Any) -> None:
-    connection = sqlite3.connect(state_dir / FILE_NAME)
-    connection.execute(statement, values)
-    connection.commit()
-    connection.close()
 
 
 IN_THE_CHAIN = [

@@ -18,9 +18,9 @@ from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.segments import ARCHIVE
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.journal.sqlite import SqliteJournal
+from tests.journal.altered_journal import alter
 from tests.journal.conftest import Open
 from tests.journal.fixtures import STREAM, TASK, SteppingClock, by, digest, found, looked, unit
-from tests.journal.test_verify import alter
 
 pytestmark = pytest.mark.anyio
 
