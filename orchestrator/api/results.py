@@ -271,7 +271,6 @@ class Diff(Result, frozen=True, kw_only=True):
     diff: str = ""
     added: int  # of what `diff` shows
     removed: int
-    merge: tuple[MergeText, ...] = ()  # where the newer version came of a merge: how each place came together
     next: str | None = None  # of one file, where the answer has no room for all: the call that shows the rest
     files: tuple[FileDiff, ...] = ()
     total_files: int | None = None  # of the tree: all that differ, on this page and others

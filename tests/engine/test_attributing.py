@@ -1,4 +1,4 @@
-"""Attribution over a journal: versions by other programs, moves, contents that are gone, folds that go on."""
+"""Attribution over a journal: versions by other programs, moves, contents that are gone, folds in memory."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ async def test_a_binary_version_has_no_lines(past: Past) -> None:
     assert await past.owners(A, text) == [text, text, text]
 
 
-async def test_a_fold_goes_on_from_the_last_and_leaves_it_as_it_was(past: Past) -> None:
+async def test_a_fold_of_one_version_leaves_the_others_as_they_were(past: Past) -> None:
     versions = [await past.put(A, " ".join("abcdefgh"[: n + 1])) for n in range(8)]
     for n in (3, 5, 7, 4):
         assert await past.owners(A, versions[n]) == versions[: n + 1]

@@ -122,7 +122,6 @@ def _hits(found: r.SearchResult) -> Iterator[str]:
 def _diff(diff: r.Diff) -> Iterator[str]:
     """Of one file, or of the tree: the patch, then what it can't say, then the sum."""
     yield from diff_lines(diff.diff)
-    yield from _merged(diff.merge)
     yield from diff_notes(diff)
     if diff.total_files is not None:
         differ = f"{plural(diff.total_files, 'file')} {'differs' if diff.total_files == 1 else 'differ'}"

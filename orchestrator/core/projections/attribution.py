@@ -90,16 +90,6 @@ class Attribution:
         """About how many numbers this holds."""
         return len(self._owners) + sum(len(t.owners) + 4 * len(t.hunks) + 4 for t in self._taken.values())
 
-    def copy(self) -> Attribution:
-        """One that can go on without changing this one."""
-        twin = Attribution()
-        twin._owners, twin._taken = self._owners[:], dict(self._taken)
-        return twin
-
-    def taken(self, change: Seq) -> Taken | None:
-        """What a change did to this file; None if it did nothing to it."""
-        return self._taken.get(change)
-
     def inexact(self, step: Step) -> tuple[tuple[Seq, Taken], ...]:
         """The reverted changes for which a step needs texts: it does not lead straight back."""
         known = ((change, self._taken.get(change)) for change in step.reverts)

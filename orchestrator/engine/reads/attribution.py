@@ -40,16 +40,13 @@ class Lineage(msgspec.Struct):
         self.authors[row.seq] = row
         self.digest, self.present, self.lost, self.last = row.digest, row.present, None, row.seq
 
-    def copy(self) -> Lineage:
-        return msgspec.structs.replace(self, attribution=self.attribution.copy(), authors=dict(self.authors))
-
     @property
     def weight(self) -> int:
         return self.attribution.weight + 16 * len(self.authors)
 
 
 class Attributions:
-    """Folds by (path, version). A later version of a path goes on from an earlier one's."""
+    """Folds by (path, version)."""
 
     def __init__(self, journal: Journal, contents: Contents, *, most: int = KEPT_NUMBERS) -> None:
         self._journal, self._contents, self._most = journal, contents, most
@@ -66,45 +63,30 @@ class Attributions:
         if known is not None:
             self._kept.move_to_end((path, version))
             return known
-        lineage, segments = await self._segments(path, version)
-        for versions in reversed(segments):
-            await self._fold(lineage, versions)
-        if lineage.lost is None:
-            self._keep(path, version, lineage)
+        lineage = Lineage()
+        await self._fold(lineage, await self._versions(path, version))
+        if lineage.lost is None and lineage.weight <= self._most // 4 and (path, version) not in self._kept:
+            self._kept[path, version] = lineage
+            self.held += lineage.weight
+            while self.held > self._most:
+                self.held -= self._kept.popitem(last=False)[1].weight
         return lineage
 
-    async def _segments(self, path: WorkspacePath, until: int) -> tuple[Lineage, list[Sequence[KnownVersion]]]:
-        """Where to start from, and the versions since: newest segment first, a segment for each name of the file."""
-        segments: list[Sequence[KnownVersion]] = []
+    async def _versions(self, path: WorkspacePath, until: int) -> list[KnownVersion]:
+        """Every version of a file, under each of its names, oldest first."""
+        found: list[KnownVersion] = []
+        source: WorkspacePath | None = path
         target: WorkspacePath | None = None
-        while True:
-            base = self._newest(path, until)
-            versions = await self._journal.changes_of(path, after=base, until=until)
+        while source is not None:
+            versions = await self._journal.changes_of(source, until=until)
             last = versions[-1].recorded.event if versions else None
             if target is not None and isinstance(last, ExternalFileRemoved) and last.moved_to == target:
                 versions.pop()  # its removal from here was the move
-            moved = next((n for n in reversed(range(len(versions))) if versions[n].row.moved_from), None)
-            if moved is None:
-                segments.append(versions)
-                return (self._kept[path, base].copy() if base else Lineage()), segments
-            segments.append(versions[moved:])
-            source = versions[moved].row.moved_from
-            if source is None:
-                raise AssertionError("unreachable: `moved` has a source")
-            target, path, until = path, source, versions[moved].row.seq - 1
-
-    def _newest(self, path: WorkspacePath, until: int) -> Seq:
-        """The newest version in memory, not after `until`; 0 if there is none."""
-        return max((seq for at, seq in self._kept if at == path and seq <= until), default=Seq(0))
-
-    def _keep(self, path: WorkspacePath, version: Seq, lineage: Lineage) -> None:
-        if lineage.weight > self._most // 4 or (path, version) in self._kept:
-            return
-        self._kept[path, version] = lineage
-        self.held += lineage.weight
-        while self.held > self._most:
-            _, dropped = self._kept.popitem(last=False)
-            self.held -= dropped.weight
+            first = next((n for n in reversed(range(len(versions))) if versions[n].row.moved_from), 0)
+            found[:0] = versions[first:]
+            target, source = source, versions[first].row.moved_from if versions else None
+            until = versions[first].row.seq - 1 if versions else 0
+        return found
 
     # --- folding ------------------------------------------------------------------------
 

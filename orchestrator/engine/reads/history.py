@@ -25,7 +25,6 @@ from orchestrator.engine.approver import approver_of
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.batches import members
 from orchestrator.engine.external.observer import UNNOTED, CurrentFile, Observer, required, warnings
-from orchestrator.engine.merges import told
 from orchestrator.engine.paths import Paths, quoted
 from orchestrator.engine.reads.past_versions import PastVersions, position
 from orchestrator.engine.reads.tree_diffs import TreeDiffs
@@ -157,17 +156,9 @@ class Historian:
             diff=fitting.text,
             added=added,
             removed=removed,
-            merge=await self._merged(path, right.seq),
             next=_following(path, left, right, fitting),
             warnings=warned,
         )
-
-    async def _merged(self, path: WorkspacePath, version: Seq) -> tuple[r.MergeText, ...]:
-        """The merge that made a version, if one did."""
-        recorded = await self._s.journal.event(version) if version else None
-        if recorded is None or not isinstance(recorded.event, ChangeApplied):
-            return ()
-        return told([region for region in recorded.event.fit.merge if region.path == path])
 
     async def _now(self, path: WorkspacePath, present: CurrentFile) -> VersionRow:
         """The present version, or the removal; without a version where the journal can't note what is there."""

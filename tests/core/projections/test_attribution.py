@@ -195,14 +195,6 @@ def test_a_revert_without_texts_gives_back_only_what_is_certain() -> None:
 # --- the rest -----------------------------------------------------------------------------------
 
 
-def test_a_copy_goes_its_own_way() -> None:
-    file = File().put("a b c")
-    twin = file.attribution.copy()
-    file.put("a x c")
-    assert owners(twin) == [1, 1, 1]
-    assert twin.taken(Seq(2)) is None
-
-
 def test_lines_from_an_unknown_content_say_so() -> None:
     attribution = Attribution()
     step = Step(version=Seq(9), change=Seq(8), before=None, after=None, hunks=(LineHunk(1, 0, 1, 1),), since=Seq(5))
