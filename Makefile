@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 WORKSPACE ?= $(CURDIR)
 REPO ?= $(CURDIR)
 
-.PHONY: help up stop test check demo bench soak e2e docs lock format clean
+.PHONY: help up stop test check demo bench soak load e2e docs lock format clean
 
 help: ## what there is
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -48,8 +48,11 @@ demo: $(STAMP) ## two agents share a copy of REPO (default: this project), told 
 bench: $(STAMP) ## ratios beside the peers, in one run
 	$(BIN)/python -m tests.benchmarks
 
-soak: $(STAMP) ## kills at random moments, and heavy loads beside a second client, for minutes
-	$(BIN)/python -m pytest -m soak tests/crash tests/daemon tests/core
+soak: $(STAMP) ## long random runs: kills at random moments, every fault, thousands of merges
+	$(BIN)/python -m pytest -n auto -m soak tests/crash tests/daemon tests/core
+
+load: $(STAMP) ## heavy loads beside a second client, and 200,000 calls; needs the machine for itself
+	$(BIN)/python -m pytest -m load tests/daemon
 
 e2e: $(STAMP) ## real agents against a scripted model; needs npm
 	$(BIN)/python -m tests.end_to_end.agents

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 AGENTS = ("ann", "ben", "cyd")
 ROUNDS = 14
-SOAK_S = 240
+SOAK_S = float(os.environ.get("SOAK_S", "60"))
 MOST_STEPS = 160
 
 
@@ -137,9 +138,8 @@ async def die_and_recover(base: Path, chance: random.Random, rounds: Iterator[ob
     assert {name: path.read_text() for name, path in found.items()} == own
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-async def test_killed_at_random_steps(base: Path, seed: int) -> None:
-    await die_and_recover(base, random.Random(seed), iter(range(ROUNDS)))
+async def test_killed_at_random_steps(base: Path) -> None:
+    await die_and_recover(base, random.Random(1), iter(range(ROUNDS)))
 
 
 @pytest.mark.soak

@@ -1,4 +1,4 @@
-"""`make soak`: a second client's calls beside whatever costs the daemon most; each run prints how long they took."""
+"""`make load`: a second client's calls beside whatever costs the daemon most; each run prints how long they took."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.daemon.loads import (
 )
 from tests.daemon.raw_socket import Talk
 
-pytestmark = [pytest.mark.anyio, pytest.mark.soak]
+pytestmark = [pytest.mark.anyio, pytest.mark.load]
 
 SOAK_S = float(os.environ.get("SOAK_S", "20"))
 MOST_P99_MS = 100.0

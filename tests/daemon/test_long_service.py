@@ -18,7 +18,7 @@ MOST_TIMES = 1.3
 """How many times what a restart needs."""
 
 
-@pytest.mark.soak
+@pytest.mark.load
 def test_memory_is_bounded_by_what_a_restart_needs(base: Path) -> None:
     """Mixed calls of four clients; the curve is printed.
 
