@@ -12,6 +12,8 @@ ChangeStatus = Literal[
     "applied", "preview", "waiting", "conflict", "denied", "expired", "dropped", "diverged", "still_waiting"
 ]
 
+DifferenceKind = Literal["content", "mode", "missing", "extra", "kind", "unreadable", "lost", "history"]
+
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The base of all answers. A member at its default is left out: no answer holds null, false or what is empty."""
@@ -70,27 +72,21 @@ class ChangedPath(Result, frozen=True, kw_only=True):
     written: tuple[Lines, ...] = ()  # the lines of `after` that the change wrote
 
 
-class ConflictRegionText(Result, frozen=True, kw_only=True):
-    """Where a change clashes: 1-based lines, ends included (end < start: nothing there)."""
+class RegionLines(Result, frozen=True, kw_only=True):
+    """One place of a merge or conflict on each side. Lines [first, last] from 1; last < first: none there."""
 
-    base_start: int
-    base_end: int
-    current_start: int
-    current_end: int
-    proposed_start: int
-    proposed_end: int
+    base: tuple[int, int]
+    current: tuple[int, int]
+    proposed: tuple[int, int]
 
 
-class MergeText(Result, frozen=True, kw_only=True):
-    """One place where a change met what others had done. Lines [first, last] from 1; last < first: none there."""
+class MergeText(RegionLines, frozen=True, kw_only=True):
+    """One place where a change met what others had done."""
 
     path: str
     lines: tuple[int, int]  # in the file as it is now
     rule: str
     why: str
-    base: tuple[int, int]
-    current: tuple[int, int]
-    proposed: tuple[int, int]
 
 
 class ChangeAnswer(Result, frozen=True, kw_only=True):
@@ -111,7 +107,7 @@ class ChangeAnswer(Result, frozen=True, kw_only=True):
     base: str | None = None
     same_symbol: tuple[str, ...] = ()
     approval: str | None = None
-    regions: tuple[ConflictRegionText, ...] = ()
+    regions: tuple[RegionLines, ...] = ()
     merge: tuple[MergeText, ...] = ()  # of a merge: each place, the rule that brought it together, and why
     merge_truncated: bool = False
     notices: tuple[Notice, ...] = ()
@@ -347,7 +343,7 @@ class TaskAnswer(Result, frozen=True, kw_only=True):
     ended: bool = False
 
 
-class ConflictParty(Result, frozen=True, kw_only=True):
+class Party(Result, frozen=True, kw_only=True):
     """Whose side it is, and what for."""
 
     agent: str
@@ -381,7 +377,7 @@ class ConflictInfo(Result, frozen=True, kw_only=True):
     reason: str = ""
     base_version: str | None = None
     current_version: str | None = None
-    regions: tuple[ConflictRegionText, ...] = ()
+    regions: tuple[RegionLines, ...] = ()
     base: str | None = None  # whole texts, where they are text and kept
     current: str | None = None
     proposed: str | None = None
@@ -390,8 +386,8 @@ class ConflictInfo(Result, frozen=True, kw_only=True):
     state: str = "found"  # found, requested, answered, accepted, rejected, edited, expired, superseded
     fits: bool = False  # newer changes took away what it clashed with
     same_symbol: tuple[str, ...] = ()  # why a change that would apply waits
-    proposer: ConflictParty | None = None
-    holders: tuple[ConflictParty, ...] = ()  # who made the lines that it clashes with
+    proposer: Party | None = None
+    holders: tuple[Party, ...] = ()  # who made the lines that it clashes with
     reviewer: str | None = None  # who is asked, or has answered
     deadline: int | None = None  # of the reviewer who is asked; ms since the epoch
     route: str | None = None
@@ -447,12 +443,12 @@ class JournalPage(Result, frozen=True, kw_only=True):
     partial: bool = False  # the search stopped early: go on with `cursor`, even if there are no entries
 
 
-class ApprovalLine(Result, frozen=True, kw_only=True):
-    """A change that waits, without its diff: `approvals_show` has the whole."""
+class ApprovalInfo(Result, frozen=True, kw_only=True):
+    """A change that waits. A list has its first paths and no diff, `approvals_show` the whole."""
 
     approval: str
     operation: str
-    paths: tuple[str, ...] = ()  # the first of them
+    paths: tuple[str, ...] = ()
     path_count: int
     agent: str | None = None
     session: str | None = None
@@ -460,16 +456,11 @@ class ApprovalLine(Result, frozen=True, kw_only=True):
     expires_at: int
     rule: str = ""
     reason: str = ""
-
-
-class ApprovalInfo(ApprovalLine, frozen=True, kw_only=True):
-    """The whole of it: every path, and the diff."""
-
     diff: str | None = None
 
 
 class Approvals(Result, frozen=True, kw_only=True):
-    approvals: tuple[ApprovalLine, ...] = ()  # oldest first
+    approvals: tuple[ApprovalInfo, ...] = ()  # oldest first
     total: int = 0
     cursor: str | None = None
 
@@ -573,7 +564,15 @@ class RebuildAnswer(Result, frozen=True, kw_only=True):
 
 
 class DiskDifference(Result, frozen=True, kw_only=True):
+    """Where the journal and the disk disagree.
+
+    kind: `content` or `mode` differs, `missing` on disk, `extra` on disk (no event explains it), `kind`: it is no
+    regular file, `unreadable` on disk, `lost`: the journal should hold the content and does not, `history`: the
+    table of versions does not follow from the events.
+    """
+
     path: str
+    kind: DifferenceKind
     journal: str | None = None
     disk: str | None = None
 

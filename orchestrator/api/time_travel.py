@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from orchestrator.api.operation import PATHS, Operation
 from orchestrator.api.parameters import Cursor, Limit, Params, PathText, Version
-from orchestrator.api.results import Result
+from orchestrator.api.results import DiskDifference, Result
 from orchestrator.core import errors as e
 
 CHUNK_BYTES = 4 * 1024 * 1024
@@ -18,9 +18,6 @@ SMALL_BYTES = 64 * 1024
 """A file up to this comes along with its tree."""
 
 LeftOut = Literal["policy", "not_kept"]
-
-
-DifferenceKind = Literal["content", "mode", "missing", "extra", "kind", "unreadable", "lost", "history"]
 
 
 class TreeAt(Params, frozen=True):
@@ -68,26 +65,12 @@ class Content(Result, frozen=True, kw_only=True):
     next: int | None = None  # offset to go on from
 
 
-class ReplayDifference(Result, frozen=True, kw_only=True):
-    """Where the replayed journal and the disk disagree.
-
-    kind: `content` or `mode` differs, `missing` on disk, `extra` on disk (no event explains it),
-    `kind`: no regular file stands there, `unreadable` on disk, `lost`: the journal should hold
-    the content and does not, `history`: the table of versions does not follow from the events.
-    """
-
-    path: str
-    kind: DifferenceKind
-    journal: str | None = None
-    disk: str | None = None
-
-
 class ReplayReport(Result, frozen=True, kw_only=True):
     ok: bool = False
     at: str
     events: int
     files: int
-    differences: tuple[ReplayDifference, ...] = ()
+    differences: tuple[DiskDifference, ...] = ()
     unchecked: tuple[str, ...] = ()  # paths of files whose content was never hashed
 
 

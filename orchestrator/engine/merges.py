@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from orchestrator.api import results as r
 from orchestrator.core.merge_rules import ResolvedRegion
-from orchestrator.core.three_way import Span
+from orchestrator.core.three_way import Region, Span
 
 MOST_TOLD = 40
 """Places of one merge that an answer tells."""
@@ -16,15 +16,7 @@ def told(settled: Sequence[ResolvedRegion]) -> tuple[r.MergeText, ...]:
     """The places, those that git would have left to a person first."""
     chosen = sorted(settled, key=lambda region: region.rule == "clean")[:MOST_TOLD]
     return tuple(
-        r.MergeText(
-            path=item.path,
-            lines=_lines(item.merged),
-            rule=item.rule,
-            why=item.why,
-            base=_lines(item.region.base),
-            current=_lines(item.region.current),
-            proposed=_lines(item.region.proposed),
-        )
+        r.MergeText(path=item.path, lines=_lines(item.merged), rule=item.rule, why=item.why, **_sides(item.region))
         for item in chosen
     )
 
@@ -32,6 +24,16 @@ def told(settled: Sequence[ResolvedRegion]) -> tuple[r.MergeText, ...]:
 def rules(settled: Sequence[ResolvedRegion]) -> str:
     """The rules that settled what lay closer together than git allows; "" if none had to."""
     return ", ".join(dict.fromkeys(region.rule for region in settled if region.rule != "clean"))
+
+
+def regions(conflicting: Sequence[Region]) -> tuple[r.RegionLines, ...]:
+    """Conflicting lines as callers count them."""
+    return tuple(r.RegionLines(**_sides(region)) for region in conflicting)
+
+
+def _sides(region: Region) -> dict[str, tuple[int, int]]:
+    sides = region.map(_lines)
+    return {"base": sides.base, "current": sides.current, "proposed": sides.proposed}
 
 
 def _lines(span: Span) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from orchestrator.api.results import Party
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.reviews import ReviewUsage, Verdict
 from orchestrator.core.ids import WorkspacePath
@@ -15,14 +16,6 @@ from orchestrator.core.text.private_keys import Secret
 from orchestrator.core.three_way import ThreeWay
 
 Lines = tuple[str, ...]
-
-
-class Party(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose side it is, and what for."""
-
-    agent: str
-    task: str = ""
-    reason: str = ""
 
 
 class KeyLines(ThreeWay[tuple[Secret, ...]], frozen=True, kw_only=True):

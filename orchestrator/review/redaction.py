@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from orchestrator.api.results import Party
 from orchestrator.core.errors import escaped
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.private_keys import Secret
@@ -13,7 +14,6 @@ from orchestrator.core.text.redact import MarkerDamaged, SecretRedactor
 from orchestrator.ports.reviewers import (
     KeyLines,
     Lines,
-    Party,
     RegionText,
     ReviewRegion,
     ReviewReply,

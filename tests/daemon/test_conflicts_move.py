@@ -98,7 +98,7 @@ async def test_it_says_whence_it_was_moved(daemon: RunningDaemon) -> None:
         info = await one(person)
         assert (info.path, info.moved_at, info.state) == ("h.txt", moved.version_id, "found")
         assert info.moved_from in ("f.txt", "g.txt")  # whether the daemon looked in between
-        assert [(c.current_start, c.current_end) for c in info.regions] == [(2, 2)]
+        assert [c.current for c in info.regions] == [(2, 2)]
         assert (await bob.await_change(number, timeout_s=0)).paths[0].path == "h.txt"
     for words in (run(daemon, "list"), run(daemon, "show", number)):
         assert f"from {info.moved_from} at {moved.version_id}" in words[1]

@@ -259,8 +259,8 @@ async def test_a_line_that_stands_twice_by_now_is_not_guessed(ground: RunningDae
         assert "of two equal passages there it is not sure which one is meant" in answer.message
         assert (ground.workspace / "e.txt").read_text() == COPIED
         (region,) = (await one(bob)).regions
-        assert (region.base_start, region.base_end) == (2, 4)
-        assert (region.current_start, region.current_end) == (2, 8)
+        assert region.base == (2, 4)
+        assert region.current == (2, 8)
         meant = COPIED.replace("--\nx\na", "--\nx\nA")
         await bob.write_file("e.txt", meant, mode="truncate")
     assert (ground.workspace / "e.txt").read_text() == meant

@@ -358,7 +358,7 @@ async def test_a_conflict_over_what_may_not_be_read_shows_no_lines_and_no_reason
         lost = await alice.edit_file(NAME, [edit], base=seen.version_id, reason="because of five")
         assert lost.status == "conflict", lost
         (before,) = (await alice.list_conflicts()).conflicts
-        assert (before.reason, [x.current_start for x in before.regions]) == ("because of five", [5])
+        assert (before.reason, [x.current[0] for x in before.regions]) == ("because of five", [5])
         (daemon.state_dir / "policy.toml").write_text(
             'name = "closed"\ndefault = "allow"\n[[rule]]\nname = "closed"\nagents = ["alice"]\n'
             f'actions = ["read"]\npaths = ["{NAME}"]\nverdict = "deny"\n'

@@ -136,7 +136,7 @@ async def test_a_newer_change_elsewhere_leaves_the_review_standing(base: Path) -
             await alice.edit_file("a.txt", [Replacement(search="one", replace="zero\none")])
             await follow(person, "conflict_rebased")
             info = await one(person)
-            assert info.regions[0].current_start == 3
+            assert info.regions[0].current[0] == 3
             await to_thread.run_sync(pipe.write_bytes, b"now")
             assert (await final(bob, number)).status == "applied"
             assert (daemon.workspace / "a.txt").read_text() == "zero\n" + SETTLED

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from orchestrator.api.results import Party
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.ports.reviewers import Party, ReviewRegion, ReviewRequest
+from orchestrator.ports.reviewers import ReviewRegion, ReviewRequest
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 4
 

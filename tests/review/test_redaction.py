@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from orchestrator.api.results import Party
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.text.private_keys import Secret
 from orchestrator.core.text.redact import MARKER
-from orchestrator.ports.reviewers import KeyLines, Party, RegionText, ReviewRegion, ReviewReply, ReviewReplyInvalid
+from orchestrator.ports.reviewers import KeyLines, RegionText, ReviewRegion, ReviewReply, ReviewReplyInvalid
 from orchestrator.review.redaction import RedactedRequest
 from tests.review.conflicts import SECRET, conflict
 

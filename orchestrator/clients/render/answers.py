@@ -217,8 +217,8 @@ def _conflict(info: r.ConflictInfo) -> Iterator[str]:
     )
     for number, region in enumerate(info.regions, 1):
         yield (
-            f"  region {number}: lines {region.current_start}-{region.current_end} of the current content against "
-            f"{region.proposed_start}-{region.proposed_end} of the proposed"
+            f"  region {number}: lines {'-'.join(map(str, region.current))} of the current content against "
+            f"{'-'.join(map(str, region.proposed))} of the proposed"
         )
     if info.regions_left_out:
         yield f"  and {plural(info.regions_left_out, 'more region')}"
@@ -243,7 +243,7 @@ def _side(diff: str | None, *, truncated: bool) -> Iterator[str]:
         yield "  (the diff goes on)"
 
 
-def _party(party: r.ConflictParty | None) -> str:
+def _party(party: r.Party | None) -> str:
     if party is None:
         return ""
     about = "; ".join(part for part in (party.task, party.reason) if part)

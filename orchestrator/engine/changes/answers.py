@@ -23,9 +23,8 @@ from orchestrator.core.events.files import (
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.text.encoding import EMPTY, Document
-from orchestrator.core.three_way import Region
 from orchestrator.engine.changes.diffs import Diffs
-from orchestrator.engine.merges import MOST_TOLD, rules, told
+from orchestrator.engine.merges import MOST_TOLD, regions, rules, told
 from orchestrator.engine.reads.read_sets import unseen_in_words, unseen_texts
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
@@ -340,21 +339,6 @@ def _waits(conflict: Conflict) -> str:
         why = f"would take this change, but {unseen_in_words(found.provenance.unseen)}"
     asked = f" ({review.reviewer} reviews it)" if review is not None and review.state == "requested" else ""
     return f"{found.path} {why}; it waits as {show(conflict.seq)}{asked}. "
-
-
-def regions(clashes: tuple[Region, ...]) -> tuple[r.ConflictRegionText, ...]:
-    """Clashing lines as callers count them."""
-    return tuple(
-        r.ConflictRegionText(
-            base_start=c.base.start + 1,
-            base_end=c.base.end,
-            current_start=c.current.start + 1,
-            current_end=c.current.end,
-            proposed_start=c.proposed.start + 1,
-            proposed_end=c.proposed.end,
-        )
-        for c in clashes
-    )
 
 
 def _path_of(changed: PathChange, version: Seq) -> r.ChangedPath:

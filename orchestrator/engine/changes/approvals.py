@@ -70,13 +70,13 @@ class ApprovalService:
         left = [item for item in waiting if item.seq > after]
         page = left[: params.limit]
         return r.Approvals(
-            approvals=tuple([await self._line(item) for item in page]),
+            approvals=tuple([await self._info(item, whole=False) for item in page]),
             total=len(waiting),
             cursor=show(page[-1].seq) if len(left) > len(page) else None,
         )
 
     async def approvals_show(self, caller: Caller, call: Call, params: p.ApprovalsShow) -> r.ApprovalInfo:
-        return await self._info(self._find(params.approval, waiting=False))
+        return await self._info(self._find(params.approval, waiting=False), whole=True)
 
     async def approve(self, caller: Caller, call: Call, params: p.Approve) -> r.ChangeAnswer:
         await self._gate.check(caller, params.approver)
@@ -261,12 +261,14 @@ class ApprovalService:
             )
         return approval
 
-    async def _line(self, approval: Approval) -> r.ApprovalLine:
-        paths = approval.request.paths
-        return r.ApprovalLine(
+    async def _info(self, approval: Approval, *, whole: bool) -> r.ApprovalInfo:
+        paths, diff = approval.request.paths, None
+        if whole:
+            diff = (await self._answers.diffs.of(paths))[0] or await self._created(approval)
+        return r.ApprovalInfo(
             approval=show(approval.seq),
             operation=approval.request.provenance.operation,
-            paths=tuple(item.path for item in paths[:LISTED_PATHS]),
+            paths=tuple(item.path for item in (paths if whole else paths[:LISTED_PATHS])),
             path_count=len(paths),
             agent=approval.agent,
             session=approval.session,
@@ -274,15 +276,8 @@ class ApprovalService:
             expires_at=approval.request.expires_at,
             rule=approval.request.rule,
             reason=await self._reason(approval.seq),
+            diff=diff,
         )
-
-    async def _info(self, approval: Approval) -> r.ApprovalInfo:
-        diff, _ = await self._answers.diffs.of(approval.request.paths)
-        if diff is None:
-            diff = await self._created(approval)
-        line = msgspec.structs.asdict(await self._line(approval))
-        line["paths"] = tuple(item.path for item in approval.request.paths)
-        return r.ApprovalInfo(**line, diff=diff)
 
     async def _created(self, approval: Approval) -> str | None:
         """A person sees the whole of a file that would be created."""

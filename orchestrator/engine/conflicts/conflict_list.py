@@ -18,11 +18,11 @@ from orchestrator.core.projections.reviews import Review
 from orchestrator.core.text import tokens
 from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.caller import Call, Caller
-from orchestrator.engine.changes.answers import Answers, regions
+from orchestrator.engine.changes.answers import Answers
 from orchestrator.engine.conflicts.rebase import Rebaser, side, sides_of
 from orchestrator.engine.conflicts.review_context import ReviewContext, answer_of
+from orchestrator.engine.merges import regions
 from orchestrator.engine.services import Services
-from orchestrator.ports.reviewers import Party
 
 T = TypeVar("T")
 
@@ -120,8 +120,8 @@ class ConflictList:
             diff=diff,
             diff_truncated=diff_truncated,
             same_symbol=found.same_symbol,
-            proposer=_party(proposer),
-            holders=tuple(map(_party, await self._context.holders(conflict))),
+            proposer=proposer,
+            holders=await self._context.holders(conflict),
             review_diff=review_diff,
             review_diff_truncated=review_diff_truncated,
             marked=marked,
@@ -176,10 +176,6 @@ async def _unless_costly(text: Awaitable[T]) -> T | None:
 
 def _shown(seq: Seq | None) -> str | None:
     return show(seq) if seq else None
-
-
-def _party(party: Party) -> r.ConflictParty:
-    return r.ConflictParty(agent=party.agent, task=party.task, reason=party.reason)
 
 
 def _within(info: r.ConflictInfo, budget: int) -> tuple[r.ConflictInfo, int]:

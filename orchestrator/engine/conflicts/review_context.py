@@ -6,6 +6,7 @@ from bisect import bisect_left
 
 import msgspec
 
+from orchestrator.api.results import Party
 from orchestrator.core.conflicts.sides import Sides
 from orchestrator.core.events.conflicts import ConflictFound
 from orchestrator.core.events.files import ChangeApplied, ChangeIntended
@@ -23,7 +24,7 @@ from orchestrator.engine.notes import Notes
 from orchestrator.engine.reads.attribution import Attributions
 from orchestrator.engine.reads.read_sets import unseen_in_words
 from orchestrator.engine.services import Services
-from orchestrator.ports.reviewers import KeyLines, Party, ReviewRegion, ReviewRequest
+from orchestrator.ports.reviewers import KeyLines, ReviewRegion, ReviewRequest
 
 AROUND = 12
 """Lines before and after each place."""

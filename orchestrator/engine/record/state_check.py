@@ -10,7 +10,8 @@ from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.api.time_travel import DifferenceKind, ReplayDifference, ReplayReport
+from orchestrator.api.results import DifferenceKind, DiskDifference
+from orchestrator.api.time_travel import ReplayReport
 from orchestrator.core.errors import FileTooLarge, JournalCorrupt, PathError
 from orchestrator.core.events.base import RecordedLike
 from orchestrator.core.ids import WorkspacePath, show
@@ -77,9 +78,9 @@ class StateCheck:
 
     async def replay_check(self, caller: Caller, call: Call, params: p.Params) -> ReplayReport:
         rebuilt = await self.journal_rebuild(caller, call, p.JournalRebuild())
-        found: list[ReplayDifference] = []
+        found: list[DiskDifference] = []
         if rebuilt.first_difference is not None:
-            found.append(ReplayDifference(path=".", kind="history", journal=rebuilt.first_difference))
+            found.append(DiskDifference(path=".", kind="history", journal=rebuilt.first_difference))
         head, paths, unchecked = self._s.journal.head, sorted(self._registry.paths()), []
         for path in paths:
             async with self._s.locks.shared(path):
@@ -101,20 +102,16 @@ class StateCheck:
 
     async def workspace_check(self, caller: Caller, call: Call, params: p.Params) -> r.WorkspaceReport:
         await self._baseline.done.wait()
-        differences: list[r.DiskDifference] = []
+        differences: list[DiskDifference] = []
         paths = self._registry.paths()
         for path in paths:
             async with self._s.locks.shared(path):
                 entry = self._registry.get(path)
                 if entry is not None and entry.digest is not None:
-                    differences += (
-                        r.DiskDifference(path=path, journal=entry.digest, disk=item.disk)
-                        for item in await self._on_disk(entry)
-                        if item.kind != "mode"
-                    )
+                    differences += (item for item in await self._on_disk(entry) if item.kind != "mode")
         return r.WorkspaceReport(ok=not differences, files=len(paths), differences=tuple(differences))
 
-    async def _lost(self, entry: FileEntry) -> list[ReplayDifference]:
+    async def _lost(self, entry: FileEntry) -> list[DiskDifference]:
         """A content that should be kept, and is not."""
         if entry.digest is None:
             return []
@@ -124,9 +121,9 @@ class StateCheck:
             return [_differs(entry.path, "lost", entry.digest, error.code)]
         return [] if kept else [_differs(entry.path, "lost", entry.digest, None)]
 
-    async def _on_disk(self, entry: FileEntry) -> list[ReplayDifference]:
+    async def _on_disk(self, entry: FileEntry) -> list[DiskDifference]:
         """What is not on the disk as the registry has it. Callers hold the path's lock."""
-        path, found = entry.path, list[ReplayDifference]()
+        path, found = entry.path, list[DiskDifference]()
         try:
             stat = self._s.workspace.stat(path)
             if stat is None:
@@ -145,9 +142,9 @@ class StateCheck:
             found.append(_differs(path, "unreadable", entry.digest, error.code))
         return found
 
-    async def _extra(self) -> list[ReplayDifference]:
+    async def _extra(self) -> list[DiskDifference]:
         """Files on the disk that no event explains."""
-        found: list[ReplayDifference] = []
+        found: list[DiskDifference] = []
         scanned = await to_thread.run_sync(self._s.workspace.scan)
         for path in sorted({item.path for item in scanned.files} | set(self._registry.removed())):
             if self._registry.get(path) is not None:
@@ -162,8 +159,8 @@ class StateCheck:
         return found
 
 
-def _differs(path: WorkspacePath, kind: DifferenceKind, journal: str | None, disk: str | None) -> ReplayDifference:
-    return ReplayDifference(path=path, kind=kind, journal=journal, disk=disk)
+def _differs(path: WorkspacePath, kind: DifferenceKind, journal: str | None, disk: str | None) -> DiskDifference:
+    return DiskDifference(path=path, kind=kind, journal=journal, disk=disk)
 
 
 def _fold(state: State, piece: Sequence[RecordedLike]) -> None:
