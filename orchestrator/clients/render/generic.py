@@ -51,10 +51,10 @@ EMPTY: dict[type[r.Result], str] = {
 }
 
 COLUMNS: dict[type[msgspec.Struct], str] = {
-    r.ApprovalLine: "approval, since, agent, operation, paths, reason",
+    r.ApprovalInfo: "approval, since, agent, operation, paths, reason",
     r.AgentLine: "name, agent_class, token",
     r.PolicyProblem: "line, key, message",
-    r.DiskDifference: "path, journal|absent, disk|absent",
+    r.DiskDifference: "path, kind, journal|absent, disk|absent",
     r.FileVersion: "version_id, at, agent|outside, operation|kind, reason",
     r.ConflictInfo: "conflict, since, agent, state, reviewer|a person, deadline, path, moved_from, deleted_at, reason",
     r.RecentRead: "path, version_id, lines, stale",
@@ -63,7 +63,6 @@ COLUMNS: dict[type[msgspec.Struct], str] = {
     r.TaskInfo: "task, title, agent, since",
     r.LeaseInfo: "lease, agent, mode, globs, expires_at, reason",
     r.SessionLine: "agent, asserted, agent_class, client, session",
-    t.ReplayDifference: "path, kind, journal|absent, disk|absent",
     t.NotWritten: "path, reason, message",
     m.ArchivedLine: "first, last, file, size",
     PathChanged: "version, at, agent, kind, added, removed, path, moved_from",
