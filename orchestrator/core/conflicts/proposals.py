@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from orchestrator.core.conflicts.sides import Choices, Sides, within
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.events.reviews import Ignored, Verdict
-from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.projections.reviews import Review
+from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text.encoding import Document
 
 _MARKER = re.compile(r"(<{7}|\|{7}|>{7})( |\Z)")

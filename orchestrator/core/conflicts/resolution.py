@@ -9,8 +9,7 @@ from orchestrator.core.errors import CallerError, Denied, NotPermitted, Paramete
 from orchestrator.core.events.conflicts import ConflictSides
 from orchestrator.core.ids import AgentName, Seq, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Allow, NeedApproval
-from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.projections.reviews import Review
+from orchestrator.core.projections.pending import Conflict, Review
 
 ABSENT = Seq(0)
 """As a version: nothing stood at the path."""

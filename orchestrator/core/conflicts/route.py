@@ -15,8 +15,7 @@ from orchestrator.core.ids import AgentName, WorkspacePath
 from orchestrator.core.policy.routes import PERSON, Route
 from orchestrator.core.policy.rules import Policy
 from orchestrator.core.projections.identities import Identities
-from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.projections.reviews import Review
+from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text.encoding import decode
 from orchestrator.core.three_way import Region
 

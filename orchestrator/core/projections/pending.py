@@ -22,14 +22,26 @@ from orchestrator.core.events.conflicts import (
     ConflictSuperseded,
 )
 from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, FileRead
-from orchestrator.core.events.reviews import ConflictExpired, ConflictRebased
-from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
+from orchestrator.core.events.reviews import (
+    ConflictExpired,
+    ConflictRebased,
+    ReviewAccepted,
+    ReviewAnswered,
+    ReviewFailed,
+    ReviewRejected,
+    ReviewRequested,
+    Verdict,
+)
+from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import Projection
-from orchestrator.core.projections.reviews import FOLDED, Review, turned
 
 ApprovalState = Literal["waiting", "granted", "used", "denied", "expired"]
 ConflictState = Literal["open", "resolved", "superseded", "expired"]
+ReviewState = Literal["requested", "answered", "failed", "accepted", "rejected"]
 Stage = Literal["found", "requested", "answered", "accepted", "rejected", "edited", "expired", "superseded"]
+
+
+ReviewEvent = ReviewRequested | ReviewAnswered | ReviewFailed | ReviewAccepted | ReviewRejected
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -51,11 +63,18 @@ class Approval(msgspec.Struct, frozen=True):
         return f"approval:{self.request.paths[0].path}"
 
 
-class Moved(msgspec.Struct, frozen=True):
-    """Where a conflict's file stood, and the version with which it left."""
+class Review(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One reviewer, asked once about one conflict."""
 
-    path: WorkspacePath
-    at: Seq | None
+    seq: Seq
+    reviewer: str
+    route: str
+    deadline: int  # ms since the epoch
+    current: Digest | None = None  # the content that the proposal was made for
+    state: ReviewState = "requested"
+    verdict: Verdict | None = None
+    proposal: Digest | None = None
+    code: str = ""  # why it failed
 
 
 class Conflict(msgspec.Struct, frozen=True):
@@ -71,9 +90,10 @@ class Conflict(msgspec.Struct, frozen=True):
     change: Seq | None = None  # the intent that resolved or superseded it
     by: str | None = None  # who resolved it
     cause: str | None = None  # why it expired
-    fits: bool = False  # nothing clashes any more, and nobody applied it yet
+    fits: bool = False  # nothing conflicts any more, and nobody applied it yet
     reviews: tuple[Review, ...] = ()  # oldest first
-    moved: Moved | None = None  # where its file stood before
+    moved_from: WorkspacePath | None = None  # the path of its file before
+    moved_at: Seq | None = None  # the version with which it left
 
     @property
     def stream(self) -> str:
@@ -124,7 +144,8 @@ class Pending(Projection):
     folds: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             *(ApprovalRequested, ApprovalGranted, ApprovalDenied, ApprovalExpired, FileRead),
-            *(ConflictFound, ConflictResolved, ConflictSuperseded, ConflictRebased, ConflictExpired, *FOLDED),
+            *(ConflictFound, ConflictResolved, ConflictSuperseded, ConflictRebased, ConflictExpired),
+            *(ReviewRequested, ReviewAnswered, ReviewFailed, ReviewAccepted, ReviewRejected),
             *(ChangeIntended, ChangeApplied, ChangeAborted, ChangeDiverged),
         }
     )
@@ -138,7 +159,7 @@ class Pending(Projection):
     def __init__(self) -> None:
         self._approvals: dict[Seq, Approval] = {}
         self._conflicts: dict[Seq, Conflict] = {}
-        self._settling: dict[Seq, Seq] = {}  # the change by which each was settled
+        self._resolutions: dict[Seq, Seq] = {}  # by the change that resolved it
         self._open: dict[Seq, WorkspacePath] = {}  # of these, so that what waits is found however many do not
         self._intents: dict[Seq, Intent] = {}
         self._diverged: dict[Seq, None] = {}
@@ -161,9 +182,9 @@ class Pending(Projection):
         """Conflicts that wait, oldest first."""
         return tuple(self._conflicts[seq] for seq, where in self._open.items() if path in (None, where))
 
-    def settled_by(self, change: Seq) -> Conflict | None:
-        """The conflict that a change settled."""
-        seq = self._settling.get(change)
+    def resolved_by(self, change: Seq) -> Conflict | None:
+        """The conflict that a change resolved."""
+        seq = self._resolutions.get(change)
         return self._conflicts.get(seq) if seq is not None else None
 
     def granted(self) -> tuple[Approval, ...]:
@@ -186,7 +207,7 @@ class Pending(Projection):
 
     @property
     def diverged(self) -> tuple[Seq, ...]:
-        """Changes whose bytes did not land."""
+        """Changes whose bytes were not written."""
         return tuple(self._diverged)
 
     def apply(self, recorded: RecordedLike) -> None:  # noqa: C901, PLR0912  # one case for each kind of event
@@ -196,41 +217,38 @@ class Pending(Projection):
                 self._turn(event.approval, state="used")
             return
         match event:
-            case ApprovalRequested() as request:
-                bare = msgspec.structs.replace(request, provenance=request.provenance.without_reason())
+            case ApprovalRequested():
+                bare = msgspec.structs.replace(event, provenance=event.provenance.without_reason())
                 self._approvals[seq] = Approval(seq, recorded.at, recorded.agent, recorded.session, bare)
-                if request.renews is not None:
-                    self._turn(request.renews, successor=seq)
-            case ApprovalGranted(approval=approval):
-                self._turn(approval, state="granted")
-            case ApprovalDenied(approval=approval):
-                self._turn(approval, state="denied")
+                if event.renews is not None:
+                    self._turn(event.renews, successor=seq)
+            case ApprovalGranted(approval=approval) | ApprovalDenied(approval=approval):
+                self._turn(approval, state="granted" if isinstance(event, ApprovalGranted) else "denied")
             case ApprovalExpired(approval=approval, cause=cause):
                 self._turn(approval, state="expired", cause=cause)
-            case ConflictFound() as found:
-                bare_found = msgspec.structs.replace(found, provenance=found.provenance.without_reason())
-                self._conflicts[seq] = Conflict(seq, recorded.at, recorded.agent, recorded.session, bare_found)
-                self._open[seq] = found.path
-                if found.provenance.approval is not None:
-                    self._turn(found.provenance.approval, successor=seq)
+            case ConflictFound():
+                found = msgspec.structs.replace(event, provenance=event.provenance.without_reason())
+                self._conflicts[seq] = Conflict(seq, recorded.at, recorded.agent, recorded.session, found)
+                self._open[seq] = event.path
+                if event.provenance.approval is not None:
+                    self._turn(event.provenance.approval, successor=seq)
             case ConflictResolved(conflict=conflict, choice=choice, change=change, by=by):
                 self._close(conflict, state="resolved", choice=choice, change=change, by=by)
             case ConflictSuperseded(conflict=conflict, change=change):
                 self._close(conflict, state="superseded", change=change)
             case ConflictExpired(conflict=conflict, cause=why):
                 self._close(conflict, state="expired", cause=why)
-            case ConflictRebased() as rebased:
-                self._rebase(rebased)
-            case ChangeIntended() as intended:
-                provenance = intended.provenance.without_reason()
-                self._intents[seq] = Intent(seq, intended.paths, provenance)
+            case ConflictRebased():
+                self._rebase(event)
+            case ChangeIntended():
+                provenance = event.provenance.without_reason()
+                self._intents[seq] = Intent(seq, event.paths, provenance)
                 if provenance.approval is not None:
                     self._turn(provenance.approval, change=seq, state="used")
-            case ChangeApplied(change=change):
-                intent = self._intents.pop(change, None)
-                resolves = intent.provenance.resolves if intent is not None else None
-                if resolves is not None:  # who chose what is said next, or was cut off
-                    self._close(resolves, state="resolved", change=change)
+            case ChangeApplied(change=change, provenance=provenance):
+                self._intents.pop(change, None)
+                if provenance.resolves is not None:  # who chose is told by the next event, or was cut off
+                    self._close(provenance.resolves, state="resolved", change=change)
             case ChangeAborted(change=change):
                 intent = self._intents.pop(change, None)
                 if intent is not None and intent.provenance.approval is not None:
@@ -238,8 +256,12 @@ class Pending(Projection):
             case ChangeDiverged(change=change):
                 self._intents.pop(change, None)
                 self._diverged[change] = None
+            case ReviewRequested() | ReviewAnswered() | ReviewFailed() | ReviewAccepted() | ReviewRejected():
+                if (known := self._conflicts.get(event.conflict)) is not None:
+                    reviews = _reviewed(known.reviews, seq, event)
+                    self._conflicts[event.conflict] = msgspec.structs.replace(known, reviews=reviews)
             case _:
-                self._review(recorded)
+                return
 
     def index(self) -> None:
         for conflict in self._conflicts.values():
@@ -261,27 +283,37 @@ class Pending(Projection):
 
     def _index(self, conflict: Conflict) -> None:
         if conflict.state == "resolved" and conflict.change is not None:
-            self._settling[conflict.change] = conflict.seq
+            self._resolutions[conflict.change] = conflict.seq
 
     def _rebase(self, event: ConflictRebased) -> None:
         known = self._conflicts.get(event.conflict)
         if known is None or known.state != "open":
             return
         found = msgspec.structs.replace(known.found, sides=event.sides)
-        moved = known.moved
-        if event.path is not None and event.path != found.path:
-            old = found.path
+        old = found.path
+        if event.path is not None and event.path != old:
             names = found.names if old in found.names else (*found.names, old)
             found = msgspec.structs.replace(found, path=event.path, names=names)
-            moved = Moved(old, event.moved_at)
+            known = msgspec.structs.replace(known, moved_from=old, moved_at=event.moved_at)
             self._open[event.conflict] = event.path
-        self._conflicts[event.conflict] = msgspec.structs.replace(known, found=found, fits=event.fits, moved=moved)
+        self._conflicts[event.conflict] = msgspec.structs.replace(known, found=found, fits=event.fits)
 
-    def _review(self, recorded: RecordedLike) -> None:
-        event = recorded.event
-        if not isinstance(event, FOLDED):
-            return
-        known = self._conflicts.get(event.conflict)
-        if known is not None:
-            reviews = turned(known.reviews, recorded.seq, event)
-            self._conflicts[event.conflict] = msgspec.structs.replace(known, reviews=reviews)
+
+def _reviewed(reviews: tuple[Review, ...], seq: Seq, event: ReviewEvent) -> tuple[Review, ...]:
+    """The reviews after one more event about them."""
+    changes: dict[str, object]
+    match event:
+        case ReviewRequested():
+            return (*reviews, Review(seq, event.reviewer, event.route, event.deadline))
+        case ReviewAnswered(ignored=""):
+            changes = {"verdict": event.verdict, "proposal": event.proposal, "current": event.current}
+            changes["state"] = "answered"
+        case ReviewAnswered():
+            return reviews
+        case ReviewFailed(code=code):
+            changes = {"state": "failed", "code": code}
+        case ReviewAccepted():
+            changes = {"state": "accepted"}
+        case ReviewRejected():
+            changes = {"state": "rejected"}
+    return tuple(msgspec.structs.replace(item, **changes) if item.seq == event.review else item for item in reviews)

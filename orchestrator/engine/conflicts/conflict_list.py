@@ -13,8 +13,7 @@ from orchestrator.core.conflicts.route import route_for
 from orchestrator.core.errors import TextTooCostly, VersionUnknown
 from orchestrator.core.events.reviews import ReviewFailed
 from orchestrator.core.ids import Seq, parse_seq, show
-from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.projections.reviews import Review
+from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text import tokens
 from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.caller import Call, Caller
@@ -89,8 +88,8 @@ class ConflictList:
             reviewer=review.reviewer if review and review.state in ("requested", "answered") else None,
             deadline=review.deadline if review and review.state == "requested" else None,
             route=route.name if (route := route_for(conflict, self._s.policy, self._s.state.identities)) else None,
-            moved_from=conflict.moved.path if conflict.moved else None,
-            moved_at=_shown(conflict.moved.at) if conflict.moved else None,
+            moved_from=conflict.moved_from,
+            moved_at=_shown(conflict.moved_at),
             deleted_at=await self._deleted_at(conflict),
         )
         here = self._s.readable(caller, found.path)

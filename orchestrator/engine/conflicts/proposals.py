@@ -22,8 +22,7 @@ from orchestrator.core.events.conflicts import ConflictResolved
 from orchestrator.core.events.reviews import ReviewAccepted, ReviewRejected
 from orchestrator.core.ids import AgentName, SessionId, WorkspacePath, parse_seq, show
 from orchestrator.core.policy.rules import Allow
-from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.projections.reviews import Review
+from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text.encoding import NotEncodable, decode, encode
 from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.engine.caller import Call, Caller, ChangeRequest

@@ -14,8 +14,7 @@ from orchestrator.core.events.reviews import ReviewAnswered
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.projections.history import VersionRow
-from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.projections.reviews import Review
+from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.private_keys import Secret, key_lines
 from orchestrator.core.three_way import Span

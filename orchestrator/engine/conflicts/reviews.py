@@ -28,8 +28,7 @@ from orchestrator.core.events.reviews import (
 )
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.policy.routes import Route
-from orchestrator.core.projections.pending import Conflict
-from orchestrator.core.projections.reviews import Review
+from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.engine.conflicts.proposals import Proposals, reviewer_caller
 from orchestrator.engine.conflicts.rebase import Rebaser
 from orchestrator.engine.conflicts.review_context import ReviewContext

@@ -106,7 +106,7 @@ class Blamer:
     async def _approver(self, row: VersionRow) -> str | None:
         """Who granted the change, or accepted a reviewer's proposal; a content of their own is theirs already."""
         granted = await approver_of(self._s, row.approval)
-        conflict = self._s.state.pending.settled_by(row.change) if row.change is not None else None
+        conflict = self._s.state.pending.resolved_by(row.change) if row.change is not None else None
         if granted is not None or conflict is None:
             return granted
         return conflict.by if conflict.by not in (row.agent, "policy") else None

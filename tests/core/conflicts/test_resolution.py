@@ -21,8 +21,7 @@ from orchestrator.core.events.conflicts import ConflictFound, ConflictSides
 from orchestrator.core.events.reviews import ConflictRebased
 from orchestrator.core.ids import AgentName, Digest, Seq, SessionId, WorkspacePath
 from orchestrator.core.policy.rules import Allow, NeedApproval
-from orchestrator.core.projections.pending import Conflict, Pending
-from orchestrator.core.projections.reviews import Review
+from orchestrator.core.projections.pending import Conflict, Pending, Review
 from orchestrator.core.text.encoding import Document, new_document
 from orchestrator.core.three_way import Region, Span
 from tests.core.projections.histories import record
