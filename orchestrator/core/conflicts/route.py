@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from orchestrator.core.change import UnseenChange
-from orchestrator.core.conflicts.rebase import changed_regions
+from orchestrator.core.conflicts.sides import changed_regions
 from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.globs import Globs

@@ -1,4 +1,4 @@
-"""The three texts of a conflict, and the text that choices for its regions give."""
+"""The three texts of a conflict, the text that choices for its regions give, and what still conflicts later."""
 
 from __future__ import annotations
 
@@ -7,9 +7,21 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Literal, TypeAlias
 
+import msgspec
+
+from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Document, edits_between, encode, splice, with_runs_of
-from orchestrator.core.text.merge import Merged, merge3, merge_favouring_proposed
-from orchestrator.core.three_way import Region, ThreeWay
+from orchestrator.core.text.merge import (
+    ConflictingRegion,
+    Merged,
+    clusters,
+    merge3,
+    merge_favouring_proposed,
+    merged_of,
+)
+from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
+from orchestrator.core.text.merging.doubts import doubts, removed_already
+from orchestrator.core.three_way import Region, Span, ThreeWay
 
 Lines: TypeAlias = Sequence[str]
 Side = Literal["current", "proposed"]
@@ -151,3 +163,47 @@ def same_conflict(
 def _parts(texts: ThreeWay[Lines], place: Region) -> Iterator[tuple[str, ...]]:
     """The lines of a region, in each of the three texts."""
     return (span.of(text) for span, text in zip(place, texts, strict=True))
+
+
+# --- when the file has changed -----------------------------------------------------------
+
+
+class Rebased(msgspec.Struct, frozen=True):
+    """What still conflicts; with no region, `lines` is the text in which all goes together."""
+
+    regions: tuple[Region, ...]
+    lines: tuple[str, ...] = ()
+
+
+def rebased(base: Lines, current: Lines, proposed: Lines) -> Rebased:
+    """What of a change base → proposed conflicts with a newer content of the file, or has no sure place in it."""
+    found = clusters(base, current, proposed)
+    merged = merged_of(found, base)
+    if isinstance(merged, ConflictingRegion):
+        return Rebased(merged.regions)
+    if (doubt := doubts(base, current, proposed, merged.lines, found)) is not None:
+        return Rebased(doubt.regions)
+    if merged.lines == tuple(current):
+        if not removed_already(base, current, proposed):
+            return Rebased((spanned(base, current, proposed),))
+        return Rebased((), merged.lines)
+    return (
+        Rebased(regions) if (regions := ambiguous_hunks(base, current, proposed, found)) else Rebased((), merged.lines)
+    )
+
+
+def spanned(base: Lines, current: Lines, proposed: Lines) -> Region:
+    """One region from the first line that either side changed to the last: of a conflict that no line shows."""
+    made, met = diff(base, proposed), diff(base, current)
+    start = min((hunk.old_start for hunk in (*made, *met)), default=0)
+    length = max((hunk.old_end for hunk in (*made, *met)), default=0) - start
+    current_more, proposed_more = (sum(hunk.new_len - hunk.old_len for hunk in hunks) for hunks in (met, made))
+    return Region(Span(start, length), Span(start, length + current_more), Span(start, length + proposed_more))
+
+
+def changed_regions(current: Lines, proposed: Lines) -> tuple[Region, ...]:
+    """The regions of a change that would apply and is to be reviewed first: each of its hunks, against no other."""
+    return tuple(
+        Region(Span(h.old_start, h.old_len), Span(h.old_start, h.old_len), Span(h.new_start, h.new_len))
+        for h in diff(current, proposed)
+    )

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from orchestrator.core.change import Fit
-from orchestrator.core.conflicts.rebase import spanned
+from orchestrator.core.conflicts.sides import spanned
 from orchestrator.core.content import RUNGS, LineHunk, Rung, digest_of
 from orchestrator.core.decisions import structure
 from orchestrator.core.decisions.anchored import found_again, untouched, whole_elsewhere

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import msgspec
 
-from orchestrator.core.conflicts.rebase import spanned
+from orchestrator.core.conflicts.sides import spanned
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.decision import Apply, Facts, Need, Outcome, Source
 from orchestrator.core.errors import ChangesOverlap, SearchNotFound

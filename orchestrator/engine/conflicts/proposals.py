@@ -12,7 +12,7 @@ import msgspec
 from orchestrator.api.operations import RESOLVE_CONFLICT
 from orchestrator.api.parameters import ResolveConflict
 from orchestrator.api.results import ChangeAnswer
-from orchestrator.core.conflicts.proposals import ProposalUnfit, check_lines, choices_of
+from orchestrator.core.conflicts.resolution import ProposalUnfit, check_lines, choices_of
 from orchestrator.core.conflicts.sides import GapConflict
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.commands import Resolve

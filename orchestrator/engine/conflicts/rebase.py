@@ -6,8 +6,7 @@ from functools import partial
 
 import msgspec
 
-from orchestrator.core.conflicts.rebase import Rebased, changed_regions, rebased, spanned
-from orchestrator.core.conflicts.sides import Sides
+from orchestrator.core.conflicts.sides import Rebased, Sides, changed_regions, rebased, spanned
 from orchestrator.core.content import digest_of
 from orchestrator.core.errors import PathError, TextTooCostly
 from orchestrator.core.events.base import Event, Origin

@@ -8,10 +8,10 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.conflicts.proposals import ProposalUnfit
 from orchestrator.core.conflicts.resolution import (
     LOOK,
     ConflictMoved,
+    ProposalUnfit,
     VersionRequired,
     accepted_review,
     authorize_resolution,

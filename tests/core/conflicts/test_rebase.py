@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.conflicts.rebase import changed_regions, rebased
-from orchestrator.core.conflicts.sides import GapConflict, assembled, gaps, same_conflict, within
+from orchestrator.core.conflicts.sides import (
+    GapConflict,
+    assembled,
+    changed_regions,
+    gaps,
+    rebased,
+    same_conflict,
+    within,
+)
 from orchestrator.core.text.merge import Merged, merge3, merge_favouring_proposed
 from orchestrator.core.three_way import ThreeWay
 

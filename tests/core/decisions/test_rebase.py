@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.core.conflicts.rebase import rebased
+from orchestrator.core.conflicts.sides import rebased
 from orchestrator.core.content import digest_of
 from orchestrator.core.decisions import rebase
 from orchestrator.core.decisions.decision import Apply, Base, ConflictOutcome, Facts, Held, Need, Outcome

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.conflicts.rebase import rebased
-from orchestrator.core.conflicts.sides import assembled, gaps
+from orchestrator.core.conflicts.sides import assembled, gaps, rebased
 from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
 from orchestrator.core.three_way import ThreeWay
