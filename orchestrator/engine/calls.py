@@ -31,8 +31,6 @@ from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ConflictResolved
 from orchestrator.core.events.files import (
     CallRefused,
-    ChangeAborted,
-    ChangeIntended,
     ChangeRefused,
     ContentShown,
     ReadRefused,
@@ -120,15 +118,11 @@ class CallService:
         if agent is not None and (agent.revoked or agent.token_hash != caller.token_hash):
             raise Unauthorised(f"{caller.agent} may not call any more as it came in: its token was revoked or made new")
 
-    async def refuse(self, caller: Caller, operation: str, error: OrchestratorError) -> None:
-        """Note a call that could not even be read."""
+    async def refuse(self, caller: Caller | None, operation: str, error: OrchestratorError) -> None:
+        """Note a call that could not even be read, or a connection of nobody known."""
         event = CallRefused(operation=escaped(operation)[:200], code=error.code, message=error.message[:2000])
-        await self._s.note(caller.origin(), (f"session:{caller.session}", event))
-
-    async def turn_away(self, error: OrchestratorError) -> None:
-        """Note a caller that was not let in; who it is, is not known."""
-        event = CallRefused(operation="connect", code=error.code, message=error.message[:2000])
-        await self._s.note(Origin(), ("door", event))
+        origin, stream = (caller.origin(), f"session:{caller.session}") if caller is not None else (Origin(), "door")
+        await self._s.note(origin, (stream, event))
 
     async def _once(self, caller: Caller, call: Call, request_id: str) -> Result:
         """Idempotence: the same again joins the call that runs, or gets its answer as it is now."""
@@ -165,18 +159,12 @@ class CallService:
                 return TaskAnswer(task=show(recorded.seq), title=title, ended=False)
             case TaskEnded(task=task):
                 return await self._sessions.ended(task)
-            case ConflictResolved(conflict=conflict):
-                seq = conflict
             case LeaseGranted() | LeaseRenewed() | LeaseReleased():
                 return await self._leaser.again(recorded)
             case ChangeRefused() as refused:
                 raise RefusalReplayed(refused)
-            case ChangeAborted():
-                return None
-            case ChangeIntended():
-                outcome = await self._answers.outcome(recorded)
-                if outcome is not None and isinstance(outcome.event, ChangeAborted):
-                    return None
+            case ConflictResolved(conflict=conflict):
+                seq = conflict
             case _:
                 pass
         try:
@@ -190,7 +178,7 @@ class CallService:
         await self._renames.name(caller, error)
         claims = not isinstance(error, RefusalReplayed | RequestIdReused | IoFailed)
         origin = caller.origin(call) if claims else msgspec.structs.replace(caller.origin(), call=call.details)
-        events: list[tuple[str, Event]] = [(f"session:{caller.session}", self._refusal(call, error))]
+        events: list[Event] = [_refusal(call, error)]
         path = error.details.get("path") or getattr(call.params, "path", None)
         if error.shown_lines and isinstance(path, str):
             entry = self._s.state.registry.get(WorkspacePath(path))
@@ -201,38 +189,30 @@ class CallService:
                     ranges=tuple(LineRange(a, b) for a, b in error.shown_lines),
                     total_lines=max(b for _, b in error.shown_lines) + 1_000_000,
                 )
-                events.append((f"session:{caller.session}", ContentShown(session=caller.session, seen=seen)))
-        await self._s.note(origin, *events)
+                events.append(ContentShown(session=caller.session, seen=seen))
+        await self._s.note(origin, *((f"session:{caller.session}", event) for event in events))
         error.journalled = True
 
-    def _refusal(self, call: Call, error: CallerError | ApproverError) -> Event:
-        name, rule = call.operation.name, error.details.get("rule")
-        paths = tuple(
-            EscapedPath(escaped(value))
-            for field in ("path", "source", "destination")
-            if isinstance(value := getattr(call.params, field, None), str)
+
+def _refusal(call: Call, error: CallerError | ApproverError) -> Event:
+    name, rule, message = call.operation.name, error.details.get("rule"), error.message[:2000]
+    named = [getattr(call.params, field, None) for field in ("path", "source", "destination")]
+    paths = tuple(EscapedPath(escaped(path)) for path in named if isinstance(path, str))
+    if call.operation.writes:
+        return ChangeRefused(
+            operation=name,
+            paths=paths,
+            code=error.code,
+            message=message,
+            hint=error.hint[:2000],
+            rule=rule,
+            details=kept_details(error.details),
+            quoted=error.shown is not None,
         )
-        message = error.message[:2000]
-        if call.operation.writes:
-            return ChangeRefused(
-                operation=name,
-                paths=paths,
-                code=error.code,
-                message=message,
-                hint=error.hint[:2000],
-                rule=rule,
-                details=kept_details(error.details),
-                quoted=error.shown is not None,
-            )
-        if paths:
-            return ReadRefused(operation=name, path=paths[0], code=error.code, message=message, rule=rule)
-        return CallRefused(operation=name, code=error.code, message=message)
+    if paths:
+        return ReadRefused(operation=name, path=paths[0], code=error.code, message=message, rule=rule)
+    return CallRefused(operation=name, code=error.code, message=message)
 
-
-LINES_NOT_KEPT = (
-    "The lines themselves are not kept for a repeated call: sent again under a new request_id it shows them "
-    "as they are now."
-)
 
 _NAMED = ("path", "rule", "action", "state", "code", "parameter")
 """Details whose text is the caller's own, or policy's."""
@@ -246,7 +226,7 @@ class RefusalReplayed(CallerError):
     def __init__(self, refused: ChangeRefused) -> None:
         hint = refused.hint
         if refused.quoted:
-            hint += f" {LINES_NOT_KEPT}"
+            hint += " The lines themselves are not kept for a repeated call: a new request_id shows the present ones."
         super().__init__(refused.message, hint=hint.strip(), details=refused.details)
         self.code = refused.code  # type: ignore[misc]  # the first refusal's code stands for this one
 

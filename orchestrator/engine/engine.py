@@ -67,9 +67,6 @@ from orchestrator.ports.maintenance import JournalMaintenance
 from orchestrator.ports.reviewers import Checker, Reviewer
 from orchestrator.ports.watcher import Watcher
 
-EXPIRY_CHECK_S = 60.0
-"""How often, at least, approvals and leases are checked for their end."""
-
 
 class Engine:
     """All operations over one set of services."""
@@ -258,11 +255,7 @@ class Engine:
             except OrchestratorError as error:
                 self._log.error("approvals and leases could not be checked for their end", error=error.message)
                 due = None
-            wait_s = EXPIRY_CHECK_S
-            if due is not None:
-                wait_s = min(wait_s, max(0.0, (due - self._s.clock.now_ms()) / 1000))
-            with anyio.move_on_after(wait_s):
-                await moved.wait()
+            await self._s.until(moved, due)
 
     # --- what the transports ask -----------------------------------------------------
 

@@ -29,9 +29,6 @@ from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.paths import Paths
 from orchestrator.engine.services import Services
 
-OFF_LOOP_MATCHES = 100_000
-"""Known paths times characters of globs beyond which a thread finds out whether globs overlap."""
-
 MOST_NAMED = 5
 """Leases in the sentence of an overlap; `clashes` has all."""
 
@@ -83,9 +80,8 @@ class Reservations:
             case "merge":
                 return LeaseOverlap(leases)
             case "queue" if preview:
-                return LeaseOverlap(
-                    leases, tuple(f"{_held(path, lease)}; it would wait for that" for path, lease in met)
-                )
+                warnings = tuple(f"{_held(path, lease)}; it would wait for that" for path, lease in met)
+                return LeaseOverlap(leases, warnings)
             case "deny" | "queue":
                 path, lease = met[0]
                 raise await self.refusal(_held(path, lease), [lease for _, lease in met], path=path)
@@ -209,22 +205,20 @@ class Leaser:
     ) -> a.LeaseAnswer | Taken:
         async with self._deciding:
             await self._expire_due()
-            session = self._s.state.sessions.get(caller.session)
+            session, most = self._s.state.sessions.get(caller.session), self._s.policy.leases.max_ttl_s
             wanted = LeaseGranted(
                 globs=globs,
                 mode=params.mode,
-                expires_at=self._s.clock.now_ms() + 1000 * min(params.ttl_s, self._s.policy.leases.max_ttl_s),
+                expires_at=self._s.clock.now_ms() + 1000 * min(params.ttl_s, most),
                 task=session.task if session else None,
                 reason=params.reason,
             )
             known = tuple(entry.path for entry in self._s.state.registry.files())
             decide = partial(reserve, wanted, caller.agent, caller.session, self._s.state.leases.live(), known)
-            large = len(known) * sum(map(len, globs)) > OFF_LOOP_MATCHES
-            outcome = await to_thread.run_sync(decide) if large else decide()
+            outcome = await to_thread.run_sync(decide)
             if isinstance(outcome, tuple):
                 return outcome
             recorded = await self._s.append(caller.origin(call), (f"lease:{caller.agent}", outcome))
-            most = self._s.policy.leases.max_ttl_s
             cut = f"; policy grants {most} s at most" if params.ttl_s > most else ""
             if isinstance(outcome, LeaseRenewed):
                 return self._held(outcome.lease, "renewed", cut)

@@ -29,6 +29,9 @@ from orchestrator.ports.workspace import Ignore, Workspace
 OFF_LOOP_BYTES = 64 * 1024
 """Decisions on larger texts run in a worker thread, so that other callers are answered meanwhile."""
 
+CHECK_S = 60.0
+"""How often, at least, it is checked whether something is due."""
+
 MAX_FILE_BYTES = 50 * 1024 * 1024
 """Larger files are `too_large` in this version."""
 
@@ -88,17 +91,23 @@ class Services:
         """Set by the next event about a file, an approval, a conflict or a lease; take it before you look."""
         return self._moved
 
+    async def until(self, moved: anyio.Event, due_ms: int | None) -> None:
+        """Wait for a move or for a time that is due; CHECK_S at most, as the wall clock may jump."""
+        wait_s = CHECK_S if due_ms is None else min(CHECK_S, max(0.0, (due_ms - self.clock.now_ms()) / 1000))
+        with anyio.move_on_after(wait_s):
+            await moved.wait()
+
     def in_background(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Start work that the caller need not wait for; it ends before the daemon does.
 
-        What fails in it is logged, and left for the next start to put right.
+        Its failures are logged, and left for the next start to repair.
         """
         if self.tasks is None:
             raise RuntimeError("the engine is not running")
         self.tasks.start_soon(self.fenced, work)
 
     async def fenced(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Work for which a change that is done must not be told as failed."""
+        """Work whose failure must not be reported as that of a change that is done."""
         try:
             await work()
         except (OrchestratorError, OSError) as error:

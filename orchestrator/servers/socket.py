@@ -160,7 +160,7 @@ class SocketServer:
     async def _turn_away(self, lines: LineStream, error: OrchestratorError) -> None:
         """Note a refusal and tell it; where the journal takes no note (a full disk), that is what is told."""
         try:
-            await self._engine.calls.turn_away(error)
+            await self._engine.calls.refuse(None, "connect", error)
         except OrchestratorError as unnoted:
             error = unnoted
         await lines.send(_ENCODER.encode(rejection(error)) + b"\n")

@@ -1,4 +1,4 @@
-"""What a decision needs to know: what stands at each path now, and which base a change has."""
+"""What a decision needs to know: what is at each path now, and which base a change has."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOOKED_BACK = 50
 
 
 UNHASHED = Digest("unhashed")
-"""Of a base that only its version tells from what stands there now."""
+"""Of a base that differs from what is there now only by its version."""
 
 
 class FactFinder:
@@ -55,7 +55,7 @@ class FactFinder:
                 held = await self._held(present)
             except PathError as error:
                 if not command.lenient or isinstance(error, IoFailed | ChangedWhileRead):
-                    raise  # these say nothing of what stands there
+                    raise  # these say nothing of what is there
                 facts[path] = Facts(path, None, None, error=error)
                 continue
             base = await self._base(based, wanted, present)
@@ -92,7 +92,7 @@ class FactFinder:
         if wanted.base is not None and len(based) > 1 and not _is_version(wanted.base):
             raise ParameterInvalid("base", "must be '@N' for a change of several files")
         if wanted.base is not None:
-            readable = self._s.readable(wanted.caller, path)  # else no outcome tells of the content anyway
+            readable = self._s.readable(wanted.caller, path)  # else no outcome depends on the content anyway
             base = await self._named_base(wanted.base, present, readable=readable)
             if readable and (present.entry is None or present.entry.version != base.version):
                 row = await self._s.journal.version_at(path, base.version)
@@ -106,12 +106,11 @@ class FactFinder:
             return None
         version, whole = implied
         entry = present.entry
-        if entry is not None and entry.version == version and entry.digest is not None:
-            return Base(version, entry.digest, True, whole)
-        row = await self._s.journal.version_at(path, version)
-        if row is None or row.digest is None:
-            return None
-        return Base(version, row.digest, True, whole)
+        digest = entry.digest if entry is not None and entry.version == version else None
+        if digest is None:
+            row = await self._s.journal.version_at(path, version)
+            digest = row.digest if row is not None else None
+        return Base(version, digest, True, whole) if digest is not None else None
 
     async def _named_base(self, raw: p.Version, present: CurrentFile, *, readable: bool) -> Base:
         path, entry = present.path, present.entry

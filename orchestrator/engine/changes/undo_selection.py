@@ -101,11 +101,7 @@ class UndoSelector:
             if made:
                 chosen[change_of(recorded)] = made
         reverters = await self._s.journal.reverters()
-
-        def selected() -> UndoSelection:
-            return selection(in_effect(chosen, reverters), folders.values())
-
-        return await to_thread.run_sync(selected) if reverters or seen > SLICE else selected()
+        return await to_thread.run_sync(lambda: selection(in_effect(chosen, reverters), folders.values()))
 
     async def _whole(self, events: list[Recorded]) -> UndoSelection:
         """All that these events did."""

@@ -54,7 +54,7 @@ class Rebaser:
     async def _renamed(self, conflict: Conflict) -> Renamed | None:
         """Where the conflict's file was moved since it was last looked at."""
         found = conflict.found
-        return await self._renames.went(found.path, after=found.sides.current_version or conflict.seq)
+        return await self._renames.moved_to(found.path, after=found.sides.current_version or conflict.seq)
 
     def _moved(self, conflict: Conflict) -> bool:
         digest, version = self._present(conflict.found.path)

@@ -37,9 +37,6 @@ from orchestrator.logs import logger
 from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.ports.reviewers import Reviewer, ReviewFailure, ReviewReply, ReviewReplyInvalid
 
-LOOK_S = 60.0
-"""How often, at least, deadlines are looked at: the wall clock may jump."""
-
 Work = Callable[[], Coroutine[Any, Any, int | None]]
 
 PATIENCE = 2
@@ -92,11 +89,7 @@ class Reviewing:
             while True:
                 moved = self._s.next_move()
                 due = await self.look()
-                wait_s = LOOK_S
-                if due is not None:
-                    wait_s = min(wait_s, max(0.0, (due - self._s.clock.now_ms()) / 1000))
-                with anyio.move_on_after(wait_s):
-                    await moved.wait()
+                await self._s.until(moved, due)
 
     async def look(self) -> int | None:
         """Take the next step of every open conflict; the ms at which the next deadline is due."""
@@ -157,29 +150,25 @@ class Reviewing:
         self._tasks.start_soon(self._fenced, conflict.seq, number, work)
 
     async def _fenced(self, seq: Seq, number: Seq | None, work: Work) -> int | None:
-        """One conflict's trouble is not the others', nor the daemon's; the review of this number fails of it."""
+        """Run work on one conflict; what it raises ends the review of this number, and nothing else."""
         try:
             return await work()
         except Exception as error:  # noqa: BLE001
-            # The one place where anything is caught: what a service, a program or a plugin says is read in
+            # The one place where anything is caught: what a service, a program or a plugin answers is read in
             # these tasks, and a defect in that must cost this review and not the daemon. Logged, never hidden.
-            gives_up = ["requested", "answered"]
+            ended = ["requested", "answered"]
             if not isinstance(error, OrchestratorError):
                 self._log.error("a review failed unforeseen", conflict=show(seq), trace=_trace_of(error))
             elif not isinstance(error, ProposalUnfit):
                 self._log.info("a review ended", conflict=show(seq), code=error.code)
-                gives_up.remove("answered")
+                ended.remove("answered")
             found = self._find(seq, number)
-            if found is not None and found[1].state in gives_up:
-                await self._fail_logged(*found, error)
+            if found is not None and found[1].state in ended:
+                try:
+                    await self._fail(*found, *_failure_of(error))
+                except OrchestratorError as again:
+                    self._log.error("a failed review was not recorded", conflict=show(seq), error=again.message)
         return None
-
-    async def _fail_logged(self, conflict: Conflict, review: Review, error: Exception) -> None:
-        """A review that ended without a word fails, so that the next reviewer is asked."""
-        try:
-            await self._fail(conflict, review, *_failure_of(error))
-        except OrchestratorError as again:
-            self._log.error("a failed review was not recorded", conflict=show(conflict.seq), error=again.message)
 
     async def _call(self, seq: Seq, number: Seq, deadline_s: int) -> None:
         """Ask one reviewer, and take its answer. Raises ProposalUnfit, and as the reviewer does."""
@@ -216,10 +205,11 @@ class Reviewing:
             conflict = self._s.state.pending.conflict(seq) or conflict
             review = next((item for item in conflict.reviews if item.seq == number), None)
             ignored = ignored_as(conflict, review)
-        said = ReviewAnswered(
+        name = review.reviewer if review is not None else ""
+        answer = ReviewAnswered(
             review=number,
             conflict=seq,
-            reviewer=review.reviewer if review is not None else "",
+            reviewer=name,
             verdict=reply.verdict,
             proposal=digest_of(data) if data is not None else None,
             current=conflict.found.sides.current,
@@ -227,32 +217,31 @@ class Reviewing:
             reason=escaped(reply.reason[:MOST_MESSAGE])[:MOST_MESSAGE],
             ignored=ignored,
         )
-        blobs = ((said.proposal, data),) if said.proposal is not None and data is not None else ()
-        events: list[Event] = [said]
+        blobs = ((answer.proposal, data),) if answer.proposal is not None and data is not None else ()
+        events: list[Event] = [answer]
         if not ignored and unfit is not None and review is not None:
             events.append(_failed(conflict, review, *_failure_of(unfit)))
         elif not ignored and reply.verdict == "reject":
-            events.append(ReviewRejected(review=number, conflict=seq, by=said.reviewer, reason=said.reason))
-        origin = Origin(agent=reviewer_caller(said.reviewer).agent, cause=number)
+            events.append(ReviewRejected(review=number, conflict=seq, by=name, reason=answer.reason))
+        origin = Origin(agent=reviewer_caller(name).agent, cause=number)
         await self._s.journal.append(Unit(tuple(NewEvent(conflict.stream, e) for e in events), origin, blobs))
 
     async def _weigh(self, seq: Seq, number: Seq) -> None:
         """Check an answer; then it counts by policy, or waits for a person. Raises ProposalUnfit."""
         found = self._find(seq, number)
-        if found is None or found[1].proposal is None:
+        if found is None or (proposal := found[1].proposal) is None:
             return
         conflict, review = found
         try:
-            data = await self._s.contents.need(found[1].proposal, f"what {review.reviewer} proposes")
+            data = await self._s.contents.need(proposal, f"what {review.reviewer} proposes")
             await self._proposals.check(conflict, data)
             found = self._find(seq, number)
             if found is None or found[1].state != "answered":
                 return
-            conflict, review = found
-            route = route_for(conflict, self._s.policy, self._s.state.identities)
-            if route is not None and route.accept == "auto" and self._proposals.automatic(conflict):
-                await self._proposals.accept(conflict, review, by="policy", pre_approved=False)
-        except CallerError as error:  # the file moved on, or is reserved: checked again when it stands
+            route = route_for(found[0], self._s.policy, self._s.state.identities)
+            if route is not None and route.accept == "auto" and self._proposals.automatic(found[0]):
+                await self._proposals.accept(*found, by="policy", pre_approved=False)
+        except CallerError as error:  # the file moved on, or is reserved: checked again then
             self._log.info("a proposal waits", conflict=show(seq), error=error.message)
             if error.code == "stale_base":
                 self._weighed.discard(number)
