@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import OrderedDict
-from functools import partial
 from typing import Literal
 
 import anyio
@@ -78,36 +77,24 @@ class ApproverGate:
 
     async def check(self, caller: Caller, code: str | None) -> None:
         """Raises ApproverCodeNeeded unless this is the code."""
-        if self._s.state.identities.approver is None:
+        if (approver := self._s.state.identities.approver) is None:
             raise ApproverCodeNeeded("there is no approver code yet", hint="Run `orchestrator up` to make it.")
         if not code:
             raise ApproverCodeNeeded("this needs the approver code")
-        if self._known(code):
+        digest = self._digest(code)
+        if self._right is not None and self._right[0] == approver.salt and hmac.compare_digest(self._right[1], digest):
             return
         guesses = self._guesses_of(caller.session)
         async with guesses.turn:
             await anyio.sleep(guesses.delay_s)
             async with self._one_at_a_time:
-                right = await self._is_right(code)
+                approver = self._s.state.identities.approver or approver  # it may have been replaced meanwhile
+                given = await to_thread.run_sync(_scrypt, _plain(code), bytes.fromhex(approver.salt))
+            right = hmac.compare_digest(given, bytes.fromhex(approver.scrypt))
             guesses.wrong = 0 if right else guesses.wrong + 1
         if not right:
             raise ApproverCodeNeeded("that is not the approver code")
-
-    def _known(self, code: str) -> bool:
-        approver = self._s.state.identities.approver
-        if approver is None or self._right is None or self._right[0] != approver.salt:
-            return False
-        return hmac.compare_digest(self._right[1], self._digest(code))
-
-    async def _is_right(self, code: str) -> bool:
-        approver = self._s.state.identities.approver
-        if approver is None:
-            return False
-        given = await to_thread.run_sync(partial(_scrypt, _plain(code), bytes.fromhex(approver.salt)))
-        right = hmac.compare_digest(given, bytes.fromhex(approver.scrypt))
-        if right:
-            self._right = approver.salt, self._digest(code)
-        return right
+        self._right = approver.salt, digest
 
     def _digest(self, code: str) -> bytes:
         return hmac.digest(self._key, _plain(code).encode("utf-8", "surrogatepass"), "sha256")

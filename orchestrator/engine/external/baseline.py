@@ -11,7 +11,7 @@ from orchestrator.core.content import FoundFile
 from orchestrator.core.errors import PathError
 from orchestrator.core.events.base import Origin
 from orchestrator.core.events.files import FilesFound
-from orchestrator.core.ids import Digest, WorkspacePath
+from orchestrator.core.ids import WorkspacePath
 from orchestrator.engine.external.batch_import import FOUND_STREAM, BatchImporter
 from orchestrator.engine.external.batches import ExternalBatch
 from orchestrator.engine.external.observer import Observer
@@ -95,10 +95,9 @@ class Baseline:
 
     async def _read(self, path: WorkspacePath) -> tuple[FoundFile, FileBytes] | None:
         """A file that is still what the registry says; one that is not is looked at instead."""
+        most = self._s.policy.external.keep_max_bytes
         try:
-            read = await to_thread.run_sync(
-                partial(self._s.workspace.read, path, most=self._s.policy.external.keep_max_bytes)
-            )
+            read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=most))
         except PathError:
             await self._look(path)
             return None
@@ -113,13 +112,15 @@ class Baseline:
 
     async def _append(self, batch: list[tuple[FoundFile, FileBytes]]) -> None:
         """Only what still holds: a change may have come between the read and now."""
-        current: list[tuple[FoundFile, FileBytes]] = []
-        for found, read in batch:
-            entry = self._s.state.registry.get(found.path)
-            if entry is not None and entry.version == found.version and entry.signature == found.signature:
-                current.append((found, read))
+        entries = self._s.state.registry
+        current = [
+            (found, read)
+            for found, read in batch
+            if (entry := entries.get(found.path)) is not None
+            and (entry.version, entry.signature) == (found.version, found.signature)
+        ]
         if not current:
             return
         event = FilesFound(entries=tuple(found for found, _ in current))
-        blobs: tuple[tuple[Digest, bytes], ...] = tuple((read.digest, read.data) for _, read in current)
+        blobs = tuple((read.digest, read.data) for _, read in current)
         await self._s.journal.append(Unit((NewEvent(FOUND_STREAM, event),), Origin(), blobs))

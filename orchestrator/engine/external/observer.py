@@ -1,4 +1,4 @@
-"""What stands on the disk, against what the journal says; every difference becomes an event first."""
+"""What is on the disk, compared with the journal; every difference becomes an event first."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def warnings(present: CurrentFile) -> tuple[str, ...]:
     return (
         (
             f"{escaped(present.path)} was changed by another program, and the journal can't note that now "
-            f"({present.unnoted.code}): what stands there has no version yet. It is noted when there is room again; "
+            f"({present.unnoted.code}): the present content has no version yet. It is noted when there is room again; "
             "read it anew before you change it."
         ),
     )
@@ -91,13 +91,13 @@ class Observer:
     def __init__(self, services: Services) -> None:
         self._s = services
         self.group: ExternalBatch | None = None
-        """The external changes that are being taken in; what a caller's look finds meanwhile belongs to them."""
+        """The external changes that are being imported; what a caller's look finds meanwhile belongs to them."""
         self._lone: dict[WorkspacePath, Seq] = {}
         self.scanned = False
         """Whether the start scan is through: what it did not meet, and is not ignored, came later."""
 
     async def refresh(self, path: WorkspacePath, *, content: bool, changing: bool = False) -> CurrentFile:
-        """See what stands at a path; with `content`, read it and keep it as a blob.
+        """See what is at a path; with `content`, read it and keep it as a blob.
 
         What everybody is denied to read is kept, and its hash noted, only where it is to be changed.
         Raises FileTooLarge, ChangedWhileRead and the PathError family.
@@ -190,16 +190,16 @@ class Observer:
         if stat is None:
             return self._removed(path, entry) if entry is not None else None
         signature, mode = stat.signature, stat.mode
-        same = entry is not None and (
-            (digest is not None and entry.digest == digest) or (entry.digest is None and entry.signature == signature)
-        )
-        told = entry is not None and (entry.digest, entry.signature, entry.mode) == (digest, signature, mode)
-        if entry is not None and told and (entry.kept or not keep):
-            return None
+        if entry is not None:
+            if (entry.digest, entry.signature, entry.mode) == (digest, signature, mode) and (entry.kept or not keep):
+                return None
+            unhashed = entry.digest is None and entry.signature == signature
+            if unhashed or (digest is not None and entry.digest == digest):
+                found = FoundFile(path, signature, mode, digest, keep or entry.kept, int(entry.version))
+                return FilesFound(entries=(found,))
+        elif not self._is_new(path):
+            return FilesFound(entries=(FoundFile(path, signature, mode, digest, keep),))
         by, lease = self._held(path)
-        if same and entry is not None:
-            found = FoundFile(path, signature, mode, digest, keep or entry.kept, int(entry.version))
-            return FilesFound(entries=(found,))
         if entry is not None:
             return ExternalFileChanged(
                 path=path,
@@ -211,18 +211,16 @@ class Observer:
                 by=by,
                 lease=lease,
             )
-        if self._is_new(path):
-            return ExternalFileCreated(
-                path=path,
-                after=digest,
-                signature=signature,
-                mode=mode,
-                kept=keep,
-                by=by,
-                lease=lease,
-                parents=self._came_with(path),
-            )
-        return FilesFound(entries=(FoundFile(path, signature, mode, digest, keep),))
+        return ExternalFileCreated(
+            path=path,
+            after=digest,
+            signature=signature,
+            mode=mode,
+            kept=keep,
+            by=by,
+            lease=lease,
+            parents=self._came_with(path),
+        )
 
     def _came_with(self, path: WorkspacePath) -> tuple[WorkspacePath, ...]:
         """The directories above it that came in the same burst, and those below them."""
