@@ -32,7 +32,7 @@ MOST = 50
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """The identity behind a connection, proven by the door."""
+    """The identity behind a connection, authenticated by the transport."""
 
     agent: AgentName
     agent_class: AgentClass
@@ -62,12 +62,12 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One operation with its parameters, as it came in."""
+    """One operation with its parameters."""
 
     operation: AnyOperation
     params: Params
     client_call_id: str | None = None
-    started_us: int | None = None  # by the clock's ticks, as it came in
+    started_us: int | None = None  # by the clock's ticks, at its arrival
     room: Room = UNBOUNDED  # for the answer; what is beyond it is neither sent nor seen
 
     @property
@@ -101,7 +101,7 @@ class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True):
     supersedes: Version | None = None
     reason: str = ""
     resolves: Seq | None = None
-    pre_approved: bool = False  # a person with the approver code stands behind it: ask counts as allow
+    pre_approved: bool = False  # a person with the approver code asks for it: ask counts as allow
 
     @classmethod
     def of(cls, caller: Caller, call: Call, params: ChangeParams) -> ChangeRequest:
@@ -117,15 +117,15 @@ def arguments_of(params: Params) -> dict[str, Any]:
 
     A text that is not kept is `{"bytes": N}`.
     """
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for attribute, name, default, kept in _fields(type(params)):
         value = getattr(params, attribute)
         if value != default and value is not None:
-            told[name] = _told(value, kept)
-    return told
+            values[name] = _value(value, kept)
+    return values
 
 
-def _told(value: Any, kept: str | None) -> Any:
+def _value(value: Any, kept: str | None) -> Any:
     if isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
@@ -135,7 +135,7 @@ def _told(value: Any, kept: str | None) -> Any:
     if isinstance(value, Params):
         return arguments_of(value)
     if isinstance(value, list | tuple):
-        few = [_told(item, kept) for item in value[:MOST]]
+        few = [_value(item, kept) for item in value[:MOST]]
         return [*few, {"more": len(value) - MOST}] if len(value) > MOST else few
     return {"kind": type(value).__name__}
 

@@ -29,13 +29,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.events.base import Event, Origin
 from orchestrator.core.events.conflicts import ConflictResolved
-from orchestrator.core.events.files import (
-    CallRefused,
-    ChangeRefused,
-    ContentShown,
-    ReadRefused,
-    SeenLines,
-)
+from orchestrator.core.events.files import CallRefused, ChangeRefused, ContentShown, ReadRefused, SeenLines
 from orchestrator.core.events.sessions import LeaseGranted, LeaseReleased, LeaseRenewed, TaskBegun, TaskEnded
 from orchestrator.core.ids import EscapedPath, Seq, WorkspacePath, show
 from orchestrator.engine.caller import Call, Caller
@@ -116,7 +110,7 @@ class CallService:
         """A connection lasts; its token may be revoked meanwhile, or its name be given one. Raises Unauthorised."""
         agent = self._s.state.identities.get(caller.agent)
         if agent is not None and (agent.revoked or agent.token_hash != caller.token_hash):
-            raise Unauthorised(f"{caller.agent} may not call any more as it came in: its token was revoked or made new")
+            raise Unauthorised(f"{caller.agent} may not call any more: its token was revoked or made new")
 
     async def refuse(self, caller: Caller | None, operation: str, error: OrchestratorError) -> None:
         """Note a call that could not even be read, or a connection of nobody known."""
@@ -228,7 +222,7 @@ class RefusalReplayed(CallerError):
         if refused.quoted:
             hint += " The lines themselves are not kept for a repeated call: a new request_id shows the present ones."
         super().__init__(refused.message, hint=hint.strip(), details=refused.details)
-        self.code = refused.code  # type: ignore[misc]  # the first refusal's code stands for this one
+        self.code = refused.code  # type: ignore[misc]  # the first refusal's code
 
 
 def kept_details(details: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,13 +11,7 @@ import anyio
 from orchestrator.api import blame, journal, leases, rollback, stale_readers, time_travel
 from orchestrator.api import operations as o
 from orchestrator.api.feed import FeedEvent, Subscribe
-from orchestrator.core.errors import (
-    ApproverError,
-    CallerError,
-    DiskFull,
-    OrchestratorError,
-    WritesStopped,
-)
+from orchestrator.core.errors import ApproverError, CallerError, DiskFull, OrchestratorError, WritesStopped
 from orchestrator.core.ids import Seq
 from orchestrator.core.system_errors import refusal_in
 from orchestrator.engine.administration import Administration, DaemonFacts

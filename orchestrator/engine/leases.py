@@ -34,7 +34,7 @@ MOST_NAMED = 5
 
 
 class LeaseOverlap(msgspec.Struct, frozen=True):
-    """The leases of others that a change goes across, and what its caller is told of them."""
+    """The leases of others that a change goes across, and the warnings for its caller."""
 
     leases: tuple[Seq, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Reservations:
     async def crossing(
         self, caller: Caller, paths: Sequence[WorkspacePath], *, preview: bool = False, granted: bool = False
     ) -> LeaseOverlap:
-        """What a change to these paths, all locked by now, goes across; `granted`: a person said yes to it.
+        """What a change to these paths, all locked by now, goes across; `granted`: a person granted it.
 
         Raises PathReserved where policy keeps it out.
         """
@@ -193,7 +193,7 @@ class Leaser:
                 return None
 
     async def expire(self) -> int | None:
-        """Lapse what is due; the ms at which the next one will be, None if nothing is reserved."""
+        """Expire what is due; the ms at which the next one will be, None if nothing is reserved."""
         async with self._deciding:
             await self._expire_due()
         return min((lease.expires_at for lease in self._s.state.leases.live()), default=None)

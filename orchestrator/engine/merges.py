@@ -1,4 +1,4 @@
-"""What a merge did, as callers are told."""
+"""What a merge did, as answers show it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from orchestrator.api import results as r
 from orchestrator.core.merge_rules import ResolvedRegion
 from orchestrator.core.three_way import Region, Span
 
-MOST_TOLD = 40
-"""Places of one merge that an answer tells."""
+MOST_SHOWN = 40
+"""Places of one merge that an answer shows."""
 
 
-def told(settled: Sequence[ResolvedRegion]) -> tuple[r.MergeText, ...]:
+def merge_texts(merged: Sequence[ResolvedRegion]) -> tuple[r.MergeText, ...]:
     """The places, those that git would have left to a person first."""
-    chosen = sorted(settled, key=lambda region: region.rule == "clean")[:MOST_TOLD]
+    chosen = sorted(merged, key=lambda region: region.rule == "clean")[:MOST_SHOWN]
     return tuple(
         r.MergeText(path=item.path, lines=_lines(item.merged), rule=item.rule, why=item.why, **_sides(item.region))
         for item in chosen
     )
 
 
-def rules(settled: Sequence[ResolvedRegion]) -> str:
-    """The rules that settled what lay closer together than git allows; "" if none had to."""
-    return ", ".join(dict.fromkeys(region.rule for region in settled if region.rule != "clean"))
+def rules(merged: Sequence[ResolvedRegion]) -> str:
+    """The rules that merged what git would not; "" if none had to."""
+    return ", ".join(dict.fromkeys(region.rule for region in merged if region.rule != "clean"))
 
 
 def regions(conflicting: Sequence[Region]) -> tuple[r.RegionLines, ...]:

@@ -40,7 +40,7 @@ class Permissions:
         return evaluate(self.policy, request)
 
     def _is_git(self, path: WorkspacePath) -> bool:
-        """Whether a directory in the path is a repository's `.git` under another name: (device, inode) tell.
+        """Whether a directory in the path is a repository's `.git` under another name: by (device, inode).
 
         Some file systems know one directory by several spellings. Raises the PathError family.
         """

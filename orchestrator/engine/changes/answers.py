@@ -14,17 +14,12 @@ from orchestrator.core.errors import Aborted, TextTooCostly, VersionUnknown
 from orchestrator.core.events.base import Recorded
 from orchestrator.core.events.catalog import tag_of
 from orchestrator.core.events.conflicts import ApprovalDenied, ApprovalExpired, ConflictResolved
-from orchestrator.core.events.files import (
-    ChangeAborted,
-    ChangeApplied,
-    ChangeDiverged,
-    ChangeIntended,
-)
+from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended
 from orchestrator.core.ids import Seq, WorkspacePath, show
 from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.engine.changes.diffs import Diffs
-from orchestrator.engine.merges import MOST_TOLD, regions, rules, told
+from orchestrator.engine.merges import MOST_SHOWN, merge_texts, regions, rules
 from orchestrator.engine.reads.read_sets import unseen_in_words, unseen_texts
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
@@ -250,7 +245,7 @@ class Answers:
     async def of_applied(
         self, version: Seq, event: ChangeApplied, *, shows: Shows, warnings: tuple[str, ...] = ()
     ) -> r.ChangeAnswer:
-        """The answer of a change that is on disk. `warnings`: what its author is told even if it may not read it."""
+        """The answer of a change that is on disk. `warnings`: what its author is shown even if it may not read it."""
         shown = all(shows(changed.path) for changed in event.paths)
         why, diff, truncated = event.provenance, None, False
         as_sent = event.fit.rung == "current" and not why.reverts and why.resolves is None
@@ -294,15 +289,15 @@ class Answers:
 
 
 def with_fit(answer: r.ChangeAnswer, fit: Fit) -> r.ChangeAnswer:
-    """The answer, with how the change came to fit."""
+    """The answer, with how the change fits."""
     return msgspec.structs.replace(
         answer,
         rung=fit.rung,
         score=_score(fit.score),
         base=show(fit.base) if fit.base else None,
         same_symbol=fit.same_symbol,
-        merge=told(fit.merge),
-        merge_truncated=len(fit.merge) > MOST_TOLD,
+        merge=merge_texts(fit.merge),
+        merge_truncated=len(fit.merge) > MOST_SHOWN,
     )
 
 
@@ -325,7 +320,7 @@ def _because(reason: str) -> str:
 
 
 def _score(score: float) -> float | None:
-    """How alike a passage is that was found again; None for one that stands as it was quoted."""
+    """How alike a passage is that was found again; None for one that is there as it was quoted."""
     return score if score < 1.0 else None
 
 
@@ -363,7 +358,7 @@ def _applied_message(event: ChangeApplied, version: Seq) -> str:
 
 
 def _how(fit: Fit) -> str:
-    """How a change came to fit; empty where it fitted as it was."""
+    """How a change fits; empty where it fits as it was sent."""
     how = {
         "shifted": ", moved along with others' lines",
         "anchored": ", found again where others moved it",

@@ -102,7 +102,7 @@ class ApprovalService:
         return r.Done(message=f"{show(approval.seq)} is denied; nothing was changed")
 
     async def expire(self) -> int | None:
-        """Lapse what is due; the ms at which the next one will be, None if nothing waits."""
+        """Expire what is due; the ms at which the next one will be, None if nothing waits."""
         now = self._s.clock.now_ms()
         for approval in tuple(self._s.state.pending.waiting()):
             if approval.request.expires_at <= now:
@@ -141,7 +141,7 @@ class ApprovalService:
                     return
                 async with self._repositories.alone(plan.paths):
                     asks = [ask for ask in self._repositories.asks(plan, facts) if ask.reason not in request.rule]
-                    if asks:  # others' changes made it so while the request waited; who granted it was not told
+                    if asks:  # others' changes made it so while the request waited; who granted it did not know
                         await self._renew(approval, provenance, plan, asks)
                         return
                     paths = [item.path for item in request.paths]
@@ -186,7 +186,7 @@ class ApprovalService:
         item = approval.request.paths[0]
         here = facts[item.path]
         if not self._s.readable_to(approval.agent, *facts):
-            # whether it still fits would tell its author what the file holds
+            # whether it still fits would show its author what the file holds
             await self._expire_due(approval, "base_changed", "the file changed while the request waited")
             return
         if len(approval.request.paths) > 1:  # all of it or nothing, as where it is asked for without an approval

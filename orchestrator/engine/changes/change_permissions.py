@@ -59,7 +59,7 @@ class ChangePermissions:
         return (NeedApproval("builtin.uncover", f"it brings what {hidden[0]} hides to a path that is shown"),)
 
     def unsure(self, fit: Fit) -> tuple[NeedApproval, ...]:
-        """A change that came to fit in a way that policy leaves to a person."""
+        """A change that fits in a way that policy leaves to a person."""
         lowest = self._s.policy.edits.lowest_rung
         if RUNGS.index(fit.rung) <= RUNGS.index(lowest):
             return ()
@@ -134,7 +134,7 @@ def _coming(paths: Sequence[PathChange]) -> list[WorkspacePath]:
 
 
 def _content(plan: Apply, change: PathChange, facts: Mapping[WorkspacePath, Facts]) -> bytes:
-    """What will stand there; a rename brings what stands at its source."""
+    """What will be there; a rename brings the content of its source."""
     if (content := plan.content(change)) is not None:
         return content.data
     source = facts.get(change.moved_from) if change.moved_from is not None else None

@@ -26,7 +26,7 @@ from orchestrator.engine.services import Services
 from orchestrator.ports.journal import NewEvent, Unit
 
 SHOWN_LINES, SHOWN_TOKENS = 60, 1_200
-"""Current lines that a conflict shows; they fit beside its JSON in what every client hands on."""
+"""Current lines that a conflict shows; they fit beside its JSON in what every client passes on."""
 
 
 class ConflictRecorder:
@@ -39,26 +39,26 @@ class ConflictRecorder:
         self,
         wanted: ChangeRequest,
         provenance: Provenance,
-        clash: ConflictOutcome,
+        outcome: ConflictOutcome,
         facts: Mapping[WorkspacePath, Facts],
         *,
         shows: Shows,
     ) -> r.ChangeAnswer:
         """A change that fits nowhere waits as a whole."""
-        here = facts[clash.path]
+        here = facts[outcome.path]
         if wanted.preview:
             return r.ChangeAnswer(
                 status="preview",
                 success=True,
                 would_be="conflict",
                 message="nothing was changed; sent without preview, this would be a conflict",
-                paths=(r.ChangedPath(path=clash.path),),
+                paths=(r.ChangedPath(path=outcome.path),),
                 unseen=unseen_texts(provenance.unseen, shows),
             )
-        shown = await self._current_lines(clash, here) if shows(clash.path) else None
+        shown = await self._current_lines(outcome, here) if shows(outcome.path) else None
         session, origin = wanted.caller.session, wanted.caller.origin(wanted.call)
         seen = NewEvent(f"session:{session}", ContentShown(session=session, seen=shown[1])) if shown else None
-        seq, known = await self._wait(wanted, provenance, clash, here, origin, seen=seen)
+        seq, known = await self._wait(wanted, provenance, outcome, here, origin, seen=seen)
         answer = await self._answers.of(seq, shows=shows)
         return msgspec.structs.replace(answer, shown=shown[0]) if shown is not None and not known else answer
 
@@ -67,17 +67,17 @@ class ConflictRecorder:
     ) -> tuple[Seq, ...]:
         """The parts of an undo that wait for a person, beside those that fit."""
         seqs = list[Seq]()
-        for clash in plan.conflicts:
+        for outcome in plan.conflicts:
             claims = not plan.paths and not seqs  # a retry of the request finds the change, or else the first conflict
             origin = wanted.caller.origin(wanted.call if claims else None)
-            seqs.append((await self._wait(wanted, provenance, clash, facts[clash.path], origin))[0])
+            seqs.append((await self._wait(wanted, provenance, outcome, facts[outcome.path], origin))[0])
         return tuple(seqs)
 
     async def _wait(
         self,
         wanted: ChangeRequest,
         provenance: Provenance,
-        clash: ConflictOutcome,
+        outcome: ConflictOutcome,
         here: Facts,
         origin: Origin,
         *,
@@ -87,36 +87,36 @@ class ConflictRecorder:
 
         It does where the same agent proposed the same, met by the same content.
         """
-        found = found_of(provenance, clash, here)
+        found = found_of(provenance, outcome, here)
         proposed = found.sides.proposed
-        for conflict in self._s.state.pending.open_conflicts(clash.path):
+        for conflict in self._s.state.pending.open_conflicts(outcome.path):
             same = [*conflict.found.sides] == [*found.sides] and conflict.agent == wanted.caller.agent
             if same and (not here.content_hidden or conflict.found.sides.current_version == here.version):
                 return conflict.seq, True
-        events = (NewEvent(f"conflict:{clash.path}", found), *((seen,) if seen is not None else ()))
-        blobs = ((proposed, clash.proposed),) if proposed is not None and clash.proposed is not None else ()
+        events = (NewEvent(f"conflict:{outcome.path}", found), *((seen,) if seen is not None else ()))
+        blobs = ((proposed, outcome.proposed),) if proposed is not None and outcome.proposed is not None else ()
         recorded = await self._s.journal.append(Unit(events, origin, blobs))
         return recorded[0].seq, False
 
-    async def _current_lines(self, clash: ConflictOutcome, here: Facts) -> tuple[str, SeenLines] | None:
+    async def _current_lines(self, outcome: ConflictOutcome, here: Facts) -> tuple[str, SeenLines] | None:
         """The lines that the file holds where the change wanted to go."""
-        if here.held is None or here.version is None or not clash.regions:
+        if here.held is None or here.version is None or not outcome.regions:
             return None
         document = await self._s.contents.text(here.held.digest, here.held.data)
         if document is None:
             return None
-        first = max(1, clash.regions[0].current.start - 2)
-        last = min(document.line_count, clash.regions[-1].current.end + 3, first + SHOWN_LINES - 1)
+        first = max(1, outcome.regions[0].current.start - 2)
+        last = min(document.line_count, outcome.regions[-1].current.end + 3, first + SHOWN_LINES - 1)
         last = fit(document.lines, first, last, SHOWN_TOKENS)
         text, cut = render(document.lines[first - 1 : last], first)
         seen = SeenLines(
-            path=clash.path,
+            path=outcome.path,
             version=here.version,
             ranges=(LineRange(first, last),),
             total_lines=document.line_count,
             cut=bool(cut),
         )
-        return f"{clash.path} at {show(here.version)}, where the change clashes:\n{text}", seen
+        return f"{outcome.path} at {show(here.version)}, where the change conflicts:\n{text}", seen
 
     # --- conflicts that a change supersedes -----------------------------------------
 

@@ -69,7 +69,7 @@ class Diffs:
     async def of_one(
         self, item: PathChange, before: Digest | None, contents: Mapping[Digest, NewContent]
     ) -> str | None:
-        """Of one path of a plan; `before` is what its file holds now, wherever that stands."""
+        """Of one path of a plan; `before` is what its file holds now, under whichever path."""
         text = await self._text(item, before, contents)
         return cut(text, SHOWN_DIFF_LINES)[0] if text is not None else None
 

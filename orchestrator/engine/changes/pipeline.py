@@ -48,7 +48,7 @@ class ChangeResult(msgspec.Struct, frozen=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One try at a command, as far as it has come: decided, and neither recorded nor carried out."""
+    """One try at a command: decided, and neither recorded nor carried out."""
 
     command: Command
     request: ChangeRequest
@@ -182,7 +182,7 @@ class ChangePipeline:
         return True
 
     def _asks(self, attempt: Attempt, plan: Apply) -> tuple[NeedApproval, ...]:
-        """All that a person must say yes to, unless one stands behind the request already."""
+        """All that a person must say yes to, unless one made the request."""
         if attempt.request.pre_approved:
             return ()
         return (
@@ -194,9 +194,9 @@ class ChangePipeline:
 
     # --- outcomes -------------------------------------------------------------------
 
-    async def _as_conflict(self, attempt: Attempt, clash: ConflictOutcome) -> ChangeResult:
+    async def _as_conflict(self, attempt: Attempt, outcome: ConflictOutcome) -> ChangeResult:
         answer = await self._recorder.record(
-            attempt.request, attempt.provenance, clash, attempt.facts, shows=attempt.shows
+            attempt.request, attempt.provenance, outcome, attempt.facts, shows=attempt.shows
         )
         return ChangeResult(_warned(answer, attempt.crossing))
 
@@ -288,5 +288,5 @@ def _caused(request: ChangeRequest) -> Origin:
 
 
 def _warned(answer: r.ChangeAnswer, crossing: LeaseOverlap) -> r.ChangeAnswer:
-    """The answer, with what is to be said of others' leases."""
+    """The answer, with warnings of others' leases."""
     return msgspec.structs.replace(answer, warnings=(*answer.warnings, *crossing.warnings))

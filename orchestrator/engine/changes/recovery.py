@@ -12,13 +12,7 @@ from orchestrator.core.content import digest_of
 from orchestrator.core.decisions.recovery import RollForward, SwapBack, Undo, Verdict, judge
 from orchestrator.core.errors import FileBusy, FileNotFound, NotADirectory, PathError
 from orchestrator.core.events.base import Event, Recorded
-from orchestrator.core.events.files import (
-    ChangeAborted,
-    ChangeApplied,
-    ChangeDiverged,
-    ChangeIntended,
-    DivergedPath,
-)
+from orchestrator.core.events.files import ChangeAborted, ChangeApplied, ChangeDiverged, ChangeIntended, DivergedPath
 from orchestrator.core.ids import Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.engine.changes.effects import disk_change, orphans, remove_emptied, touching, written
@@ -32,15 +26,15 @@ UNREADABLE = Digest("unreadable")
 """Equal to no content's hash: something is there, but no regular file that can be read."""
 
 
-class Stands(msgspec.Struct, frozen=True):
-    """What a name holds: its content, and the stat that held while it was read."""
+class OnDisk(msgspec.Struct, frozen=True):
+    """What a name holds: its content, and the stat that was true while it was read."""
 
     digest: Digest | None
     stat: FileStat | None = None
     data: bytes | None = None
 
 
-ABSENT = Stands(None)
+ABSENT = OnDisk(None)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -48,7 +42,7 @@ class Found(msgspec.Struct, frozen=True):
 
     item: PathChange
     temp: TempFile | None
-    stands: Stands
+    on_disk: OnDisk
     verdict: Verdict
 
 
@@ -90,8 +84,8 @@ class Recovery:
 
     async def _find(self, item: PathChange, temps: dict[str, TempFile]) -> Found:
         temp = temps.pop(item.temp, None) if item.temp else None
-        stands = await self._stands(item.path)
-        return Found(item, temp, stands, await self._judged(item, stands, temp))
+        on_disk = await self._read(item.path)
+        return Found(item, temp, on_disk, await self._judged(item, on_disk, temp))
 
     async def _complete(self, recorded: Recorded, intent: ChangeIntended, found: list[Found]) -> None:
         """Some of the files have changed: do the rest, save where there is another program's content."""
@@ -99,12 +93,12 @@ class Recovery:
         diverged: list[DivergedPath] = []
         kept: list[tuple[Digest, bytes]] = []
         for item in found:
-            stands = item.stands
+            on_disk = item.on_disk
             match item.verdict:
                 case RollForward():
                     await self._sync_names(item.item)
                     await self._sweep(item.temp, recorded.seq)
-                    stats[item.item.path] = stands.stat
+                    stats[item.item.path] = on_disk.stat
                     continue
                 case Undo():
                     await self._sweep(item.temp, recorded.seq)
@@ -112,13 +106,13 @@ class Recovery:
                     if done is not None:
                         stats[item.item.path] = done.stat
                         continue
-                    stands = await self._stands(item.item.path)
+                    on_disk = await self._read(item.item.path)
                 case SwapBack() if item.temp is not None:
                     await to_thread.run_sync(partial(self._s.workspace.exchange_back, item.temp, item.item.path))
-                    stands = await self._stands(item.item.path)
+                    on_disk = await self._read(item.item.path)
                 case _:
                     pass
-            path, contents = await self._diverged(msgspec.structs.replace(item, stands=stands))
+            path, contents = await self._diverged(msgspec.structs.replace(item, on_disk=on_disk))
             diverged.append(path)
             kept += contents
         events: list[Event] = [ChangeDiverged(change=recorded.seq, paths=tuple(diverged))] if diverged else []
@@ -131,7 +125,7 @@ class Recovery:
         for met in intent.paths if diverged else ():
             await self._look(met.path)
 
-    async def _redo(self, item: PathChange, parents: tuple[WorkspacePath, ...]) -> Stands | None:
+    async def _redo(self, item: PathChange, parents: tuple[WorkspacePath, ...]) -> OnDisk | None:
         """Do one path's part of a change again; None where it does not fit any more."""
         data = None
         if item.after is not None and not item.renamed:
@@ -149,7 +143,7 @@ class Recovery:
             await to_thread.run_sync(batch.abandon)
             return None
         await to_thread.run_sync(batch.finish)
-        return Stands(item.after, stats[item.path])
+        return OnDisk(item.after, stats[item.path])
 
     async def _sync_names(self, item: PathChange) -> None:
         """Sync what a change did to the names of a path."""
@@ -158,7 +152,7 @@ class Recovery:
             await self._sync_above(item.moved_from)
 
     async def _sync_above(self, path: WorkspacePath) -> None:
-        """The directory that holds it; where that is gone too, the one that it went from."""
+        """The directory that holds it; where that is gone too, the nearest one above it."""
         for name in (path, *reversed(ancestors(path))):
             try:
                 await to_thread.run_sync(self._s.workspace.sync_directory, name)
@@ -166,17 +160,17 @@ class Recovery:
                 continue
             return
 
-    async def _judged(self, main: PathChange, stands: Stands, temp: TempFile | None) -> Verdict:
+    async def _judged(self, main: PathChange, on_disk: OnDisk, temp: TempFile | None) -> Verdict:
         if main.directory:
-            there = stands.stat is not None and stands.stat.kind == "directory"
+            there = on_disk.stat is not None and on_disk.stat.kind == "directory"
             return RollForward() if there else Undo("crash")
         held: Digest | None = None
         busy = False
         if temp is not None:
             busy = await to_thread.run_sync(partial(self._s.workspace.in_use, temp))
-            held = (await self._stands(temp.path)).digest
-        source = (await self._stands(main.moved_from)).digest if main.renamed and main.moved_from else None
-        return judge(main, found=stands.digest, temp=held, source=source, busy=busy)
+            held = (await self._read(temp.path)).digest
+        source = (await self._read(main.moved_from)).digest if main.renamed and main.moved_from else None
+        return judge(main, found=on_disk.digest, temp=held, source=source, busy=busy)
 
     def _applied(
         self, change: Seq, intent: ChangeIntended, stats: dict[WorkspacePath, FileStat | None]
@@ -190,14 +184,14 @@ class Recovery:
 
     async def _diverged(self, found: Found) -> tuple[DivergedPath, tuple[tuple[Digest, bytes], ...]]:
         """Neither before nor after is there: it is left alone, and all bytes are kept."""
-        in_temp = await self._stands(found.temp.path) if found.temp is not None else ABSENT
-        here = found.stands
+        in_temp = await self._read(found.temp.path) if found.temp is not None else ABSENT
+        here = found.on_disk
         kept = tuple((digest_of(item.data), item.data) for item in (here, in_temp) if item.data is not None)
         digests = [item.digest if item.data is not None else None for item in (here, in_temp)]
         return DivergedPath(found.item.path, *digests), kept
 
     async def _look(self, path: WorkspacePath) -> None:
-        """Let the journal say what stands there. What can't be read is looked at again when it is asked for."""
+        """Let the journal say what is there. What can't be read is looked at again when it is asked for."""
         try:
             await self._observer.refresh(path, content=True, changing=True)
         except PathError:
@@ -237,11 +231,11 @@ class Recovery:
                     return True
         return False
 
-    async def _stands(self, path: WorkspacePath) -> Stands:
+    async def _read(self, path: WorkspacePath) -> OnDisk:
         try:
             read = await to_thread.run_sync(partial(self._s.workspace.read, path, most=MAX_FILE_BYTES))
         except FileNotFound:
             return ABSENT
         except PathError:
-            return Stands(UNREADABLE, self._s.workspace.stat(path))
-        return Stands(read.digest, read.stat, read.data)
+            return OnDisk(UNREADABLE, self._s.workspace.stat(path))
+        return OnDisk(read.digest, read.stat, read.data)

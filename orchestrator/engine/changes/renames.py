@@ -1,4 +1,4 @@
-"""Files that were moved: where they stand now, for those who still name the old path."""
+"""Files that were moved: where they are now, for callers who still name the old path."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class RenameTracker:
             raise _named(FileNotFound(path, "there is no such file"), followed, note)
 
     async def name(self, caller: Caller, error: OrchestratorError) -> None:
-        """Let a refusal say where the file went, if that is why it is not there."""
+        """Let a refusal say where the file was moved to, if that is why it is not there."""
         if type(error) is FileNotFound and "moved_to" not in error.details:
             followed = await self.follow(caller, WorkspacePath(error.details["path"]), None)
             if followed is not None:

@@ -164,9 +164,9 @@ class Undoer:
                     moved_from=change.moved_from,
                 )
             )
-        for number, clash in enumerate(plan.conflicts):
+        for number, outcome in enumerate(plan.conflicts):
             conflict = conflicts[number] if number < len(conflicts) else None
-            files.append(u.UndoneFile(path=clash.path, status="conflict", conflict=conflict))
+            files.append(u.UndoneFile(path=outcome.path, status="conflict", conflict=conflict))
         return tuple(sorted(files, key=lambda item: item.path))
 
 

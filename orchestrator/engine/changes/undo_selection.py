@@ -109,7 +109,7 @@ class UndoSelector:
         return selection(made, [await self._folders(recorded) for recorded in events])
 
     async def _folders(self, recorded: Recorded) -> Collection[WorkspacePath]:
-        """The directories that were made for a change, or came with it."""
+        """The directories that were made for a change, or added with it."""
         match recorded.event:
             case ExternalFileCreated(parents=parents):
                 return parents
@@ -133,7 +133,7 @@ class UndoSelector:
 
 
 def _events_of(span: UndoFilter) -> EventFilter:
-    """The events that a span may choose, as far as the journal tells them apart."""
+    """The events that a span may choose, as far as the journal can filter them."""
     tags: tuple[str, ...] = EXTERNAL_TAGS if span.agent == OUTSIDE else (tag_of(ChangeApplied),)
     if span.agent is None and span.session is None and span.task is None:
         tags = (tag_of(ChangeApplied), *EXTERNAL_TAGS)

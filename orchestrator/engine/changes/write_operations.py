@@ -57,16 +57,13 @@ class Writer:
         patch = parsed.files[0]
         fenced = parsed.form == "whole_file"
         content = patch.hunks or fenced
-        if len(parsed.files) > 1 or patch.renames or not content or (patch.whole is not None and not fenced):
+        created = patch.headed and patch.old_path is None and not fenced
+        if len(parsed.files) > 1 or patch.renames or not content or created or (patch.whole is not None and not fenced):
             return await self._patch_several(request, named, parsed.files)
         raw = self._named(named, patch)
         if patch.whole is not None:
             return await self._write(request, raw, patch.whole, "truncate", fenced=True)
         path = self._paths.file(raw)
-        if patch.headed and patch.old_path is None:
-            path = self._paths.new(path)
-            self._permissions.refuse_early(request.caller, PermissionCheck("create", path))
-            return await self._pipeline.change(Patch.of(path, patch), request)
         action: Action = "delete" if patch.headed and patch.new_path is None else "write"
         fuzzy = self._s.policy.edits.fuzzy
         return await self._follow(request, action, path, raw, lambda now: Patch.of(now, patch, fuzzy=fuzzy))

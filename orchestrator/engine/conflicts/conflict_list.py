@@ -70,7 +70,7 @@ class ConflictList:
         return r.Conflicts(conflicts=tuple(shown))
 
     async def _info(self, caller: Caller, conflict: Conflict) -> r.ConflictInfo:
-        """One conflict; who may not read the file, or a name that its contents stood under, sees no content."""
+        """One conflict; who may not read the file, or an earlier name of it, sees no content."""
         found, review = conflict.found, conflict.review
         info = r.ConflictInfo(
             conflict=show(conflict.seq),
@@ -183,7 +183,7 @@ def _within(info: r.ConflictInfo, budget: int) -> tuple[r.ConflictInfo, int]:
     review_diff, cut_review = _cut(info.review_diff, budget)
     most = max(1, min(MOST_REGIONS, budget // REGION_TOKENS))
     words = [diff or "", review_diff or "", info.reason]
-    words += [said for line in info.reviews for said in (line.reason, line.message)]
+    words += [text for line in info.reviews for text in (line.reason, line.message)]
     cost = sum(map(tokens.estimate, words)) + REGION_TOKENS * min(most, len(info.regions))
     info = msgspec.structs.replace(
         info,

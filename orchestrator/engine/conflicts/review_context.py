@@ -38,7 +38,7 @@ class ReviewContext:
         self._s, self._attributions = services, Attributions(services.journal, services.contents)
 
     async def request(self, conflict: Conflict) -> ReviewRequest | None:
-        """What a reviewer is sent; None where no lines clash."""
+        """What a reviewer is sent; None where no lines conflict."""
         sides = await sides_of(self._s.contents, conflict.found.sides)
         if sides is None or not sides.regions:
             return None
@@ -59,7 +59,7 @@ class ReviewContext:
         return Party(agent=conflict.agent or "", task=await self._title(conflict.found.provenance.task), reason=reason)
 
     async def holders(self, conflict: Conflict) -> tuple[Party, ...]:
-        """Who made the lines that it clashes with, newest first."""
+        """Who made the lines that it conflicts with, newest first."""
         found = conflict.found
         if found.sides.current_version is None or not found.sides.regions:
             return ()
@@ -120,7 +120,7 @@ def _regions(sides: Sides) -> tuple[ReviewRegion, ...]:
 
 
 def _within(found: tuple[Secret, ...], span: Span) -> tuple[Secret, ...]:
-    """Those that stand in these lines, counted from their first."""
+    """Those in these lines, counted from their first."""
     first = bisect_left(found, span.start, key=lambda secret: secret.line)
     last = bisect_left(found, span.end, key=lambda secret: secret.line)
     return tuple(msgspec.structs.replace(secret, line=secret.line - span.start) for secret in found[first:last])

@@ -265,7 +265,7 @@ def _failed(conflict: Conflict, review: Review, code: str, message: str, hint: s
 def _failure_of(error: Exception) -> tuple[str, str, str]:
     """Code, message and hint of what ended a review.
 
-    Of an error that nobody foresaw only the kind is told: its words may hold content, or a key.
+    Of an unforeseen error only the kind is reported: its words may hold content, or a key.
     """
     if isinstance(error, OrchestratorError):
         return error.code, error.message, error.hint

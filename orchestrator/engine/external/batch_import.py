@@ -11,12 +11,7 @@ from anyio import to_thread
 from orchestrator.core.content import FoundFile, Signature
 from orchestrator.core.errors import FileNotFound, NotADirectory, PathError, SymlinkRefused
 from orchestrator.core.events.base import Event
-from orchestrator.core.events.files import (
-    ExternalFileChanged,
-    ExternalFileCreated,
-    ExternalFileRemoved,
-    FilesFound,
-)
+from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved, FilesFound
 from orchestrator.core.ids import Digest, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.engine.external.batches import ExternalBatch
@@ -74,7 +69,7 @@ class BatchImporter:
     # --- suspects, blocking -------------------------------------------------------------
 
     def _hinted(self, hints: Hints) -> Suspects:
-        """Of files, directories that came with all in them, and those that were removed."""
+        """Of files, directories that were added with all in them, and those that were removed."""
         found, registry, ignore = Suspects(), self._s.state.registry, self._s.ignore
         ignore.refresh()
         for path in hints.paths:
@@ -151,7 +146,7 @@ class BatchImporter:
         return sources | {source: path for path, source in sources.items()}
 
     def _content(self, path: WorkspacePath, gone: frozenset[str]) -> str:
-        """What tells what a file holds: that it is a gone file never hashed, or a digest. Raises PathError."""
+        """A content's digest; or inode, size and time of a gone file that was never hashed. Raises PathError."""
         stat = self._regular(path)
         if stat is None:
             raise FileNotFound(path, "there is no such file")
@@ -281,11 +276,11 @@ def paired(
     gone: Iterable[tuple[WorkspacePath, str]], came: Iterable[tuple[WorkspacePath, str]]
 ) -> dict[WorkspacePath, WorkspacePath]:
     """Which path (key) now holds what a gone one held, by digest; only where no other on either side does."""
-    left, right = _alone(gone), _alone(came)
+    left, right = _unique(gone), _unique(came)
     return {right[digest]: path for digest, path in left.items() if path is not None and right.get(digest)}  # type: ignore[misc]
 
 
-def _alone(items: Iterable[tuple[WorkspacePath, str]]) -> dict[str, WorkspacePath | None]:
+def _unique(items: Iterable[tuple[WorkspacePath, str]]) -> dict[str, WorkspacePath | None]:
     """By digest; None where several have it."""
     found: dict[str, WorkspacePath | None] = {}
     for path, digest in items:

@@ -1,4 +1,4 @@
-"""External changes that came together: one act, which can be undone as one."""
+"""External changes of one burst: one act, which can be undone as one."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ExternalBatch:
         return self._changes > 1
 
     def met_before(self, seq: Seq) -> None:
-        """This change, too, is of the group: a caller met it before its hint came."""
+        """This change, too, is of the group: a caller met it before its hint."""
         self._also.append(seq)
         self._changes += 1
 
@@ -74,7 +74,7 @@ class ExternalBatch:
             self._seq = opened[0].seq
 
     async def close(self) -> None:
-        """The group is whole. One that a daemon's end left open is whole too: what came after is another act."""
+        """The group is whole. One that a daemon's end left open is whole too: what follows is another act."""
         async with self._turn:
             self._closed = True
             if self._changes > 1:

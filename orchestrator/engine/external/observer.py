@@ -17,12 +17,7 @@ from orchestrator.core.errors import (
     escaped,
 )
 from orchestrator.core.events.base import Event, Origin
-from orchestrator.core.events.files import (
-    ExternalFileChanged,
-    ExternalFileCreated,
-    ExternalFileRemoved,
-    FilesFound,
-)
+from orchestrator.core.events.files import ExternalFileChanged, ExternalFileCreated, ExternalFileRemoved, FilesFound
 from orchestrator.core.ids import AgentName, Digest, Seq, WorkspacePath
 from orchestrator.core.paths import ancestors
 from orchestrator.core.projections.registry import FileEntry
@@ -94,7 +89,7 @@ class Observer:
         """The external changes that are being imported; what a caller's look finds meanwhile belongs to them."""
         self._lone: dict[WorkspacePath, Seq] = {}
         self.scanned = False
-        """Whether the start scan is through: what it did not meet, and is not ignored, came later."""
+        """Whether the start scan is over: what it did not meet, and is not ignored, was added later."""
 
     async def refresh(self, path: WorkspacePath, *, content: bool, changing: bool = False) -> CurrentFile:
         """See what is at a path; with `content`, read it and keep it as a blob.
@@ -223,7 +218,7 @@ class Observer:
         )
 
     def _came_with(self, path: WorkspacePath) -> tuple[WorkspacePath, ...]:
-        """The directories above it that came in the same burst, and those below them."""
+        """The directories above it that were added in the same burst, and those below them."""
         came = self.group.came if self.group is not None else ()
         above = ancestors(path)
         first = next((number for number, folder in enumerate(above) if folder in came), len(above))
@@ -256,10 +251,10 @@ class Observer:
                 del self._lone[next(iter(self._lone))]
 
     def hinted(self, hints: Hints) -> list[Seq]:
-        """The external changes that callers met and noted before these hints told of them; each is given once."""
-        told = [
+        """The external changes that callers met and noted before these hints; each is given once."""
+        hinted = [
             path
             for path in self._lone
             if path in hints.paths or hints.rescan is not None or not hints.folders.isdisjoint(ancestors(path))
         ]
-        return [self._lone.pop(path) for path in told]
+        return [self._lone.pop(path) for path in hinted]

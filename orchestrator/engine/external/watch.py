@@ -23,7 +23,7 @@ QUIET_S = 0.05
 """What comes without a pause this long is one burst."""
 
 LULL_S = 0.5
-"""A group of several is closed after this: git pauses in the midst of a branch switch. What came by then is noted."""
+"""A group of several is closed after this: git pauses in the midst of a branch switch. What was met is noted."""
 
 PATIENCE_S = 0.25
 """A burst that does not pause is begun with after this."""
@@ -175,7 +175,7 @@ class Watching:
 
 
 def _tracked(event: Event) -> Iterator[WorkspacePath]:
-    """The files that an event makes known, or tells to be there still."""
+    """The files that an event makes known, or says to be there still."""
     match event:
         case FilesFound(entries=entries):
             yield from (entry.path for entry in entries)
