@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -20,6 +21,10 @@ Row = tuple[Any, ...]
 """One event in the order of `rows.EVENT_COLUMNS`."""
 
 CACHED_STREAMS = 50_000
+
+_columns = attrgetter(
+    "session", "agent", "owner", "request_id", "request_digest", "cause", "trace_id", "client_call_id"
+)
 
 
 class AppendValidator:
@@ -70,9 +75,7 @@ class AppendValidator:
             origin = msgspec.structs.replace(origin, call=call)
         for new in unit.events:
             stream, event = new.stream, new.event
-            found = moved.get(stream)
-            if found is None:
-                found = self._version(stream)
+            found = moved[stream] if stream in moved else self._version(stream)
             if new.expected not in (ANY_VERSION, found):
                 raise StreamMoved(stream, new.expected, found)
             version = moved[stream] = found + 1
@@ -135,16 +138,3 @@ class AppendValidator:
         if known is not None and known.digest != digest:
             raise RequestIdReused(f"request_id {origin.request_id!r} was used before, with other parameters")
         return key, digest
-
-
-def _columns(origin: Origin) -> Row:
-    return (
-        origin.session,
-        origin.agent,
-        origin.owner,
-        origin.request_id,
-        origin.request_digest,
-        origin.cause,
-        origin.trace_id,
-        origin.client_call_id,
-    )

@@ -14,37 +14,29 @@ def select(wanted: EventFilter, *, after: int, until: int, limit: int, newest: b
     One index leads, in the journal's order, so that `limit` ends the work: the stream's, else
     the session's, the agent's, the tag's. Several tags are as many short walks, merged.
     """
-    walks = wanted.tags if _leading(wanted) is None and len(wanted.tags) > 1 else (None,)
-    direction = "DESC" if newest else "ASC"
-    if walks == (None,):
-        where, values = _where(wanted, wanted.tags, after, until)
-        text = f"SELECT {EVENT_COLUMNS} FROM events WHERE {where} ORDER BY seq {direction} LIMIT ?"
-        return text, (*values, limit)
-    parts, parameters = list[str](), list[Any]()
-    for tag in dict.fromkeys(wanted.tags):
-        where, values = _where(wanted, (tag,), after, until)
-        parts.append(f"SELECT * FROM (SELECT seq FROM events WHERE {where} ORDER BY seq {direction} LIMIT ?)")
-        parameters += (*values, limit)
-    where = f"seq IN ({' UNION ALL '.join(parts)})"
-    text = f"SELECT {EVENT_COLUMNS} FROM events WHERE {where} ORDER BY seq {direction} LIMIT ?"
-    return text, (*parameters, limit)
+    tags, order = tuple(dict.fromkeys(wanted.tags)), f"ORDER BY seq {'DESC' if newest else 'ASC'} LIMIT ?"
+    if len(tags) > 1 and wanted.stream is wanted.session is wanted.agent is None:
+        parts, values = list[str](), list[Any]()
+        for tag in tags:
+            where, more = _where(wanted, (tag,), after, until)
+            parts.append(f"SELECT * FROM (SELECT seq FROM events WHERE {where} {order})")
+            values += (*more, limit)
+        where = f"seq IN ({' UNION ALL '.join(parts)})"
+    else:
+        where, values = _where(wanted, tags, after, until)
+    return f"SELECT {EVENT_COLUMNS} FROM events WHERE {where} {order}", (*values, limit)
 
 
-def _leading(wanted: EventFilter) -> str | None:
-    named = (("stream", wanted.stream), ("session", wanted.session), ("agent", wanted.agent))
-    return next((column for column, value in named if value is not None), None)
-
-
-def _where(wanted: EventFilter, tags: tuple[str, ...], after: int, until: int) -> tuple[str, tuple[Any, ...]]:
-    """The conditions; a `+` keeps SQLite from letting that column's index lead."""
-    leading = _leading(wanted)
-    clauses, values = ["seq > ?", "seq <= ?"], list[Any]((after, until))
+def _where(wanted: EventFilter, tags: tuple[str, ...], after: int, until: int) -> tuple[str, list[Any]]:
+    """The conditions. The index of the first column leads; a `+` keeps SQLite from using another."""
+    clauses, values, plus = ["seq > ?", "seq <= ?"], list[Any]((after, until)), ""
     for column, value in (("stream", wanted.stream), ("session", wanted.session), ("agent", wanted.agent)):
         if value is not None:
-            clauses.append(f"{'' if column == leading else '+'}{column} = ?")
+            clauses.append(f"{plus}{column} = ?")
             values.append(value)
+            plus = "+"
     if len(tags) == 1:
-        clauses.append(f"{'' if leading is None else '+'}tag = ?")
+        clauses.append(f"{plus}tag = ?")
     elif tags:
         clauses.append(f"+tag IN ({', '.join('?' * len(tags))})")
     values += tags
@@ -56,7 +48,7 @@ def _where(wanted: EventFilter, tags: tuple[str, ...], after: int, until: int) -
         clause, more = _mentions(mention)
         clauses.append(clause)
         values += more
-    return " AND ".join(clauses), tuple(values)
+    return " AND ".join(clauses), values
 
 
 def _mentions(mention: Mention) -> tuple[str, tuple[Any, ...]]:

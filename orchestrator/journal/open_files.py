@@ -6,7 +6,6 @@ import os
 import struct
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 PUT_BACK = (
     "Reads go on. Put the state directory back in its place, then restart the daemon; without it, the next "
@@ -22,13 +21,6 @@ _INDEX_HEADER = struct.Struct("=14xHI")
 _LOG_HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
 
 
-class Problem(NamedTuple):
-    """Why what is written would be lost, and what to do."""
-
-    why: str
-    mend: str
-
-
 class OpenFiles:
     """The database and its write-ahead log as they are open; nobody else would see what goes into other ones."""
 
@@ -41,8 +33,8 @@ class OpenFiles:
         with suppress(FileNotFoundError):  # SQLite keeps it in memory where it has the database for itself
             self._index = os.open(f"{database}-shm", os.O_RDONLY | os.O_CLOEXEC)
 
-    def problem(self) -> Problem | None:
-        """Why what is written would be lost, or None."""
+    def problem(self) -> tuple[str, str] | None:
+        """Why what is written would be lost, and what to do; None where all is in place."""
         least = self._bytes, self._log_bytes()  # before the files are looked at, which only grow meanwhile
         sizes = []
         for path, opened in zip(self._paths, self._open, strict=True):
@@ -71,8 +63,8 @@ class OpenFiles:
         return _LOG_HEADER_BYTES + frames * (_FRAME_HEADER_BYTES + page) if frames else 0
 
 
-def _problem(what: str, mend: str) -> Problem:
-    return Problem(f"{what} while the daemon serves: what is written would not be there after a restart", mend)
+def _problem(what: str, mend: str) -> tuple[str, str]:
+    return f"{what} while the daemon serves: what is written would not be there after a restart", mend
 
 
 def _stat(path: str) -> os.stat_result | None:

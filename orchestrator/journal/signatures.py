@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
-
-import msgspec
+from collections.abc import Callable, Iterator
 
 from orchestrator.core.checkpoint import Checkpoint, message
 from orchestrator.core.errors import ArchiveMissing, CheckpointOfAnotherJournal, JournalCorrupt
 from orchestrator.core.events.journal import CheckpointSigned
 from orchestrator.core.ids import Seq, show
+from orchestrator.core.timestamps import written
 from orchestrator.journal.signing_key import holds
-
-
-class Signed(msgspec.Struct, frozen=True):
-    """A CheckpointSigned, and where it stands."""
-
-    seq: Seq
-    event: CheckpointSigned
 
 
 class Seals:
@@ -30,32 +21,28 @@ class Seals:
             raise CheckpointOfAnotherJournal(
                 f"the checkpoint is of journal {checkpoint.journal}; this one is {journal}"
             )
-        self._keys: dict[str, Seq] = {}
-        self._last: Signed | None = None
-        self._count = 0
+        self.signed: list[tuple[Seq, CheckpointSigned]] = []
+        """The checkpoints inside, by the position of each, as a walk meets them."""
+        self._held: list[tuple[Seq, CheckpointSigned]] = []
 
-    def problems(
-        self, signed: Sequence[Signed], end: tuple[int, bytes], hash_of: Callable[[int], str | None]
-    ) -> Iterator[str]:
+    def problems(self, end: int, hash_of: Callable[[int], str | None]) -> Iterator[str]:
         """What does not hold: first of the checkpoints inside, then of the file."""
-        for one in signed:
+        for seq, event in self.signed:
             try:
-                problem = self._inside(one, hash_of)
+                problem = self._inside(seq, event, hash_of)
             except (ArchiveMissing, JournalCorrupt):
                 continue  # of an archived event whose file can't be read, which is told elsewhere
             if problem is not None:
-                yield f"the checkpoint @{one.seq} {problem}"
-                continue
-            self._keys.setdefault(one.event.key, one.seq)
-            self._last, self._count = one, self._count + 1
+                yield f"the checkpoint @{seq} {problem}"
+            else:
+                self._held.append((seq, event))
         if self._file is not None:
-            yield from self._of_file(self._file, end[0], hash_of)
+            yield from self._of_file(self._file, end, hash_of)
 
-    def _inside(self, one: Signed, hash_of: Callable[[int], str | None]) -> str | None:
-        event = one.event
+    def _inside(self, seq: Seq, event: CheckpointSigned, hash_of: Callable[[int], str | None]) -> str | None:
         if event.journal != self._journal:
             return f"is of another journal, {event.journal}"
-        if event.head >= one.seq:
+        if event.head >= seq:
             return f"is of {show(event.head)}, which comes after it"
         found = hash_of(event.head)
         if found is None:
@@ -91,13 +78,14 @@ class Seals:
         if not whole:
             return ()
         told: list[str] = []
-        if self._last is not None:
+        if self._held:
+            last = self._held[-1][1]
             told.append(
-                f"{self._count} signed checkpoints inside hold, the last one of {show(self._last.event.head)}, "
-                f"by key {self._last.event.key}"
+                f"{len(self._held)} signed checkpoints inside hold, the last one of {show(last.head)}, "
+                f"by key {last.key}"
             )
         if self._file is not None:
-            when = f" since {_when(self._file.signed_at)}" if self._file.signed_at else ""
+            when = f" since {written(self._file.signed_at)}" if self._file.signed_at else ""
             told.append(
                 f"up to {show(self._file.seq)} no event was altered, left out or put in{when}, "
                 f"if you trust the checkpoint file and key {self._file.key}"
@@ -106,10 +94,11 @@ class Seals:
 
     def unchecked(self, head: Seq) -> Iterator[str]:
         """What they do not stand for."""
-        for key, seq in list(self._keys.items())[1:]:
+        keys = {event.key: seq for seq, event in reversed(self._held)}  # by the first checkpoint of each
+        for key, seq in sorted(keys.items(), key=lambda item: item[1])[1:]:
             yield f"the journal's key changed: checkpoint {show(seq)} is the first by {key}"
         if self._file is None:
-            if self._last is not None:
+            if keys:
                 yield (
                     "the checkpoints inside were signed with a key that lies beside the journal: who has both can "
                     "write another history; `--checkpoint FILE` compares one that you kept elsewhere"
@@ -117,10 +106,6 @@ class Seals:
             return
         if self._file.seq < head:
             yield f"events after {show(self._file.seq)}: the checkpoint file says nothing of them"
-        if self._keys and self._file.key not in self._keys:
+        if keys and self._file.key not in keys:
             yield f"key {self._file.key} signed the file, and no checkpoint inside: who had it can't be told from here"
         yield "who had the journal's key could have signed another history: trust the file if you know its way to you"
-
-
-def _when(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

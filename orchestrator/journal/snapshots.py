@@ -61,52 +61,49 @@ def unpacked(seq: int, digest: bytes, packed: bytes) -> bytes:
     return data
 
 
-class SnapshotReplay:
-    """One replay, up to the newest snapshot. Blocking.
+def snapshot_problems(connection: sqlite3.Connection, archive: Archive, uncompared: list[str]) -> Iterator[str | None]:
+    """The snapshots that are not what a replay of the events makes, and None between two pieces of the replay.
 
-    Cost: 12 µs for an event, and for each snapshot the state's bytes: 50 ms with 100,000 files.
+    Appends to `uncompared` those of other versions of this program. Blocking. Cost: 12 µs for an event, and for each
+    snapshot the state's bytes: 50 ms with 100,000 files.
     """
-
-    def __init__(self, connection: sqlite3.Connection, archive: Archive) -> None:
-        self._db, self._archive = connection, archive
-        self.uncompared: list[str] = []
-        """The snapshots that nothing was said of."""
-
-    def problems(self) -> Iterator[str | None]:
-        """The snapshots that are not what the events make, and None between two pieces of the replay."""
-        state = State()
-        kept = self._db.execute(sql("kept_snapshots")).fetchall()
-        for seq, version, _ in kept:
-            if version != state.version:
-                self.uncompared.append(f"the snapshot at {show(seq)}: it is of another version of this program")
+    state = State()
+    for seq, version, digest in connection.execute(sql("kept_snapshots")).fetchall():
+        if version != state.version:
+            uncompared.append(f"the snapshot at {show(seq)}: it is of another version of this program")
+            continue
         try:
-            for seq, digest in [(seq, digest) for seq, version, digest in kept if version == state.version]:
-                for piece in self._pieces(state.head, seq):
-                    state.apply_all(piece)
-                    yield None
-                yield self._problem(state, seq, digest)
+            for piece in _pieces(connection, archive, state.head, seq):
+                state.apply_all(piece)
+                yield None
+            yield _problem(connection, state, seq, digest)
         except (OrchestratorError, ValueError) as error:
             yield f"the events can't be folded after @{state.head}: {error}"
+            return
 
-    def _problem(self, state: State, seq: int, digest: bytes) -> str | None:
-        if state.head != seq:
-            return f"the snapshot at {show(seq)} is of an event that is not there"
-        row = self._db.execute(sql("snapshot_data"), (seq,)).fetchone()
-        try:
-            unpacked(seq, digest, row[4])
-        except JournalCorrupt as error:
-            return error.message
-        if row[0] != state.tip:
-            return f"the snapshot at {show(seq)} is of another history than the journal's"
-        if hashlib.sha256(encode(freeze(state))).digest() != digest:
-            return f"the snapshot at {show(seq)} is not what the events make: a start from it would believe it"
-        return None
 
-    def _pieces(self, after: int, until: int) -> Iterator[Sequence[RecordedLike]]:
-        for segment in segments_of(self._db):
-            if segment.last > after and segment.first <= until:
-                yield replayed(self._archive.select(segment, sql("replay"), (after, until, -1)))
-                after = min(segment.last, until)
-        rows = self._db.execute(sql("replay"), (after, until, -1))
-        while piece := list(islice(rows, PIECE)):
-            yield replayed(piece)
+def _problem(connection: sqlite3.Connection, state: State, seq: int, digest: bytes) -> str | None:
+    if state.head != seq:
+        return f"the snapshot at {show(seq)} is of an event that is not there"
+    hash_, _, _, _, packed = connection.execute(sql("snapshot_data"), (seq,)).fetchone()
+    try:
+        unpacked(seq, digest, packed)
+    except JournalCorrupt as error:
+        return error.message
+    if hash_ != state.tip:
+        return f"the snapshot at {show(seq)} is of another history than the journal's"
+    if hashlib.sha256(encode(freeze(state))).digest() != digest:
+        return f"the snapshot at {show(seq)} is not what the events make: a start from it would believe it"
+    return None
+
+
+def _pieces(
+    connection: sqlite3.Connection, archive: Archive, after: int, until: int
+) -> Iterator[Sequence[RecordedLike]]:
+    for segment in segments_of(connection):
+        if segment.last > after and segment.first <= until:
+            yield replayed(archive.select(segment, sql("replay"), (after, until, -1)))
+            after = min(segment.last, until)
+    rows = connection.execute(sql("replay"), (after, until, -1))
+    while piece := list(islice(rows, PIECE)):
+        yield replayed(piece)

@@ -24,8 +24,8 @@ from orchestrator.journal.high_water_mark import hash_at
 from orchestrator.journal.rows import UNDECODABLE, event_of, origin_of, recorded_with
 from orchestrator.journal.schema import naming_trouble, open_reader, sql
 from orchestrator.journal.segments import ARCHIVE, Archive, Segment, memory_database
-from orchestrator.journal.signatures import Seals, Signed
-from orchestrator.journal.snapshots import SnapshotReplay
+from orchestrator.journal.signatures import Seals
+from orchestrator.journal.snapshots import snapshot_problems
 from orchestrator.journal.versions import add_versions, table_differences
 from orchestrator.ports.journal import VerifyReport
 
@@ -100,7 +100,6 @@ class JournalVerifier(ChainVerifier):
         self._claims: dict[tuple[str, str], Claim] = {}
         self._named: dict[Digest, int] = {}  # contents that must be kept, and who says so
         self._streams: dict[str, int] = {}
-        self._signed: list[Signed] = []
         self._present: set[Digest] = set()
 
     def report(self) -> VerifyReport:
@@ -110,7 +109,7 @@ class JournalVerifier(ChainVerifier):
             self.note(problem)
         self._run(self._content_problems())
         self._run(self.pages())
-        for problem in self._seals.problems(self._signed, self.walk.end, self._hash_of):
+        for problem in self._seals.problems(self.walk.end[0], self._hash_of):
             self.note(problem)
         self._run(self._missing_contents())
         self._run(self._table_problems())
@@ -189,7 +188,7 @@ class JournalVerifier(ChainVerifier):
         if row[4] not in _TELLING:
             return
         if isinstance(event, CheckpointSigned):
-            self._signed.append(Signed(seq, event))
+            self._seals.signed.append((Seq(seq), event))
         for digest in gone_from(event):
             self._named.pop(digest, None)
         for content in brought_by(event):
@@ -255,12 +254,10 @@ class JournalVerifier(ChainVerifier):
                 "the snapshots that a start begins from: there is no sound replay to compare them with"
             )
             return
-        replay = SnapshotReplay(self._db, self._archive)
-        for problem in replay.problems():
+        for problem in snapshot_problems(self._db, self._archive, self._uncompared):
             if problem is not None:
                 self.note(problem)
             yield
-        self._uncompared += replay.uncompared
 
     def pages(self) -> Iterator[None]:
         """SQLite's own view: pages, indexes."""

@@ -23,7 +23,7 @@ from orchestrator.core.projections.history import DigestLearned, VersionRow, his
 from orchestrator.core.redaction import blanked
 from orchestrator.journal.append_validation import AppendValidator, Row
 from orchestrator.journal.rows import ChainWalk, recorded_of
-from orchestrator.journal.signatures import Seals, Signed
+from orchestrator.journal.signatures import Seals
 from orchestrator.journal.snapshots import KEPT
 from orchestrator.ports.journal import (
     EVERYTHING,
@@ -262,14 +262,13 @@ class MemoryJournal:
         seals = Seals(self._id, checkpoint)
         problems: list[str] = []
         walk = ChainWalk()
-        signed: list[Signed] = []
         for row, recorded in zip(self._rows, self._recorded, strict=True):
             problem = walk.take(row)
             if problem is not None:
                 problems.append(problem)
             if isinstance(recorded.event, CheckpointSigned):
-                signed.append(Signed(recorded.seq, recorded.event))
-        problems += seals.problems(signed, walk.end, self._hash_of)
+                seals.signed.append((recorded.seq, recorded.event))
+        problems += seals.problems(walk.end[0], self._hash_of)
         problems += [f"the content {digest} is not what its name says" for digest, data in self._blobs.items()
                      if digest_of(data) != digest]  # fmt: skip
         return VerifyReport(
