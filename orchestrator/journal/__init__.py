@@ -6,7 +6,7 @@ append    sqlite â†’ writer (one thread, one transaction for all that queued) â†
 read      queries, with filter_sql; rows makes events of rows, segments reads archived ones from their files
 tables    schema (queries.sql, migrations/), versions (which content each path had), snapshots
 hooks     transaction_hooks: what else a unit's transaction does (redact, archive, collect, keep a snapshot)
-verify    chain_verification (a start's tail, all beside the service) and verification (everything);
+verify    verification (the chain beside the service, or everything); startup_checks (a start's tail);
           signatures and signing_key for signed checkpoints
 start     startup_checks; high_water_mark misses a lost end, open_files a moved directory, disk_reserve a full disk
 upkeep    maintenance (archive, collect, back up), backup, restore, garbage

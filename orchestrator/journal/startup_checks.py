@@ -6,13 +6,20 @@ import sqlite3
 from pathlib import Path
 
 from orchestrator.core.errors import JournalCorrupt
+from orchestrator.core.events import chain
 from orchestrator.core.ids import Digest
 from orchestrator.journal.blobs import FOLDER_NAME, Blobs
-from orchestrator.journal.chain_verification import check_tail
 from orchestrator.journal.high_water_mark import HighWaterMarkFile
+from orchestrator.journal.rows import DAMAGED, UNDECODABLE, ChainWalk
 from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_writer, sql
-from orchestrator.journal.segments import Archive
+from orchestrator.journal.segments import Archive, archived_end
 from orchestrator.journal.versions import rebuild_versions
+
+TAIL = 1000
+"""Events whose chain is checked at every start, at least."""
+
+MOST_TAIL = 20_000
+"""And at most; 0.3 s. What is older is checked while the daemon serves."""
 
 
 def refuse_to_begin_anew(state_dir: Path, mark: HighWaterMarkFile | None) -> None:
@@ -66,3 +73,34 @@ def _sweep(connection: sqlite3.Connection, blobs: Blobs) -> None:
             f"a content that is kept no more can't be removed: {error}",
             hint="Give the state directory back to its owner.",
         ) from error
+
+
+def check_tail(connection: sqlite3.Connection) -> None:
+    """Check the chain from the last snapshot on, at least TAIL and at most MOST_TAIL events.
+
+    A redaction stands after its target, so those of a tail's events are in it. Raises JournalCorrupt, naming the
+    first position that does not hold.
+    """
+    with naming_trouble("the journal"):
+        (head, _) = connection.execute(sql("last_event")).fetchone() or (0, b"")
+        count = max(TAIL, min(head - _last_snapshot(connection), MOST_TAIL))
+        rows = connection.execute(sql("tail"), (count + 1,)).fetchall()[::-1]
+        archived = archived_end(connection)
+    try:
+        walk = ChainWalk(archived or (0, chain.GENESIS))
+        if len(rows) > count:
+            walk.end, rows = (rows[0][0], rows[0][17]), rows[1:]
+        for problem in (*map(walk.take, rows), *walk.redaction_problems()):
+            if problem is not None:
+                raise JournalCorrupt(problem, hint=DAMAGED)
+    except UNDECODABLE as error:
+        raise JournalCorrupt(f"the end of the journal cannot be read: {error}", hint=DAMAGED) from error
+
+
+def _last_snapshot(connection: sqlite3.Connection) -> int:
+    """0 where there is none, or where they can't be read: nothing hangs on them."""
+    try:
+        (seq,) = connection.execute(sql("last_snapshot")).fetchone()
+    except sqlite3.DatabaseError:
+        return 0
+    return int(seq or 0)

@@ -6,10 +6,10 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from orchestrator.core.annotations import Mark, brought_by, fields_with, gone_from
 from orchestrator.core.checkpoint import Checkpoint
@@ -19,11 +19,10 @@ from orchestrator.core.events.journal import CheckpointSigned
 from orchestrator.core.ids import Digest, Seq
 from orchestrator.core.projections.history import history
 from orchestrator.journal.blobs import Blobs
-from orchestrator.journal.chain_verification import SLICE, ChainVerifier
 from orchestrator.journal.high_water_mark import hash_at
-from orchestrator.journal.rows import UNDECODABLE, event_of, origin_of, recorded_with
+from orchestrator.journal.rows import DAMAGED, UNDECODABLE, ChainWalk, event_of, origin_of, recorded_with
 from orchestrator.journal.schema import naming_trouble, open_reader, sql
-from orchestrator.journal.segments import ARCHIVE, Archive, Segment, memory_database
+from orchestrator.journal.segments import ARCHIVE, Archive, Segment, memory_database, segment_bytes, segments_of
 from orchestrator.journal.signatures import Seals
 from orchestrator.journal.snapshots import snapshot_problems
 from orchestrator.journal.versions import add_versions, table_differences
@@ -34,11 +33,10 @@ MOST_PROBLEMS = 50
 BUSY_S = 0.004
 """At a stretch, where others need the interpreter; then there is a pause."""
 
-UNCHECKED = (
-    "whoever can rewrite all of the journal can rewrite the chain: compare the head with a copy kept elsewhere",
-)
+SLICE = 200
+"""Events; about 2 ms of the interpreter's time."""
 
-_TELLING = frozenset(
+_NAMING = frozenset(
     tag for tag, event in BY_TAG.items() if event is CheckpointSigned or fields_with(event, Mark.CONTENT)
 )
 """The kinds that say anything of contents (and so of versions) or checkpoints."""
@@ -54,102 +52,148 @@ def verify(path: Path, blobs: Blobs, checkpoint: Checkpoint | None = None, *, pa
     with closing(open_reader(path)) as connection, naming_trouble(path):
         connection.execute("BEGIN")
         (journal,) = connection.execute(sql("journal_id")).fetchone()
-        head, _ = connection.execute(sql("last_event")).fetchone() or (0, b"")
         seals, archive = Seals(str(journal), checkpoint), Archive(path.parent / ARCHIVE)
         with closing(memory_database()) as expected:
-            return JournalVerifier(connection, archive, blobs, seals, expected, until=head, pause_s=pause_s).report()
+            return JournalVerifier(connection, archive, blobs, seals, expected).report(pause_s)
 
 
-class Claim(msgspec.Struct, frozen=True, array_like=True):
-    """The last events that carried a request's id, one after the other; the last unit with it begins among them."""
+class ChainVerifier:
+    """The chain from the first event, archived files by their digests, then SQLite's own check of its pages.
 
-    digest: str
-    first: int
-    last: int
-    at: int  # of all: a unit has one time
+    In slices, so that a daemon can serve meanwhile: each check yields a problem, or None where a slice ends. Earlier
+    results are not trusted, because whoever can edit an event can edit them too. Blocking.
+    """
 
-    def after(self, known: Claim | None) -> Claim:
-        """What holds once this came after `known`."""
-        if known is None or (known.last + 1, known.at) != (self.first, self.at):
-            return self
-        return msgspec.structs.replace(self, first=known.first)
+    def __init__(self, connection: sqlite3.Connection, archive: Archive, *, until: int) -> None:
+        self._db, self._archive, self._until = connection, archive, until
+        self.walk = ChainWalk()
+        self.unread: list[str] = []
+        """Archived files whose events could not be checked, and why; the database vouches for their ends."""
+
+    def slices(self) -> Iterator[None]:
+        """All of it, one slice at each step. Raises JournalCorrupt at the first thing that does not hold."""
+        with naming_trouble("the journal"):
+            try:
+                for problem in chain(self.events(), self.pages()):
+                    if problem is not None:
+                        raise JournalCorrupt(problem, hint=DAMAGED)
+                    yield
+            except UNDECODABLE as error:
+                after = f"what follows event @{self.walk.end[0]}"
+                raise JournalCorrupt(f"{after} cannot be read: {error}", hint=DAMAGED) from error
+
+    def events(self) -> Iterator[str | None]:
+        """Every event up to the end, archived or not; they may move into a file meanwhile."""
+        while (at := self.walk.end[0]) < self._until:
+            segment = self._segment_after(at)
+            if segment is not None:
+                yield from self.archived(segment)
+                continue
+            rows = self._db.execute(sql("events_between"), (at, self._until, SLICE)).fetchall()
+            if not rows or rows[0][0] > at + 1:
+                if self._segment_after(at) is not None:
+                    continue  # moved between the two queries
+                if not rows:
+                    missing = f"@{at + 1}" + (f" to @{self._until}" if self._until > at + 1 else "")
+                    yield f"missing before event @{self._until + 1}: {missing}"
+                    return
+            for row in rows:
+                yield from self.take(row)
+            yield None
+
+    def _segment_after(self, seq: int) -> Segment | None:
+        return next((item for item in segments_of(self._db) if item.first == seq + 1), None)
+
+    def take(self, row: Any) -> Iterator[str]:
+        """One event more."""
+        problem = self.walk.take(row)
+        if problem is not None:
+            yield problem
+
+    def archived(self, segment: Segment) -> Iterator[str | None]:
+        """A file is what was archived if its digest is that; its chain was checked before it was written."""
+        yield self.link_problem(segment)
+        try:
+            segment_bytes(self._archive.folder, segment)
+        except (ArchiveMissing, JournalCorrupt) as error:
+            self.unread.append(f"events @{segment.first} to @{segment.last} can't be read: {error.message}")
+        self.walk.end = segment.last, segment.last_hash
+        yield None
+
+    def link_problem(self, segment: Segment) -> str | None:
+        """What the table says of a file must follow what came before it."""
+        at, tip = self.walk.end
+        if not tip or segment.prev_hash == tip:
+            return None
+        return f"the archived events @{segment.first} to @{segment.last} do not follow @{at}"
+
+    def pages(self) -> Iterator[str | None]:
+        """A table's pages are one slice, in SQLite's own code, which lets other threads run."""
+        names = self._db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
+        for table in (name for (name,) in names if not name.startswith("sqlite_")):
+            (finding,) = self._db.execute(f"PRAGMA quick_check({table})").fetchone()
+            yield f"the journal's file is damaged, in the table {table}: {finding}" if finding != "ok" else None
 
 
 class JournalVerifier(ChainVerifier):
     """Every check, within one snapshot of the database; goes on after a problem."""
 
     def __init__(
-        self,
-        connection: sqlite3.Connection,
-        archive: Archive,
-        blobs: Blobs,
-        seals: Seals,
-        expected: sqlite3.Connection,
-        *,
-        until: int,
-        pause_s: float,
+        self, connection: sqlite3.Connection, archive: Archive, blobs: Blobs, seals: Seals, expected: sqlite3.Connection
     ) -> None:
-        super().__init__(connection, archive, until=until)
-        self._blobs, self._seals, self._pause_s = blobs, seals, pause_s
-        self._events = self._contents = self._more = 0
+        head, _ = connection.execute(sql("last_event")).fetchone() or (0, b"")
+        super().__init__(connection, archive, until=head)
+        self._blobs, self._seals, self._expected = blobs, seals, expected
+        self._events = self._contents = 0
         self._lost = 0  # up to here events can't be read: nothing that hangs on them is known
         self._absent: list[str] = []
         self._uncompared: list[str] = []
         self._problems: list[str] = []
-        self._expected = expected
-        self._claims: dict[tuple[str, str], Claim] = {}
+        self._claims: dict[tuple[str, str], tuple[str, int, int, int]] = {}
+        """By request: its digest, and the last events with it that follow one another: first, last, and their time."""
         self._named: dict[Digest, int] = {}  # contents that must be kept, and who says so
         self._streams: dict[str, int] = {}
-        self._present: set[Digest] = set()
 
-    def report(self) -> VerifyReport:
-        """Check it all."""
-        self._run(self.events())
-        for problem in self.walk.redaction_problems(self._lost):
-            self.note(problem)
-        self._run(self._content_problems())
-        self._run(self.pages())
-        for problem in self._seals.problems(self.walk.end[0], self._hash_of):
-            self.note(problem)
-        self._run(self._missing_contents())
-        self._run(self._table_problems())
-        self._run(self._request_problems())
-        self._run(self._snapshot_problems())
+    def report(self, pause_s: float) -> VerifyReport:
+        """Check it all, with pauses."""
+        checks = (
+            self.events,
+            lambda: self.walk.redaction_problems(self._lost),
+            self.pages,
+            lambda: self._seals.problems(self.walk.end[0], partial(hash_at, self._db, self._archive)),
+            self._content_problems,
+            self._table_problems,
+            self._request_problems,
+            self._snapshot_problems,
+        )
+        begun = time.monotonic()
+        for check in checks:
+            try:
+                for problem in check():
+                    if problem is not None:
+                        self._problems.append(problem)
+                    if pause_s and time.monotonic() - begun > BUSY_S:
+                        time.sleep(pause_s)
+                        begun = time.monotonic()
+            except (sqlite3.DatabaseError, JournalCorrupt, *UNDECODABLE) as error:
+                self._problems.append(f"the database can't be read further: {error}")
         head, tip = self.walk.end
         return VerifyReport(
             events=self._events,
             head=Seq(head),
             head_hash=tip.hex(),
             blobs=self._contents,
-            problems=tuple(self._problems),
+            problems=tuple(self._problems[:MOST_PROBLEMS]),
             unchecked=tuple(self._unchecked()),
             proven=self._seals.proven(whole=not self._problems and not self._lost),
             unread=max(0, head - self._events) if self._absent else 0,
         )
 
-    def note(self, problem: str) -> None:
-        """Keep the first of them, count the others."""
-        if len(self._problems) < MOST_PROBLEMS:
-            self._problems.append(problem)
-        else:
-            self._more += 1
-
-    def _run(self, checks: Iterator[object]) -> None:
-        """To the end, with pauses; a page that can't be read ends it."""
-        begun = time.monotonic()
-        try:
-            for _ in checks:
-                if self._pause_s and time.monotonic() - begun > BUSY_S:
-                    time.sleep(self._pause_s)
-                    begun = time.monotonic()
-        except (sqlite3.DatabaseError, JournalCorrupt, *UNDECODABLE) as error:
-            self.note(f"the database can't be read further: {error}")
-
     def _unchecked(self) -> Iterator[str]:
-        yield from UNCHECKED
-        yield from self._absent
-        yield from self._uncompared
-        yield from self._seals.unchecked(Seq(self.walk.end[0]))
+        forged = (
+            "whoever can rewrite all of the journal can rewrite the chain: compare the head with a copy kept elsewhere"
+        )
+        yield from (forged, *self._absent, *self._uncompared, *self._seals.unchecked(Seq(self.walk.end[0])))
         if self.walk.redacted:
             named = ", ".join(f"@{seq}" for seq in sorted(self.walk.redacted)[:10])
             more = f" and {len(self.walk.redacted) - 10} more" if len(self.walk.redacted) > 10 else ""
@@ -157,17 +201,12 @@ class JournalVerifier(ChainVerifier):
                 f"{plural(len(self.walk.redacted), 'redacted payload')}, which cannot be checked: {named}{more}; "
                 "the rest of each event is as its redaction left it"
             )
-        if self._more:
-            yield plural(self._more, "more problem")
+        if len(self._problems) > MOST_PROBLEMS:
+            yield plural(len(self._problems) - MOST_PROBLEMS, "more problem")
 
-    def _hash_of(self, seq: int) -> str | None:
-        return hash_at(self._db, self._archive, seq)
-
-    # --- the events -----------------------------------------------------------------------
-
-    def take(self, row: Any) -> None:
+    def take(self, row: Any) -> Iterator[str]:
         """The chain, and what the event says of the rest."""
-        super().take(row)
+        yield from super().take(row)
         self._events += 1
         if not self.walk.end[1]:
             return  # a value of it is of the wrong type
@@ -175,17 +214,18 @@ class JournalVerifier(ChainVerifier):
         known = self._streams.get(stream)
         expected = version if known is None and self._lost else (known or 0) + 1
         if version != expected:
-            self.note(f"event @{seq} is number {version} of {stream}, where {expected} should be")
+            yield f"event @{seq} is number {version} of {stream}, where {expected} should be"
         self._streams[stream] = version
         if row[8] is not None:
             key = row[6] or "", row[8]
-            self._claims[key] = Claim(row[9] or "", seq, seq, row[1]).after(self._claims.get(key))
+            _, first, last, at = self._claims.get(key, ("", 0, 0, 0))
+            self._claims[key] = row[9] or "", first if (last + 1, at) == (seq, row[1]) else seq, seq, row[1]
         try:
             event = event_of(row)
         except OrchestratorError as error:
-            self.note(error.message)
+            yield error.message
             return
-        if row[4] not in _TELLING:
+        if row[4] not in _NAMING:
             return
         if isinstance(event, CheckpointSigned):
             self._seals.signed.append((Seq(seq), event))
@@ -196,7 +236,7 @@ class JournalVerifier(ChainVerifier):
                 self._named.setdefault(content.digest, seq)
         add_versions(self._expected, history(recorded_with(row, event, origin_of(row))))
 
-    def archived(self, segment: Segment) -> Iterator[None]:
+    def archived(self, segment: Segment) -> Iterator[str | None]:
         """Its events; of those that can't be read nothing is known, nor what of the rest hangs on them."""
         try:
             rows = self._archive.rows(segment)
@@ -204,80 +244,65 @@ class JournalVerifier(ChainVerifier):
             if isinstance(error, ArchiveMissing):
                 self._absent.append(error.message)
             else:
-                self.note(error.message)
-            self.check_link(segment)
+                yield error.message
+            yield self.link_problem(segment)
             self.walk.end, self._lost = (segment.last, segment.last_hash), segment.last
-            self._streams.clear()
-            self._claims.clear()
-            self._named.clear()
+            for known in (self._streams, self._claims, self._named):
+                known.clear()
             return
-        for number, row in enumerate(rows, 1):
-            self.take(row)
-            if number % SLICE == 0:
-                yield
+        for row in rows:
+            yield from self.take(row)
+            yield None
 
-    # --- what lies beside them ------------------------------------------------------------
+    def pages(self) -> Iterator[str | None]:
+        """SQLite's own view: pages, indexes."""
+        for (finding,) in self._db.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})"):
+            yield f"the database: {finding}" if finding != "ok" else None
 
-    def _content_problems(self) -> Iterator[None]:
-        """Every content that is there."""
+    def _content_problems(self) -> Iterator[str | None]:
+        """Every content that is there, and those that events name as kept, that are not, and that nobody took out."""
+        present: set[str] = set()
         for digest, size, data in self._db.execute(sql("all_blobs")):
-            self._present.add(Digest(digest))
+            present.add(digest)
             self._contents += 1
             try:
                 self._blobs.check(Digest(digest), size, data)
             except JournalCorrupt as error:
-                self.note(error.message)
-            yield
+                yield error.message
+            yield None
+        for digest in self._named.keys() - present:
+            yield f"the content {digest}, which event @{self._named[digest]} names, is missing; a backup may have it"
 
-    def _missing_contents(self) -> Iterator[None]:
-        """Contents that events speak of as kept, that are not there, and that nobody took out."""
-        for digest, seq in self._named.items():
-            if digest not in self._present:
-                self.note(f"the content {digest}, which event @{seq} names, is missing; a backup may have it")
-                yield
-
-    def _table_problems(self) -> Iterator[None]:
+    def _table_problems(self) -> Iterator[str | None]:
         """The tables of versions against what the events say; a row of an event that is lost can't be compared."""
         unsure: set[str] = set()
-        for number, found in enumerate(table_differences(self._db, self._expected)):
+        for found in table_differences(self._db, self._expected):
             if found is not None and found.table == "file_versions" and found.seq <= self._lost:
                 unsure.add(found.path)
             elif found is not None and found.path not in unsure:
-                self.note(f"a table is not what the events say: {found.text}")
-            if number % SLICE == 0:
-                yield
+                yield f"a table is not what the events say: {found.text}"
+            yield None
 
-    def _snapshot_problems(self) -> Iterator[None]:
-        """What starts begin from, against a replay; without all events, or with wrong ones, there is none."""
-        if self._lost or self._problems:
-            self._uncompared.append(
-                "the snapshots that a start begins from: there is no sound replay to compare them with"
-            )
-            return
-        for problem in snapshot_problems(self._db, self._archive, self._uncompared):
-            if problem is not None:
-                self.note(problem)
-            yield
-
-    def pages(self) -> Iterator[None]:
-        """SQLite's own view: pages, indexes."""
-        for (finding,) in self._db.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})"):
-            if finding != "ok":
-                self.note(f"the database: {finding}")
-            yield
-
-    def _request_problems(self) -> Iterator[None]:
+    def _request_problems(self) -> Iterator[str | None]:
         """The table of requests against the events that carry their ids."""
         left = dict(self._claims)
         for agent, request_id, digest, seq in self._db.execute(sql("all_requests")):
-            claim = left.pop((agent, request_id), None)
+            told, first, last, _ = left.pop((agent, request_id), ("", 0, 0, 0))
             if not 0 < seq <= self.walk.end[0]:
-                self.note(f"the requests table says that {request_id!r} led to event @{seq}, which is not there")
-            elif claim is None:
-                if seq > self._lost:
-                    self.note(f"the requests table says that {request_id!r} led to event @{seq}, which is another's")
-            elif digest != claim.digest or not claim.first <= seq <= claim.last:
-                self.note(f"request {request_id!r} in the requests table is not what event @{claim.first} says")
-            yield
-        for (_, request_id), claim in left.items():
-            self.note(f"request {request_id!r} of event @{claim.first} is missing in the requests table")
+                yield f"the requests table says that {request_id!r} led to event @{seq}, which is not there"
+            elif not first and seq > self._lost:
+                yield f"the requests table says that {request_id!r} led to event @{seq}, which is another's"
+            elif first and (digest != told or not first <= seq <= last):
+                yield f"request {request_id!r} in the requests table is not what event @{first} says"
+            yield None
+        for (_, request_id), (_, first, _, _) in left.items():
+            yield f"request {request_id!r} of event @{first} is missing in the requests table"
+
+    def _snapshot_problems(self) -> Iterator[str | None]:
+        """What starts begin from, against a replay; without all events, or with wrong ones, there is none."""
+        if not self._lost and not self._problems:
+            yield from snapshot_problems(self._db, self._archive, self._uncompared)
+        else:
+            self._uncompared.append(
+                "the snapshots that a start begins from: there is no sound replay to compare them with"
+            )

@@ -16,8 +16,8 @@ from orchestrator.core.projections.history import VERSION
 from orchestrator.core.projections.snapshots import encode, freeze
 from orchestrator.core.projections.state import State
 from orchestrator.engine.record.snapshots import restored
-from orchestrator.journal import chain_verification, versions
 from orchestrator.journal import queries as reading_module
+from orchestrator.journal import startup_checks, versions
 from orchestrator.journal.maintenance import SqliteMaintenance
 from orchestrator.journal.schema import FILE_NAME
 from orchestrator.journal.snapshots import KEPT
@@ -240,7 +240,7 @@ async def checked(journal: SqliteJournal) -> list[int]:
 async def test_the_chain_is_checked_from_the_last_snapshot_on(
     state_dir: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chain_verification, "TAIL", 2)
+    monkeypatch.setattr(startup_checks, "TAIL", 2)
     journal = await opened()
     await journal.append(unit(*(looked(str(n)) for n in range(10))))
     await keep(journal)
@@ -255,7 +255,7 @@ async def test_damage_before_the_snapshot_is_found_while_serving(
     state_dir: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A start does not look there."""
-    monkeypatch.setattr(chain_verification, "TAIL", 2)
+    monkeypatch.setattr(startup_checks, "TAIL", 2)
     journal = await opened()
     await journal.append(unit(*(looked(str(n)) for n in range(10))))
     await keep(journal)

@@ -12,7 +12,7 @@ from orchestrator.core.errors import JournalCorrupt
 from orchestrator.core.events.codec import encode
 from orchestrator.core.events.journal import PayloadRedacted
 from orchestrator.core.ids import Seq
-from orchestrator.journal import chain_verification
+from orchestrator.journal import startup_checks
 from orchestrator.journal.blobs import zstd
 from orchestrator.journal.schema import FILE_NAME
 from tests.journal.altered_journal import alter
@@ -83,11 +83,11 @@ async def test_the_start_checks_the_tail_only_and_verify_all(
 ) -> None:
     await filled(opened)
     alter(state_dir, "UPDATE events SET payload = ? WHERE seq = 2", encode(looked("!")))
-    monkeypatch.setattr(chain_verification, "TAIL", 1)
-    monkeypatch.setattr(chain_verification, "MOST_TAIL", 9)
+    monkeypatch.setattr(startup_checks, "TAIL", 1)
+    monkeypatch.setattr(startup_checks, "MOST_TAIL", 9)
     with pytest.raises(JournalCorrupt, match="event @2"):
         await opened()
-    monkeypatch.setattr(chain_verification, "MOST_TAIL", 8)
+    monkeypatch.setattr(startup_checks, "MOST_TAIL", 8)
     report = await (await opened()).verify()
     assert report.problems == ("the payload of event @2 was altered",)
 
