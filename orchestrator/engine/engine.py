@@ -46,13 +46,12 @@ from orchestrator.engine.reads.search import Searcher
 from orchestrator.engine.reads.stale_read_notices import StaleReadNotifier
 from orchestrator.engine.reads.time_travel import TimeTravel
 from orchestrator.engine.record.audit import Auditor
-from orchestrator.engine.record.checkpoints import Sealer
 from orchestrator.engine.record.maintenance import Maintenance
 from orchestrator.engine.record.redaction import Redactor
 from orchestrator.engine.record.snapshots import Snapshotter
 from orchestrator.engine.record.state_check import StateCheck
 from orchestrator.engine.record.subscriptions import Follower
-from orchestrator.engine.record.verification import Verification
+from orchestrator.engine.record.verification import Sealer, Verification
 from orchestrator.engine.services import Services
 from orchestrator.engine.sessions import SessionLifecycle, SessionService
 from orchestrator.logs import logger

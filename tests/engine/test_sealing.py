@@ -13,7 +13,7 @@ from anyio.lowlevel import checkpoint as pause
 
 from orchestrator.core.events.base import Event, Origin, Recorded
 from orchestrator.core.events.journal import CheckpointSigned
-from orchestrator.engine.record.checkpoints import Sealer
+from orchestrator.engine.record.verification import Sealer
 from orchestrator.engine.services import Services
 from orchestrator.journal.signing_key import KeyFile
 from orchestrator.ports.journal import Journal

@@ -20,7 +20,7 @@ from orchestrator.core.projections.pending import Approval, Conflict
 from orchestrator.core.text.encoding import EMPTY, Document
 from orchestrator.engine.changes.diffs import Diffs
 from orchestrator.engine.merges import MOST_SHOWN, merge_texts, regions, rules
-from orchestrator.engine.reads.read_sets import unseen_in_words, unseen_texts
+from orchestrator.engine.reads.stale_read_notices import unseen_in_words, unseen_texts
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import EventFilter
 

@@ -19,7 +19,7 @@ from orchestrator.engine.caller import Caller
 from orchestrator.engine.changes.facts import SLICE
 from orchestrator.engine.locks import PathLocks
 from orchestrator.engine.permissions import denied
-from orchestrator.engine.reads.read_sets import unseen_in_words
+from orchestrator.engine.reads.stale_read_notices import unseen_in_words
 from orchestrator.engine.services import Services
 from orchestrator.ports.workspace import Workspace
 

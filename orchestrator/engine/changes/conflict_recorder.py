@@ -21,7 +21,7 @@ from orchestrator.core.text.excerpt import fit, render
 from orchestrator.engine.caller import ChangeRequest
 from orchestrator.engine.changes.answers import Answers, Shows
 from orchestrator.engine.changes.effects import Applied
-from orchestrator.engine.reads.read_sets import unseen_texts
+from orchestrator.engine.reads.stale_read_notices import unseen_texts
 from orchestrator.engine.services import Services
 from orchestrator.ports.journal import NewEvent, Unit
 

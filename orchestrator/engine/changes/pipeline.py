@@ -31,7 +31,8 @@ from orchestrator.engine.changes.facts import FactFinder
 from orchestrator.engine.changes.write_batch import RollbackIncomplete
 from orchestrator.engine.external.observer import Observer
 from orchestrator.engine.leases import LeaseOverlap, Reservations
-from orchestrator.engine.reads.read_sets import ReadSets, unseen_texts
+from orchestrator.engine.reads.read_sets import ReadSets
+from orchestrator.engine.reads.stale_read_notices import unseen_texts
 from orchestrator.engine.services import OFF_LOOP_BYTES, Services
 from orchestrator.ports.journal import NewEvent, Unit
 from orchestrator.ports.workspace import Displaced

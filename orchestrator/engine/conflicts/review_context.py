@@ -21,7 +21,7 @@ from orchestrator.core.three_way import Span
 from orchestrator.engine.conflicts.rebase import sides_of
 from orchestrator.engine.notes import Notes
 from orchestrator.engine.reads.attribution import Attributions
-from orchestrator.engine.reads.read_sets import unseen_in_words
+from orchestrator.engine.reads.stale_read_notices import unseen_in_words
 from orchestrator.engine.services import Services
 from orchestrator.ports.reviewers import KeyLines, ReviewRegion, ReviewRequest
 

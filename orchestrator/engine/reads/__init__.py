@@ -7,5 +7,5 @@ Begin with file_reads.py: a read brings the journal up to date with the disk, sh
 - history, tree_diffs: the versions of a file; diffs of a file and of the whole tree
 - attribution, blame: who brought each line of a file in
 - changes_since, time_travel: changes after a version, the tree at one
-- tracked_reads, read_sets, stale_read_notices: what a session read, what of it others changed, and the notice of it
+- read_sets, stale_read_notices: what a session read, what of it others changed, and the notice of it
 """

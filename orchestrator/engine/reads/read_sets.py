@@ -1,20 +1,202 @@
-"""What a session has read of a file, compared with its present content, and the authors of the difference."""
+"""What a session has read of a file, followed change by change, and the authors of the difference."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import msgspec
 
-from orchestrator.api import results as r
 from orchestrator.core.change import MOST_UNSEEN, UnseenChange
-from orchestrator.core.content import LineRange
+from orchestrator.core.content import LineHunk, LineRange
 from orchestrator.core.decisions.stale_regions import Lines, Piece, joined
-from orchestrator.core.decisions.tracked_regions import Authors
-from orchestrator.core.ids import Seq, SessionId, WorkspacePath, show
-from orchestrator.core.projections.read_sets import At, View
-from orchestrator.engine.reads.tracked_reads import TrackedReads, everybody_of
+from orchestrator.core.decisions.tracked_regions import Authors, Tracker
+from orchestrator.core.ids import Digest, Seq, SessionId, WorkspacePath
+from orchestrator.core.projections.read_sets import OUTSIDE, At, ReadRecord, View
+from orchestrator.core.projections.recent_versions import RecentVersions
+from orchestrator.engine.contents import Contents
 from orchestrator.engine.services import Services
+from orchestrator.ports.journal import Journal
+
+MOST_TRACKED = 50_000
+"""Views, and places in them that are otherwise than they were seen; who was not asked about longest goes first."""
+
+MOST_DIGESTS = 2_000
+"""Versions of which the journal need not be asked again."""
+
+
+Followed: TypeAlias = tuple[dict[Piece, Authors], dict[At, Lines], Lines]
+"""What is stale, the texts in which it was found, and the present one."""
+
+
+class _NotKept(Exception):
+    """A content that is needed is not in the journal."""
+
+
+class _Tracked:
+    """A view, followed up to `here`; the tracker counts what changed since `read_records`."""
+
+    __slots__ = ("here", "read_records", "size", "tracker")
+
+    def __init__(self, first: ReadRecord, notified: Seq) -> None:
+        self.tracker = Tracker(first)
+        self.here = self.tracker.at
+        self.tracker.notified = min(notified, self.here.version)
+        self.read_records: tuple[ReadRecord, ...] = ()
+        self.size = 1
+
+
+class TrackedReads:
+    """For each session and file a tracker. Any of them can be lost at any time: it is then made anew."""
+
+    def __init__(self, journal: Journal, contents: Contents, recent: RecentVersions) -> None:
+        self._journal, self._contents, self._recent, self._held = journal, contents, recent, 0
+        self._tracked: OrderedDict[tuple[SessionId, WorkspacePath], _Tracked] = OrderedDict()
+        self._digests: dict[At, Digest] = {}
+
+    def __len__(self) -> int:
+        return self._held
+
+    def forget(self, session: SessionId) -> None:
+        """The session ended."""
+        for key in [key for key in self._tracked if key[0] == session]:
+            self._held -= self._tracked.pop(key).size
+
+    async def stale(self, session: SessionId, view: View, present: At, *, news_only: bool = False) -> Followed | None:
+        """What is stale in a view, with `present` the version there now; `news_only`: without what was notified.
+
+        None where a content that it needs was not kept.
+        """
+        key = (session, present.path)
+        tracked = self._tracked.pop(key, None)
+        if tracked is not None:
+            self._held -= tracked.size
+        try:
+            tracked = await self._brought_up(tracked, view, present)
+            texts = await self._texts({present, *tracked.tracker.origins(news_only=news_only)})
+        except _NotKept:
+            return None
+        found = tracked.tracker.stale(texts.__getitem__, texts[present], news_only=news_only)
+        tracked.size = tracked.tracker.size
+        if key not in self._tracked:  # two calls of one session may look at a time
+            self._tracked[key] = tracked
+            self._held += tracked.size
+            while self._held > MOST_TRACKED:
+                self._held -= self._tracked.popitem(last=False)[1].size
+        return found, texts, texts[present]
+
+    async def _brought_up(self, tracked: _Tracked | None, view: View, present: At) -> _Tracked:
+        records = view.read_records
+        first = _same_records(tracked, view, present) if tracked is not None else None
+        if tracked is None or first is None:
+            tracked, first = _Tracked(records[0], view.notified), 0
+        _mark_notified(tracked, view)
+        for record in records[first:]:
+            met = record.met
+            await self._follow(tracked, met, view)
+            texts = await self._texts({tracked.tracker.at, met}) if met != tracked.tracker.at else {}
+            tracked.tracker.look(record, texts.__getitem__)
+            tracked.here = At(record.path, record.version)
+            _mark_notified(tracked, view)
+        await self._follow(tracked, present, view)
+        tracked.read_records = records
+        return tracked
+
+    # --- from one version to another ----------------------------------------------------
+
+    async def _follow(self, tracked: _Tracked, until: At, view: View) -> None:
+        """Go on to a version. Raises _NotKept where its content, or the one before, was not kept."""
+        if until.version < tracked.here.version:
+            raise _NotKept
+        if until.version == tracked.here.version:
+            return
+        authors: Authors = ()
+        async for after, brought_by in self._between(tracked.here, until, view):
+            authors += brought_by
+            hunks = await self._hunks(tracked.here, after)
+            if hunks is None:
+                if after == until:
+                    raise _NotKept
+                continue  # the next version is compared with the last one that was kept
+            tracked.tracker.follow(after.version, authors, hunks)
+            tracked.here, authors = after, ()
+            _mark_notified(tracked, view)
+
+    async def _between(self, here: At, until: At, view: View) -> AsyncIterator[tuple[At, Authors]]:
+        """Each version after `here` with its authors; where they are not known one by one, only the last of all."""
+        recent = self._recent.since(here.path, here.version) if here.path == until.path else None
+        if recent is not None and self._recent.digest(*until) is not None:
+            for version in recent:
+                if here.version < version.seq <= until.version:
+                    yield At(until.path, version.seq), version.authors
+            return
+        everybody = everybody_of(view)
+        if here.version < view.notified < until.version:
+            for path in dict.fromkeys((until.path, here.path)):
+                if await self._text(At(path, view.notified)) is not None:
+                    yield At(path, view.notified), everybody
+                    break
+        yield until, everybody
+
+    # --- contents -----------------------------------------------------------------------
+
+    async def _hunks(self, old: At, new: At) -> Sequence[LineHunk] | None:
+        before, after = await self._digest(old), await self._digest(new)
+        return await self._contents.differences(before, after) if before is not None and after is not None else None
+
+    async def _digest(self, at: At) -> Digest | None:
+        digest = self._digests.get(at) or self._recent.digest(*at)
+        if digest is None:
+            row = await self._journal.version_at(at.path, at.version)
+            digest = row.digest if row is not None else None
+            if row is not None and row.seq == at.version and digest is not None:
+                self._digests[at] = digest
+                if len(self._digests) > MOST_DIGESTS:
+                    del self._digests[next(iter(self._digests))]
+        return digest
+
+    async def _text(self, at: At) -> Lines | None:
+        digest = await self._digest(at)
+        document = await self._contents.kept_text(digest) if digest is not None else None
+        return document.lines if document is not None else None
+
+    async def _texts(self, wanted: set[At]) -> dict[At, Lines]:
+        texts = {at: text for at in wanted if (text := await self._text(at)) is not None}
+        if len(texts) < len(wanted):
+            raise _NotKept
+        return texts
+
+
+def everybody_of(view: View) -> Authors:
+    """All who changed the file since it was read."""
+    return tuple((other.who, other.first) for other in view.other_authors) or ((OUTSIDE, view.touched),)
+
+
+def _mark_notified(tracked: _Tracked, view: View) -> None:
+    """Note that the version was notified, if it is the one of the last notice."""
+    if view.notified == tracked.here.version:
+        tracked.tracker.notified = view.notified
+
+
+def _same_records(tracked: _Tracked, view: View, present: At) -> int | None:
+    """How many of the view's read records are followed already; None where the tracker can't go on to the view.
+
+    The oldest fall out of a view, and the newest may come to hold more lines: it is looked at again then.
+    """
+    before, now = tracked.read_records, view.read_records
+    if present.version < tracked.here.version:
+        return None
+    if tracked.tracker.notified < view.notified < tracked.here.version:
+        return None
+    last = before[-1]
+    for n in range(len(now) - 1, -1, -1):
+        if now[n] == last and now[: n + 1] == before[-n - 1 :]:
+            return n + 1 if all(one.met.version >= tracked.here.version for one in now[n + 1 :]) else None
+        same = (now[n].version, now[n].before, now[n].told) == (last.version, last.before, last.told)
+        if same and now[:n] == before[len(before) - n - 1 : -1]:
+            return n
+    return None
 
 
 class Stale(msgspec.Struct, frozen=True):
@@ -107,33 +289,3 @@ def _with_notices(view: View) -> View:
     """The view as if a notice that showed lines in full had been a read of them."""
     records = sorted((*view.read_records, *view.shown), key=lambda record: (record.version, record.told))
     return msgspec.structs.replace(view, read_records=tuple(records)) if view.shown else view
-
-
-def unseen_in_words(unseen: Sequence[UnseenChange]) -> str:
-    """The first of what a change's author had not seen, and how many more there are."""
-    first = unseen[0]
-    more = f" and {len(unseen) - 1} more places" if len(unseen) > 1 else ""
-    did = "added lines between" if first.added else "changed"
-    return (
-        f"its author has not seen that {', '.join(first.by)} {did} lines {first.seen.start}-{first.seen.end} "
-        f"of {first.path} at {show(first.version)}{more}"
-    )
-
-
-def unseen_texts(unseen: Sequence[UnseenChange], shows: Callable[[WorkspacePath], bool]) -> tuple[r.UnseenText, ...]:
-    """As an answer shows it, for the paths that the caller may be shown."""
-    return tuple(
-        r.UnseenText(
-            path=item.path,
-            seen_in=show(item.version),
-            start=item.seen.start,
-            end=item.seen.end,
-            now_start=item.now.start,
-            now_end=item.now.end,
-            added=item.added,
-            by=item.by,
-            since=show(item.since),
-        )
-        for item in unseen
-        if shows(item.path)
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import anyio
@@ -10,6 +11,7 @@ import msgspec
 
 from orchestrator.api import results as r
 from orchestrator.api import stale_readers as n
+from orchestrator.core.change import UnseenChange
 from orchestrator.core.content import LineRange
 from orchestrator.core.decisions.stale_regions import Piece
 from orchestrator.core.errors import OrchestratorError
@@ -223,3 +225,33 @@ def _hunk(piece: Piece, found: Stale) -> list[str]:
         return [head, f" {text[first]}", *new, f" {text[first + 1]}"]
     head = f"@@ -{piece.seen.start},{old_len} +{piece.start + bool(piece.length)},{new_len} @@"
     return [head, *(f"-{line}" for line in text[first : first + min(old_len, most)]), *new]
+
+
+def unseen_in_words(unseen: Sequence[UnseenChange]) -> str:
+    """The first of what a change's author had not seen, and how many more there are."""
+    first = unseen[0]
+    more = f" and {len(unseen) - 1} more places" if len(unseen) > 1 else ""
+    did = "added lines between" if first.added else "changed"
+    return (
+        f"its author has not seen that {', '.join(first.by)} {did} lines {first.seen.start}-{first.seen.end} "
+        f"of {first.path} at {show(first.version)}{more}"
+    )
+
+
+def unseen_texts(unseen: Sequence[UnseenChange], shows: Callable[[WorkspacePath], bool]) -> tuple[r.UnseenText, ...]:
+    """As an answer shows it, for the paths that the caller may be shown."""
+    return tuple(
+        r.UnseenText(
+            path=item.path,
+            seen_in=show(item.version),
+            start=item.seen.start,
+            end=item.seen.end,
+            now_start=item.now.start,
+            now_end=item.now.end,
+            added=item.added,
+            by=item.by,
+            since=show(item.since),
+        )
+        for item in unseen
+        if shows(item.path)
+    )

@@ -5,8 +5,7 @@ Begin with `audit.py`, whose operations answer out of the journal.
 audit, event_search   pages of events, for who may read what they name
 subscriptions         the live feed
 redaction             texts and contents taken out
-checkpoints           signed ends of the chain
-verification          `journal verify`, and the check beside the service
+verification          signed checkpoints, `journal verify`, and the check beside the service
 maintenance           backup, archive, collection
 snapshots             the state kept for the next start, and restored there
 state_check           `journal rebuild --check`, `replay --check`, `journal compare`

@@ -1,23 +1,31 @@
-"""Verifying the journal: in the background after each start, and all of it when a person asks."""
+"""Signing where the chain ends, and verifying the journal: in the background after a start, or on demand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
 
 import anyio
 import msgspec
+from anyio import to_thread
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.checkpoint import parse_checkpoint
-from orchestrator.core.errors import JournalCorrupt, OrchestratorError
+from orchestrator.api.journal import SignedCheckpoint
+from orchestrator.api.parameters import Params
+from orchestrator.core.checkpoint import Checkpoint, message, parse_checkpoint
+from orchestrator.core.errors import JournalCorrupt, OrchestratorError, VersionUnknown
+from orchestrator.core.events.base import Origin, Recorded
+from orchestrator.core.events.catalog import tag_of
+from orchestrator.core.events.journal import CheckpointSigned
 from orchestrator.core.ids import Seq, show
 from orchestrator.core.timestamps import written
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.services import Services
 from orchestrator.logs import logger
-from orchestrator.ports.journal import VerifyReport
+from orchestrator.ports.journal import EventFilter, VerifyReport
+from orchestrator.ports.machine import Signer
 
 PAUSE_S = 0.002
 """Between two slices, so that callers have the interpreter at least half of the time."""
@@ -67,3 +75,100 @@ def verified(report: VerifyReport) -> r.VerifyAnswer:
     """What a walk found, as callers see it."""
     found = msgspec.structs.asdict(report) | {"head": show(report.head)}
     return r.VerifyAnswer(ok=not report.problems, **found)
+
+
+EVERY_EVENTS = 1000
+EVERY_S = 3600.0
+"""After so much time a checkpoint is signed too, if there is at least one event since the last one."""
+
+STREAM = "journal"
+
+
+class Sealer:
+    """Signs the chain's end."""
+
+    def __init__(
+        self, services: Services, signer: Signer, *, every_events: int = EVERY_EVENTS, every_s: float = EVERY_S
+    ) -> None:
+        self._s, self._signer = services, signer
+        self._every_events, self._every_s = every_events, every_s
+        self._log = logger("sealing")
+        self._one_at_a_time = anyio.Lock()
+        self._sealed = 0
+        """Up to here nothing has to be signed: the head of the last checkpoint, and the checkpoint's own event."""
+        self._wanted, self._reached = 0, anyio.Event()
+        services.journal.subscribe(self._look)
+
+    @property
+    def _new(self) -> int:
+        return self._s.journal.head - self._sealed
+
+    def _look(self, _: Recorded) -> None:
+        if self._new >= self._wanted:
+            self._reached.set()
+
+    async def begin(self) -> None:
+        """Learn where the last checkpoint of an earlier run is."""
+        last = await self._s.journal.newest(EventFilter(tags=(tag_of(CheckpointSigned),)), limit=1, archived=False)
+        if last and isinstance(last[0].event, CheckpointSigned):
+            self._sealed = last[0].event.head + 1
+
+    async def duty(self) -> None:
+        """Sign when it is time, until cancelled. What fails is logged, and tried again when it is time again."""
+        while True:
+            await self._until(1)
+            with anyio.move_on_after(self._every_s):
+                await self._until(self._every_events)
+            await self.end()
+
+    async def _until(self, events: int) -> None:
+        self._wanted, self._reached = events, anyio.Event()
+        if self._new < events:
+            await self._reached.wait()
+
+    async def end(self) -> None:
+        """Sign what is new, as at a clean stop: nothing that was recorded stays without a signature."""
+        if self._new <= 0:
+            return
+        try:
+            await self.seal()
+        except OrchestratorError as error:
+            self._sealed = self._s.journal.head
+            self._log.warning("no checkpoint was signed", code=error.code, message=error.message)
+
+    async def seal(self, origin: Origin | None = None) -> tuple[Recorded, CheckpointSigned]:
+        """Sign the end as it is now. Raises SigningKeyUnusable, VersionUnknown (nothing to sign), WritesStopped."""
+        async with self._one_at_a_time:
+            journal = self._s.journal
+            last = await journal.event(journal.head)
+            if last is None:
+                raise VersionUnknown("the journal is empty, so there is nothing to sign")
+            head_hash = last.hash.hex()
+            signed = message(journal.id, last.seq, head_hash)
+            key, signature = await to_thread.run_sync(partial(self._signer.sign, signed))
+            event = CheckpointSigned(
+                journal=journal.id, head=last.seq, head_hash=head_hash, key=key, signature=signature
+            )
+            (recorded,) = await self._s.append(origin or Origin(), (STREAM, event))
+            self._sealed = last.seq + 1
+            return recorded, event
+
+    async def journal_checkpoint(self, caller: Caller, call: Call, params: Params) -> SignedCheckpoint:
+        recorded, event = await self.seal(caller.origin(call))
+        made = Checkpoint(
+            journal=event.journal,
+            seq=event.head,
+            hash=event.head_hash,
+            key=event.key,
+            signature=event.signature,
+            signed_at=recorded.at,
+        )
+        return SignedCheckpoint(
+            checkpoint=show(recorded.seq),
+            seq=show(event.head),
+            journal=event.journal,
+            hash=event.head_hash,
+            key=event.key,
+            signed_at=recorded.at,
+            text=made.text(),
+        )
