@@ -139,6 +139,6 @@ def test_the_journal_is_queried_and_written_out(place: Place, tmp_path: Path) ->
     assert "change_applied" in {line["kind"] for line in lines}
     told = place.cli("journal", "export", "--path-unknown")
     assert told.code == USAGE
-    told = place.cli("journal", "export", "a.txt", "--format", "jsonl")
+    told = place.cli("journal", "export", "a.txt")
     assert "change_applied" in {json.loads(line)["kind"] for line in told.out.splitlines()}
     assert place.cli("journal", "export", "--out", str(tmp_path / "no" / "folder")).code == USAGE
