@@ -1,4 +1,4 @@
-"""One agent's process: a public MCP client on the stdio door, played from stdin.
+"""One agent's process: a public MCP client on the stdio transport, played from stdin.
 
 Each line in is a tool call, `{"tool": …, "arguments": …}`; each line out is its answer.
 """
@@ -22,12 +22,12 @@ CALL_TIMEOUT_S = 60.0
 
 async def play(workspace: str, name: str, mode: Any) -> None:
     """Connect, say that it is so, then call what stdin says until it ends."""
-    door = StdioServerParameters(
+    transport = StdioServerParameters(
         command=ORCHESTRATOR[0],
         args=[*ORCHESTRATOR[1:], "mcp", "--workspace", workspace, "--agent", name],
         env={key: os.environ[key] for key in ("HOME", "PATH", "XDG_RUNTIME_DIR", "LANG")},
     )
-    async with Client(door, mode=mode) as client:
+    async with Client(transport, mode=mode) as client:
         listed = await client.list_tools()
         _say({"tools": [tool.name for tool in listed.tools], "revision": client.protocol_version})
         while line := await to_thread.run_sync(sys.stdin.readline):

@@ -129,7 +129,7 @@ def crash(play: Play) -> None:
         raise DemoFailed(f"{path} does not hold what bob wrote")
     facts = play.stage.up()
     if facts["pid"] == pid or facts["started"]:
-        raise DemoFailed("the door did not start the daemon again")
+        raise DemoFailed("the transport did not start the daemon again")
     recovered = play.stage.person("status").answer["health"].get("recovered", 0)
     teller.line(f"       `orchestrator up` finds it running, process {facts['pid']}; changes it recovered: {recovered}")
     if any(name.startswith(".orchestrator-") for name in os.listdir(play.stage.workspace)):

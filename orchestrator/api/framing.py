@@ -1,7 +1,7 @@
 """Lines on the socket: one JSON document each, ended by a newline.
 
-The first line is the preamble, in which the caller says who it is and which door it
-wants; the daemon answers with one line, then the door's own protocol begins: JSON-RPC 2.0
+The first line is the preamble, in which the caller says who it is and which transport it
+wants; the daemon answers with one line, then the transport's own protocol begins: JSON-RPC 2.0
 with an operation's name as the method ("rpc"), or MCP ("mcp").
 """
 
@@ -32,7 +32,7 @@ class Preamble(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who calls. `token` proves `agent`; without it the name is asserted, by the daemon's own uid only."""
 
     orchestrator: int
-    door: Literal["rpc", "mcp"]
+    transport: Literal["rpc", "mcp"]
     agent: str | None = None
     token: str | None = None
     session: str | None = None  # to resume one

@@ -339,9 +339,9 @@ def answers(path: str) -> bool:
     return True
 
 
-def preamble(door: Literal["rpc", "mcp"], **given: str | int | None) -> bytes:
+def preamble(transport: Literal["rpc", "mcp"], **given: str | int | None) -> bytes:
     """The first line on the socket, as `api.framing.Preamble` reads it; what is empty or false is left out."""
-    members = {"orchestrator": PROTOCOL, "door": door, "owner": _login(), **given}
+    members = {"orchestrator": PROTOCOL, "transport": transport, "owner": _login(), **given}
     return json.dumps({name: value for name, value in members.items() if value}, separators=(",", ":")).encode() + b"\n"
 
 

@@ -13,7 +13,7 @@ from orchestrator.api.operation import AnyOperation
 from orchestrator.api.parameters import JOURNALLED, ChangeParams, Params, Version
 from orchestrator.core.errors import escaped
 from orchestrator.core.events.base import CallDetails, Origin
-from orchestrator.core.events.sessions import AgentClass, Door
+from orchestrator.core.events.sessions import AgentClass, Transport
 from orchestrator.core.ids import AgentName, Seq, SessionId
 from orchestrator.core.text.room import UNBOUNDED, Room
 
@@ -37,7 +37,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     agent: AgentName
     agent_class: AgentClass
     session: SessionId
-    door: Door
+    transport: Transport
     asserted: bool = False
     owner: str | None = None
     token_hash: str | None = None  # of the token that let it in; an identity that changed since lets it no further

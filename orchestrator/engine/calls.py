@@ -115,7 +115,9 @@ class CallService:
     async def refuse(self, caller: Caller | None, operation: str, error: OrchestratorError) -> None:
         """Note a call that could not even be read, or a connection of nobody known."""
         event = CallRefused(operation=escaped(operation)[:200], code=error.code, message=error.message[:2000])
-        origin, stream = (caller.origin(), f"session:{caller.session}") if caller is not None else (Origin(), "door")
+        origin, stream = (
+            (caller.origin(), f"session:{caller.session}") if caller is not None else (Origin(), "transport")
+        )
         await self._s.note(origin, (stream, event))
 
     async def _once(self, caller: Caller, call: Call, request_id: str) -> Result:

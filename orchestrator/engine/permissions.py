@@ -90,7 +90,7 @@ class Permissions:
         name = agent or AgentName("unnamed")
         known = self._identities.get(name)
         agent_class = known.agent_class if known else "cloud"
-        return Caller(agent=name, agent_class=agent_class, session=session or SessionId("daemon"), door="daemon")
+        return Caller(agent=name, agent_class=agent_class, session=session or SessionId("daemon"), transport="daemon")
 
 
 def denied(action: Action, path: WorkspacePath, verdict: Deny) -> Denied:

@@ -205,7 +205,7 @@ class SessionLifecycle:
             session=caller.session,
             agent=caller.agent,
             agent_class=caller.agent_class,
-            door=caller.door,
+            transport=caller.transport,
             asserted=caller.asserted,
             client=escaped(client)[:200],
         )

@@ -49,7 +49,7 @@ class Authenticator:
             agent=agent.name,
             agent_class=agent.agent_class,
             session=self._session(preamble, agent.name),
-            door=preamble.door,
+            transport=preamble.transport,
             asserted=asserted,
             owner=self._login_of(peer_uid),
             token_hash=agent.token_hash,

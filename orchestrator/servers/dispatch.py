@@ -88,7 +88,7 @@ class Dispatcher:
             await self._idle.wait()
 
     async def refuse(self, caller: Caller, name: str, error: OrchestratorError) -> None:
-        """Note a refusal that a door gave by itself."""
+        """Note a refusal that a transport gave by itself."""
         turn = await self._scheduler.begin(caller.agent)
         try:
             await self._engine.calls.refuse(caller, name, error)

@@ -120,7 +120,7 @@ class SocketServer:
             return
         caller, preamble = accepted
         try:
-            if preamble.door == "mcp":
+            if preamble.transport == "mcp":
                 await to_thread.run_sync(import_mcp)
                 from orchestrator.servers.mcp import serve_mcp
 

@@ -228,7 +228,7 @@ def test_preamble_is_what_the_daemon_reads() -> None:
     said = msgspec.json.decode(line, type=framing.Preamble)
     assert said == framing.Preamble(
         orchestrator=1,
-        door="mcp",
+        transport="mcp",
         agent="a",
         token="t",
         session="s",
@@ -238,4 +238,4 @@ def test_preamble_is_what_the_daemon_reads() -> None:
         owner=said.owner,
     )
     least = msgspec.json.decode(locations.preamble("rpc", person=True), type=framing.Preamble)
-    assert least == framing.Preamble(orchestrator=1, door="rpc", person=True, owner=said.owner)
+    assert least == framing.Preamble(orchestrator=1, transport="rpc", person=True, owner=said.owner)

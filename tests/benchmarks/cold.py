@@ -26,10 +26,10 @@ async def rows(setting: Setting) -> Rows:
             if not number % 500:
                 folder.mkdir()
             (folder / f"{number}.txt").write_text(f"{number}\n")
-        door = place.door("--agent", "starter")
+        transport = place.transport("--agent", "starter")
         for _ in range(setting.times(10)):
             start = time.perf_counter()
-            listed_tools((door.command, *door.args), door.env)
+            listed_tools((transport.command, *transport.args), transport.env)
             samples.values.append((time.perf_counter() - start) * 1e3)
             place.up()  # wait for the one that was coming up, so that it can be ended
             place.clear()

@@ -69,12 +69,12 @@ async def _socket(setting: Setting, stack: AsyncExitStack) -> Edit:
 
 
 async def _door(setting: Setting, stack: AsyncExitStack) -> Edit:
-    session = await stack.enter_async_context(mcp_session(setting.door("mcp-editor"), env=setting.daemon.env))
-    (setting.daemon.workspace / "door.py").write_text(setting.text, encoding="utf-8")
+    session = await stack.enter_async_context(mcp_session(setting.transport("mcp-editor"), env=setting.daemon.env))
+    (setting.daemon.workspace / "transport.py").write_text(setting.text, encoding="utf-8")
 
     async def edit(old: str, new: str) -> None:
         changes = [{"search": old, "replace": new}]
-        said = await session.call("edit_file", {"path": "door.py", "changes": changes})
+        said = await session.call("edit_file", {"path": "transport.py", "changes": changes})
         assert '"applied"' in said, said
 
     return edit

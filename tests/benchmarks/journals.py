@@ -57,7 +57,7 @@ async def filled(state_dir: Path, count: int, *, snapshot_at: int | None = None)
     journal = await SqliteJournal.open(state_dir, clock=SystemClock(), entropy=SystemEntropy())
     state = State()
     journal.subscribe(state.apply)
-    opened = SessionOpened(session=SESSION, agent=AGENT, agent_class="cloud", door="rpc")
+    opened = SessionOpened(session=SESSION, agent=AGENT, agent_class="cloud", transport="rpc")
     await journal.append(Unit((NewEvent(f"session:{SESSION}", opened),), ORIGIN))
     frozen: FrozenState | None = None
     while journal.head < count:

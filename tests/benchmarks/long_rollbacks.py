@@ -88,7 +88,7 @@ async def _filled(state_dir: Path, changes: int) -> None:
     found = FilesFound(
         entries=tuple(FoundFile(_path(n), signature, 0o644, contents[0][0], kept=True) for n in range(FILES))
     )
-    opened = SessionOpened(session=SESSION, agent=AGENT, agent_class="cloud", door="rpc")
+    opened = SessionOpened(session=SESSION, agent=AGENT, agent_class="cloud", transport="rpc")
     events: list[tuple[str, Event]] = [("workspace", found), (f"session:{SESSION}", opened)]
     await journal.append(Unit(tuple(NewEvent(*event) for event in events), ORIGIN, tuple(contents)))
     previous = [Seq(1)] * FILES

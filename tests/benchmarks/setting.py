@@ -30,7 +30,7 @@ class Setting(msgspec.Struct, frozen=True):
     def times(self, n: int) -> int:
         return max(3, round(n * self.scale))
 
-    def door(self, agent: str) -> tuple[str, ...]:
+    def transport(self, agent: str) -> tuple[str, ...]:
         """What an agent starts to reach the daemon over MCP."""
         script = Path(sys.executable).with_name("orchestrator")
         return (str(script), "mcp", "--workspace", str(self.daemon.workspace), "--agent", agent)

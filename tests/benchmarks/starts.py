@@ -26,18 +26,24 @@ async def rows(setting: Setting) -> Rows:
     for peer in (setting.largefile, setting.filesystem):
         if peer.command:
             peers[peer.name] = peer.command
-    contenders = {"ours": plain(lambda: listed_tools(setting.door("starter"), env))}
+    contenders = {"ours": plain(lambda: listed_tools(setting.transport("starter"), env))}
     contenders |= {name: plain(lambda command=command: listed_tools(command)) for name, command in peers.items()}  # type: ignore[misc]
     taken = await in_turns(contenders, setting.times(15))
     target = Target(at_most_ms=80.0)
     listed = [
-        Row(work="stdio door: start to tools/list", ours=taken["ours"], peer=name, theirs=taken[name], target=target)
+        Row(
+            work="stdio transport: start to tools/list",
+            ours=taken["ours"],
+            peer=name,
+            theirs=taken[name],
+            target=target,
+        )
         for name in peers
     ]
     for peer in (setting.largefile, setting.filesystem):
         if peer.trouble:
             none = Samples([], peer.trouble)
-            row = Row(work="stdio door: start to tools/list", ours=taken["ours"], peer=peer.name, theirs=none)
+            row = Row(work="stdio transport: start to tools/list", ours=taken["ours"], peer=peer.name, theirs=none)
             listed.append(row)
     return listed
 

@@ -91,8 +91,8 @@ class Inside:
         self._dispatcher = Dispatcher(engine)
 
     async def client(self, agent: str) -> Within:
-        """Come in by the door, as an agent."""
-        preamble = Preamble(orchestrator=PROTOCOL, door="rpc", agent=agent)
+        """Come in by the transport, as an agent."""
+        preamble = Preamble(orchestrator=PROTOCOL, transport="rpc", agent=agent)
         caller = await Authenticator(self.services, uid=os.getuid()).authenticate(preamble, os.getuid())
         await self._engine.lifecycle.opened(caller, "test")
         return Within(self._dispatcher, caller)
@@ -101,7 +101,7 @@ class Inside:
     def person(self) -> Within:
         """The one at the keyboard."""
         name, session = AgentName("person:test"), SessionId("s-person")
-        return Within(self._dispatcher, Caller(agent=name, agent_class="person", session=session, door="rpc"))
+        return Within(self._dispatcher, Caller(agent=name, agent_class="person", session=session, transport="rpc"))
 
     async def writes_stopped(self) -> bool:
         return (await self.person.status()).health.state == "writes_stopped"

@@ -16,14 +16,14 @@ ANSWER_S = 60.0
 class Talk:
     """One connection. Calls are sent without waiting; `answer` reads the next line."""
 
-    def __init__(self, daemon: RunningDaemon, agent: str, door: Literal["rpc", "mcp"] = "rpc") -> None:
-        self._door, self._last = door, 0
+    def __init__(self, daemon: RunningDaemon, agent: str, transport: Literal["rpc", "mcp"] = "rpc") -> None:
+        self._door, self._last = transport, 0
         self._left = b""
         self._buffer = b""
         self.socket: socket.socket = locations.connect(str(daemon.socket), ANSWER_S)
-        self.socket.sendall(locations.preamble(door, agent=agent, client="test", toolset="full"))
+        self.socket.sendall(locations.preamble(transport, agent=agent, client="test", toolset="full"))
         assert json.loads(self._line())["ok"]
-        if door == "mcp":
+        if transport == "mcp":
             about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
             self._put({"method": "initialize", "id": 0, "params": about})
             assert "result" in json.loads(self._line())

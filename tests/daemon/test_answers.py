@@ -11,7 +11,7 @@ from orchestrator.api.operation import SHORT_BYTES
 from orchestrator.core.text.tokens import estimate
 from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.raw_socket import Talk
-from tests.docs.mcp_stdio import Door
+from tests.docs.mcp_stdio import Transport
 
 TEXT = "".join(f"line {n}\n" for n in range(1, 41))
 FILES = 300
@@ -70,15 +70,15 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("door", ["rpc", "mcp"])
-def test_no_member_says_nothing(daemon: RunningDaemon, door: Any) -> None:
+@pytest.mark.parametrize("transport", ["rpc", "mcp"])
+def test_no_member_says_nothing(daemon: RunningDaemon, transport: Any) -> None:
     (daemon.workspace / "a.txt").write_text(TEXT)
     (daemon.workspace / "empty.txt").write_text("")
-    talk = Talk(daemon, "alice", door)
+    talk = Talk(daemon, "alice", transport)
     for name, params in CALLS:
         talk.call(name, **params)
         told = talk.answer()
-        if door == "rpc":
+        if transport == "rpc":
             said = told["result"] if "result" in told else told["error"]["data"]
         else:
             text = told["result"]["content"][0]["text"]
@@ -87,9 +87,9 @@ def test_no_member_says_nothing(daemon: RunningDaemon, door: Any) -> None:
     talk.socket.close()
 
 
-def answered(door: Door, name: str, **params: Any) -> dict[str, Any]:
+def answered(transport: Transport, name: str, **params: Any) -> dict[str, Any]:
     """The answer to a call that is applied or shown, as a client hands it to its model."""
-    answer = door.call(name, params)
+    answer = transport.call(name, params)
     assert not answer.is_error, answer.texts
     told: dict[str, Any] = json.loads(answer.texts[0])
     assert answer.structured == told
@@ -104,15 +104,15 @@ def test_a_clean_change_is_answered_in_a_hundred_tokens(daemon: RunningDaemon) -
     (daemon.workspace / "src" / "service" / "accounts.py").write_text(TEXT)
     path = "src/service/accounts.py"
     patch = f"--- a/{path}\n+++ b/{path}\n@@ -19,3 +19,3 @@\n line 19\n-line 20\n+twenty\n line 21\n"
-    with Door(daemon, "alice") as door:
+    with Transport(daemon, "alice") as transport:
         for name, params, added, removed in (
             ("edit_file", {"changes": [{"search": "line 7\nline 8\n", "replace": "seven\neight\nnine\n"}]}, 3, 2),
             ("apply_patch", {"patch": patch}, 1, 1),
             ("write_file", {"content": "last\n", "mode": "append"}, 1, 0),
             ("write_file", {"content": TEXT, "mode": "truncate"}, 3, 5),
         ):
-            door.call("read_file", {"path": path})
-            told = answered(door, name, **({} if name == "apply_patch" else {"path": path}), **params)
+            transport.call("read_file", {"path": path})
+            told = answered(transport, name, **({} if name == "apply_patch" else {"path": path}), **params)
             assert (told["status"], told["success"], told["rung"]) == ("applied", True, "current"), told
             assert told["version_id"].startswith("@")
             assert "diff" not in told
@@ -122,7 +122,7 @@ def test_a_clean_change_is_answered_in_a_hundred_tokens(daemon: RunningDaemon) -
 
 def test_a_change_that_came_out_otherwise_shows_the_difference(daemon: RunningDaemon) -> None:
     (daemon.workspace / "a.txt").write_text(TEXT)
-    with Door(daemon, "alice") as alice, Door(daemon, "bob") as bob:
+    with Transport(daemon, "alice") as alice, Transport(daemon, "bob") as bob:
         alice.call("read_file", {"path": "a.txt"})
         bob.call("read_file", {"path": "a.txt"})
         bob.call("edit_file", {"path": "a.txt", "changes": [{"search": "line 2\n", "replace": "two\nand more\n"}]})
@@ -139,14 +139,14 @@ def test_many_files_are_answered_in_few_bytes(daemon: RunningDaemon) -> None:
     names = [f"many/file{number:03}.txt" for number in range(FILES)]
     patch = "".join(f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+{name}\n" for name in names)
     folder = daemon.workspace / "many"
-    with Door(daemon, "alice") as door:
-        assert answered(door, "apply_patch", patch=patch)["cut"]["paths"].endswith(f" of {FILES}")
-        assert answered(door, "delete_file", path="many", preview=True)["cut"]
-        preview = answered(door, "rollback", agent="alice", preview=True)
+    with Transport(daemon, "alice") as transport:
+        assert answered(transport, "apply_patch", patch=patch)["cut"]["paths"].endswith(f" of {FILES}")
+        assert answered(transport, "delete_file", path="many", preview=True)["cut"]
+        preview = answered(transport, "rollback", agent="alice", preview=True)
         assert preview["cut"]
         assert "globs" in preview["next"]
-        gone = answered(door, "rollback", agent="alice")
+        gone = answered(transport, "rollback", agent="alice")
         assert (gone["status"], folder.exists()) == ("applied", False)
-        assert answered(door, "revert", change=gone["change"])["status"] == "applied"
+        assert answered(transport, "revert", change=gone["change"])["status"] == "applied"
         assert len(list(folder.iterdir())) == FILES
-        assert answered(door, "session_status")["next"].startswith("session_status(")
+        assert answered(transport, "session_status")["next"].startswith("session_status(")

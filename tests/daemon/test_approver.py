@@ -76,7 +76,7 @@ GUESS = {"jsonrpc": "2.0", "id": 1, "method": "policy_reload", "params": {"appro
 
 async def answered_before(daemon: RunningDaemon, approver: str, *, connections: int) -> int:
     """How many of 40 wrong codes, sent before the right one over some connections, were answered before it was."""
-    preamble = {"orchestrator": PROTOCOL, "door": "rpc", "person": True}
+    preamble = {"orchestrator": PROTOCOL, "transport": "rpc", "person": True}
     with ExitStack() as opened:
         attackers = [opened.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(connections)]
         for attacker in attackers:

@@ -163,7 +163,7 @@ async def test_a_reader_that_does_not_read_holds_nobody_up(daemon: RunningDaemon
     """On the bare socket, so that nothing reads ahead: far more than its buffers hold is waiting for it."""
     padding = "x" * 200
     async with daemon.client("alice") as alice, await anyio.connect_unix(str(daemon.socket)) as slow:
-        await slow.send(b'{"orchestrator": 1, "door": "rpc", "person": true}\n')
+        await slow.send(b'{"orchestrator": 1, "transport": "rpc", "person": true}\n')
         await slow.receive()
         await slow.send(b'{"jsonrpc": "2.0", "id": 1, "method": "subscribe", "params": {"after": 0}}\n')
         with anyio.fail_after(WAIT_S):

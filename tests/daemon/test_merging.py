@@ -24,7 +24,7 @@ CAREFUL = HEAD + '\n[edits]\nlowest_rung = "shifted"\n'
 IMPORTS = "import os\n\nprint(os)\n"
 BLOCK = "def one():\n    a = 1\n    b = 2\n    return a + b\n"
 MOVING = f"{BLOCK}\n{''.join(f'x{n} = {n}' + chr(10) for n in range(9))}"
-PIECE = "One: open the door.\nStop.\nTwo: go in.\nThree: close it.\n"
+PIECE = "One: open the transport.\nStop.\nTwo: go in.\nThree: close it.\n"
 """Its second line stands elsewhere too, and no symbol tells which is meant."""
 TELLING = f"{PIECE}\n{''.join(f'{n} times' + chr(10) for n in range(9))}Stop.\n"
 
@@ -101,7 +101,7 @@ async def test_an_edit_goes_where_its_symbol_was_moved(ground: RunningDaemon) ->
 
 async def test_an_edit_of_moved_lines_that_stand_twice_is_a_conflict(ground: RunningDaemon) -> None:
     rest = TELLING.removeprefix(f"{PIECE}\n")
-    changed = Replacement(search="door.\nStop.\n", replace="door.\nKnock.\n")
+    changed = Replacement(search="transport.\nStop.\n", replace="transport.\nKnock.\n")
     async with ground.client("alice") as alice, ground.client("bob") as bob:
         seen = await bob.read_file("c.txt")
         await alice.read_file("c.txt")

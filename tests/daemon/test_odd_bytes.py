@@ -1,4 +1,4 @@
-"""Bytes that are no text, at the doors where people and programs can hand them in."""
+"""Bytes that are no text, at the transports where people and programs can hand them in."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from tests.daemon.raw_socket import Talk
 
 pytestmark = pytest.mark.anyio
 
-Door = Literal["rpc", "mcp"]
-DOORS = pytest.mark.parametrize("door", ["rpc", "mcp"])
+Transport = Literal["rpc", "mcp"]
+TRANSPORTS = pytest.mark.parametrize("transport", ["rpc", "mcp"])
 
 
 async def reads_of(daemon: RunningDaemon, agent: str) -> list[int]:
@@ -24,15 +24,15 @@ async def reads_of(daemon: RunningDaemon, agent: str) -> list[int]:
         return [int(entry.seq.removeprefix("@")) for entry in page.entries]
 
 
-@DOORS
-async def test_a_connection_has_so_many_calls_under_way(daemon: RunningDaemon, door: Door) -> None:
+@TRANSPORTS
+async def test_a_connection_has_so_many_calls_under_way(daemon: RunningDaemon, transport: Transport) -> None:
     (daemon.workspace / "a.txt").write_text("x\n")
     code = await daemon.make_approver()
     async with daemon.client("ann") as ann:
         await ann.read_file("a.txt")
         waiting = (await ann.delete_file("a.txt")).approval
     assert waiting is not None
-    talk = Talk(daemon, "bob", door)
+    talk = Talk(daemon, "bob", transport)
     for _ in range(MAX_OPEN_CALLS):
         talk.call("await_change", id=waiting, timeout_s=50)
     last = talk.call("read_file", path="a.txt")
@@ -47,11 +47,11 @@ async def test_a_connection_has_so_many_calls_under_way(daemon: RunningDaemon, d
     assert [seq > denied for seq in await reads_of(daemon, "bob")] == [True]
 
 
-@DOORS
-async def test_who_does_not_read_gets_no_further_answers(daemon: RunningDaemon, door: Door) -> None:
+@TRANSPORTS
+async def test_who_does_not_read_gets_no_further_answers(daemon: RunningDaemon, transport: Transport) -> None:
     (daemon.workspace / "a.txt").write_text("".join(f"{n} {'x' * 60}\n" for n in range(300)))
     many = 300
-    talk = Talk(daemon, "bob", door)
+    talk = Talk(daemon, "bob", transport)
     sent = [talk.call("read_file", path="a.txt", end=300) for _ in range(many)]
     with anyio.fail_after(60):
         while not await reads_of(daemon, "bob"):

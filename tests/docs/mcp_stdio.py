@@ -19,8 +19,8 @@ class ToolAnswer(NamedTuple):
     is_error: bool
 
 
-class Door:
-    """One agent, connected through the real stdio door, with all tools."""
+class Transport:
+    """One agent, connected through the real stdio transport, with all tools."""
 
     def __init__(self, daemon: RunningDaemon, agent: str) -> None:
         self._process = subprocess.Popen(
@@ -65,7 +65,7 @@ class Door:
                 assert "result" in reply, reply
                 result: dict[str, Any] = reply["result"]
                 return result
-        raise AssertionError(f"the door closed before it answered {method}")
+        raise AssertionError(f"the transport closed before it answered {method}")
 
     def _write(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None

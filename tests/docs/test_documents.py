@@ -166,7 +166,7 @@ def _doors(given: Any) -> list[list[str]]:
         case {"command": [*command]} if "mcp" in command:
             return [command]
         case dict():
-            return [door for value in given.values() for door in _doors(value)]
+            return [transport for value in given.values() for transport in _doors(value)]
         case _:
             return []
 

@@ -1,4 +1,4 @@
-"""The examples of LLM_FILE_ACCESS.md, called through the real stdio door in the order of the document."""
+"""The examples of LLM_FILE_ACCESS.md, called through the real stdio transport in the order of the document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orchestrator.core.errors import OrchestratorError
 from tests.daemon.daemon_process import RunningDaemon
 from tests.docs.documents import GUIDE, Block, blocks, part
 from tests.docs.matching import Versions
-from tests.docs.mcp_stdio import Door, ToolAnswer
+from tests.docs.mcp_stdio import ToolAnswer, Transport
 
 TEXT = GUIDE.read_text(encoding="utf-8")
 EXAMPLES = blocks(part(TEXT, "examples"), "json ", "text ")
@@ -51,11 +51,11 @@ def test_every_answer_is_the_one_that_comes(daemon: RunningDaemon) -> None:
         (daemon.workspace / name).write_text(content)
     daemon.start()
     versions = Versions()
-    with ExitStack() as doors:
-        agents: dict[str, Door] = {}
+    with ExitStack() as transports:
+        agents: dict[str, Transport] = {}
         for agent, call, shown in calls():
             if agent not in agents:
-                agents[agent] = doors.enter_context(Door(daemon, agent))
+                agents[agent] = transports.enter_context(Transport(daemon, agent))
             arguments = json.loads(versions.real(json.dumps(call["arguments"])))
             answer = agents[agent].call(call["tool"], arguments)
             for block in shown:

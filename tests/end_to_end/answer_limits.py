@@ -27,8 +27,8 @@ class Limit(NamedTuple):
 @asynccontextmanager
 async def opened(place: Place, agent: str, limit: Limit) -> AsyncIterator[Client]:
     """The full toolset, for a client that gives itself this name."""
-    door = place.door("--toolset", "full", *limit.options, agent=agent)
-    async with Client(door, client_info=Implementation(name=limit.name, version=limit.version)) as client:
+    transport = place.transport("--toolset", "full", *limit.options, agent=agent)
+    async with Client(transport, client_info=Implementation(name=limit.name, version=limit.version)) as client:
         yield client
 
 

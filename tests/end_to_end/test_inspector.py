@@ -1,4 +1,4 @@
-"""MCP Inspector's command line, as published on npm, on our door."""
+"""MCP Inspector's command line, as published on npm, on our transport."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def inspector() -> Path:
 
 
 def ask(place: Place, inspector: Path, method: str, *options: str) -> Any:
-    door = place.door(agent="inspector")
-    server = {"command": door.command, "args": door.args, "env": door.env}
+    transport = place.transport(agent="inspector")
+    server = {"command": transport.command, "args": transport.args, "env": transport.env}
     config = place.base / "inspector.json"
     config.write_text(json.dumps({"mcpServers": {"ours": server}}))
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The MCP door as the public Python SDK sees it, in both eras, through `orchestrator mcp` as a real process."""
+"""The MCP transport as the public Python SDK sees it, in both eras, through `orchestrator mcp` as a real process."""
 
 from __future__ import annotations
 

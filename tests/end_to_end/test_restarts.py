@@ -1,4 +1,4 @@
-"""The stdio door across the daemon's end: killed in mid-call, stopped and started, with several doors open."""
+"""The stdio transport across the daemon's end: killed in mid-call, stopped, with several transports open."""
 
 from __future__ import annotations
 
@@ -254,9 +254,13 @@ def test_with_only_home_in_the_environment(place: Place) -> None:
 def test_a_door_that_is_killed_in_mid_call_is_no_trouble(place: Place) -> None:
     request = tool_call(1, "write_file", path="Makefile", content="all:\n", mode="create")
     approval = json.loads(piped(place, *initialize(), request)[1]["result"]["content"][0]["text"])["approval"]
-    door = place.door(agent="alice")
+    transport = place.transport(agent="alice")
     process = subprocess.Popen(
-        [door.command, *door.args], env=door.env, cwd=place.base, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [transport.command, *transport.args],
+        env=transport.env,
+        cwd=place.base,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert process.stdin
     assert process.stdout

@@ -112,8 +112,8 @@ class Place:
             os.close(handle)
         return pid
 
-    def door(self, *options: str, agent: str = "") -> StdioServerParameters:
-        """How an MCP client starts the stdio door here."""
+    def transport(self, *options: str, agent: str = "") -> StdioServerParameters:
+        """How an MCP client starts the stdio transport here."""
         named = ("--agent", agent) if agent else ()
         return StdioServerParameters(
             command=ORCHESTRATOR[0],
@@ -126,9 +126,9 @@ class Place:
     async def client(
         self, agent: str = "", *options: str, mode: Literal["auto", "legacy"] = "auto"
     ) -> AsyncIterator[Client]:
-        """The public SDK's client on the stdio door."""
+        """The public SDK's client on the stdio transport."""
         failure: Exception | None = None
-        async with Client(self.door(*options, agent=agent), mode=mode) as client:
+        async with Client(self.transport(*options, agent=agent), mode=mode) as client:
             try:
                 yield client
             except Exception as error:  # noqa: BLE001  # raised below, where no task group wraps it

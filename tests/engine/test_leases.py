@@ -86,7 +86,7 @@ class Desk:
 def caller(agent: str, session: str = "") -> Caller:
     kind = "person" if agent.startswith("person:") else "cloud"
     name = SessionId(session or f"s-{agent}")
-    return Caller(agent=AgentName(agent), agent_class=kind, session=name, door="rpc")  # type: ignore[arg-type]
+    return Caller(agent=AgentName(agent), agent_class=kind, session=name, transport="rpc")  # type: ignore[arg-type]
 
 
 def call(name: str, params: Params) -> Call:

@@ -18,7 +18,7 @@ from orchestrator.workspace.disk import KernelDisk
 from orchestrator.workspace.local import LocalWorkspace
 from tests.in_memory.journal import MemoryJournal
 
-CALLER = Caller(agent="alice", agent_class="cloud", session="s-1", door="rpc")  # type: ignore[arg-type]
+CALLER = Caller(agent="alice", agent_class="cloud", session="s-1", transport="rpc")  # type: ignore[arg-type]
 
 
 class TwoSpellings(LocalWorkspace):

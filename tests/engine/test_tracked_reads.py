@@ -54,7 +54,7 @@ class Readers:
 
     async def read(self, session: SessionId) -> None:
         if self.services.state.sessions.get(session) is None:
-            opened = SessionOpened(session=session, agent=AgentName("alice"), agent_class="cloud", door="rpc")
+            opened = SessionOpened(session=session, agent=AgentName("alice"), agent_class="cloud", transport="rpc")
             await self.append(opened, Origin(session=session))
         present = self.services.state.registry.get(PATH)
         assert present is not None

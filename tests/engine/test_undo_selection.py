@@ -125,7 +125,7 @@ async def test_a_file_is_free_while_a_preview_of_its_undo_is_decided(services: S
         touched=(PATH,),
         meanwhile=take,
     )
-    caller = Caller(agent=AgentName("alice"), agent_class="cloud", session=SessionId("s-1"), door="rpc")
+    caller = Caller(agent=AgentName("alice"), agent_class="cloud", session=SessionId("s-1"), transport="rpc")
     call = Call(operation=operation_named("rollback"), params=Rollback(agent="alice", preview=True))
     changer = ChangePipeline(services, Observer(services), Effects(services), Answers(services))
     with pytest.raises(NothingToChange, match="decided"):
@@ -138,7 +138,7 @@ async def test_a_preview_looks_at_files_that_others_read(services: Services, bas
     (base / "w" / PATH).write_bytes(b"one\n")
     histories = await services.journal.histories({PATH})
     undo = Undo(histories=histories, modes={}, chosen=frozenset(), others_work=frozenset(), touched=(PATH,))
-    caller = Caller(agent=AgentName("alice"), agent_class="cloud", session=SessionId("s-1"), door="rpc")
+    caller = Caller(agent=AgentName("alice"), agent_class="cloud", session=SessionId("s-1"), transport="rpc")
     call = Call(operation=operation_named("rollback"), params=Rollback(agent="alice", preview=True))
     changer = ChangePipeline(services, Observer(services), Effects(services), Answers(services))
     with anyio.fail_after(10):

@@ -72,7 +72,9 @@ SAMPLES: tuple[Event, ...] = (
     s.AgentAdded(name=AGENT, agent_class="cloud", token_hash="0f" * 32),
     s.AgentRevoked(name=AGENT),
     s.ApproverSet(salt="01" * 16, scrypt="02" * 32, by="first_up"),
-    s.SessionOpened(session=SESSION, agent=AGENT, agent_class="cloud", door="mcp", asserted=True, client="code 2.1"),
+    s.SessionOpened(
+        session=SESSION, agent=AGENT, agent_class="cloud", transport="mcp", asserted=True, client="code 2.1"
+    ),
     s.SessionClosed(session=SESSION),
     s.TaskBegun(session=SESSION, title="mend the parser"),
     s.TaskEnded(session=SESSION, task=Seq(6), outcome="done"),

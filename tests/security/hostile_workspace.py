@@ -50,12 +50,14 @@ class Answer(NamedTuple):
 class Line:
     """One connection; what it sends may be anything."""
 
-    def __init__(self, path: str | Path, *, door: str = "rpc", raw: bytes | None = None, **preamble: object) -> None:
+    def __init__(
+        self, path: str | Path, *, transport: str = "rpc", raw: bytes | None = None, **preamble: object
+    ) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(TIMEOUT_S)
         self._socket.connect(str(path))
         self._lines = self._socket.makefile("rb")
-        first = raw if raw is not None else json.dumps({"orchestrator": 1, "door": door, **preamble}).encode()
+        first = raw if raw is not None else json.dumps({"orchestrator": 1, "transport": transport, **preamble}).encode()
         self.send(first)
         self.first = self.receive()
         """The welcome, or the refusal of the preamble."""

@@ -68,7 +68,7 @@ def turned_away(hostile: HostileWorkspace, code: str, **preamble: object) -> Non
         assert line.ended()
 
 
-# --- 64: at the door ----------------------------------------------------------------------
+# --- 64: at the transport ----------------------------------------------------------------------
 
 
 def test_64_a_name_with_a_token_is_not_claimed_without_it(hostile: HostileWorkspace, token: str) -> None:
@@ -90,7 +90,7 @@ def test_64_a_name_with_a_token_is_not_claimed_without_it(hostile: HostileWorksp
 )
 def test_64_a_wrong_token(hostile: HostileWorkspace, token: str, wrong: str) -> None:
     given = wrong.replace("{token}", token).replace("{cut}", token[:-1]).replace("{upper}", token.upper())
-    raw = json.dumps({"orchestrator": 1, "door": "rpc", "token": given}).encode()
+    raw = json.dumps({"orchestrator": 1, "transport": "rpc", "token": given}).encode()
     with hostile.untouched(refusals=1), Line(hostile.daemon.socket, raw=raw) as line:
         assert line.first.reply["code"] in ("unauthorised", "invalid_frame")
         assert token.encode() not in line.first.raw
@@ -101,16 +101,16 @@ def test_64_a_token_under_another_name(hostile: HostileWorkspace, token: str) ->
     turned_away(hostile, "unauthorised", agent="alice", token=token)
 
 
-@pytest.mark.parametrize("door", ["rpc", "mcp"])
-def test_64_a_revoked_token(hostile: HostileWorkspace, door: str) -> None:
-    name = f"gone-{door}"
+@pytest.mark.parametrize("transport", ["rpc", "mcp"])
+def test_64_a_revoked_token(hostile: HostileWorkspace, transport: str) -> None:
+    name = f"gone-{transport}"
     token = hostile.person.done("agent_add", name=name, approver=hostile.approver)["token"]
     with hostile.line(token=token) as line:
         session = line.session
     hostile.person.done("agent_revoke", name=name, approver=hostile.approver)
-    turned_away(hostile, "unauthorised", token=token, door=door)
-    turned_away(hostile, "unauthorised", agent=name, door=door)
-    turned_away(hostile, "unauthorised", token=token, session=session, door=door)
+    turned_away(hostile, "unauthorised", token=token, transport=transport)
+    turned_away(hostile, "unauthorised", agent=name, transport=transport)
+    turned_away(hostile, "unauthorised", token=token, session=session, transport=transport)
 
 
 def test_64_a_revoked_token_ends_what_is_open(hostile: HostileWorkspace) -> None:
@@ -198,7 +198,7 @@ for preamble in json.loads(sys.argv[3]):
     caller = socket.socket(socket.AF_UNIX)
     try:
         caller.connect(sys.argv[1])
-        caller.sendall(json.dumps({"orchestrator": 1, "door": "rpc", **preamble}).encode() + b"\\n")
+        caller.sendall(json.dumps({"orchestrator": 1, "transport": "rpc", **preamble}).encode() + b"\\n")
         print(caller.makefile().readline().strip())
     except OSError as error:
         print(json.dumps({"code": type(error).__name__}))

@@ -12,7 +12,7 @@ from orchestrator.core.events.base import Event
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 
 AgentClass = Literal["cloud", "local", "review", "person"]
-Door = Literal["rpc", "mcp", "daemon"]
+Transport = Literal["rpc", "mcp", "daemon"]
 LeaseMode = Literal["exclusive", "shared"]
 
 
@@ -44,7 +44,7 @@ class SessionOpened(Event, frozen=True, kw_only=True, tag="session_opened"):
     session: SessionId
     agent: AgentName
     agent_class: AgentClass
-    door: Door
+    transport: Transport
     asserted: bool = False  # the name was claimed without a token
     client: str = ""  # what the client calls itself, for display only
 

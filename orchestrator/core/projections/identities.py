@@ -1,4 +1,4 @@
-"""Who may call, and what opens the door to them."""
+"""Who may call, and what opens the transport to them."""
 
 from __future__ import annotations
 

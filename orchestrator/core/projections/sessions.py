@@ -23,13 +23,13 @@ from orchestrator.core.events.files import (
 )
 from orchestrator.core.events.sessions import (
     AgentClass,
-    Door,
     NoticeShown,
     NotifiedPath,
     SessionClosed,
     SessionOpened,
     TaskBegun,
     TaskEnded,
+    Transport,
 )
 from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import Projection
@@ -70,7 +70,7 @@ class Session(msgspec.Struct):
     id: SessionId
     agent: AgentName
     agent_class: AgentClass
-    door: Door
+    transport: Transport
     asserted: bool
     client: str
     open: bool = True
@@ -148,7 +148,7 @@ class Sessions(Projection):
                 known = self._sessions.get(opened)
                 if known is None:
                     self._sessions[opened] = Session(
-                        opened, event.agent, event.agent_class, event.door, event.asserted, event.client
+                        opened, event.agent, event.agent_class, event.transport, event.asserted, event.client
                     )
                 else:
                     known.open, known.client = True, event.client

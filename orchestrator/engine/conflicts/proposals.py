@@ -197,5 +197,5 @@ def reviewer_caller(name: str) -> Caller:
         agent=AgentName(f"reviewer:{name}"),
         agent_class="review",
         session=SessionId(f"review-{name}"),
-        door="daemon",
+        transport="daemon",
     )

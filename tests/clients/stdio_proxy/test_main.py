@@ -1,4 +1,4 @@
-"""The stdio door as agents start it, against a daemon that the test plays."""
+"""The stdio transport as agents start it, against a daemon that the test plays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"pro
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
-class Door:
+class Transport:
     """The shim's process, seen from the agent."""
 
     def __init__(self, *options: str) -> None:
@@ -67,8 +67,8 @@ class Door:
 
 
 @pytest.fixture
-def door(daemon: FakeDaemon) -> Iterator[Door]:
-    opened = Door()
+def transport(daemon: FakeDaemon) -> Iterator[Transport]:
+    opened = Transport()
     yield opened
     opened.close()
 
@@ -80,12 +80,12 @@ def tool_call(id: int, name: str, *, modern: bool = False, **arguments: Any) -> 
     return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
 
 
-def shaken(door: Door, link: Conversation) -> None:
+def shaken(transport: Transport, link: Conversation) -> None:
     """Go through the handshake of 2025."""
-    door.say(INITIALIZE)
+    transport.say(INITIALIZE)
     link.reply(link.heard(), "hello")
-    assert door.heard()["result"] == "hello"
-    door.say(INITIALIZED)
+    assert transport.heard()["result"] == "hello"
+    transport.say(INITIALIZED)
     assert link.heard()["method"] == "notifications/initialized"
 
 
@@ -112,19 +112,19 @@ def test_nothing_heavy_is_imported() -> None:
     assert "orchestrator.api.framing" not in out
 
 
-def test_passes_lines_on_as_they_are(door: Door, daemon: FakeDaemon) -> None:
+def test_passes_lines_on_as_they_are(transport: Transport, daemon: FakeDaemon) -> None:
     link = daemon.accept()
     preamble = link.welcome()
     assert preamble["orchestrator"] == 1
-    assert preamble["door"] == "mcp"
+    assert preamble["transport"] == "mcp"
     assert "agent" not in preamble
     assert "person" not in preamble
     line = b'{ "method":"tools/list" , "id": "a\\u00e9", "jsonrpc":"2.0", "params": {"x": 1e400} }\n'
-    door.say_bytes(line)
+    transport.say_bytes(line)
     assert link.line() == line
     link.say_bytes(b'{"jsonrpc":"2.0","id":"a\\u00e9","result":{"tools":[]}}\n')
-    assert door.heard() == {"jsonrpc": "2.0", "id": "aé", "result": {"tools": []}}
-    door.say_bytes(b"not json\n")
+    assert transport.heard() == {"jsonrpc": "2.0", "id": "aé", "result": {"tools": []}}
+    transport.say_bytes(b"not json\n")
     assert link.line() == b"not json\n"
 
 
@@ -132,19 +132,19 @@ def test_says_who_calls(daemon: FakeDaemon, home: Path, monkeypatch: pytest.Monk
     (home / "token").write_text("secret\n")
     monkeypatch.setenv("ORCHESTRATOR_AGENT", "builder")
     monkeypatch.setenv("ORCHESTRATOR_SESSION", "s-9")
-    opened = Door("--token-file", str(home / "token"), "--toolset", "full", "--structured")
+    opened = Transport("--token-file", str(home / "token"), "--toolset", "full", "--structured")
     preamble = daemon.accept().welcome()
     opened.close()
     said = {name: preamble[name] for name in ("agent", "token", "session", "toolset", "structured")}
     assert said == {"agent": "builder", "token": "secret", "session": "s-9", "toolset": "full", "structured": True}
 
 
-def test_gives_writes_a_request_id(door: Door, daemon: FakeDaemon) -> None:
+def test_gives_writes_a_request_id(transport: Transport, daemon: FakeDaemon) -> None:
     link = daemon.accept()
     link.welcome()
-    door.say(tool_call(1, "edit_file", path="a"))
-    door.say(tool_call(2, "edit_file", path="a", request_id="mine"))
-    door.say(tool_call(3, "read_file", path="a"))
+    transport.say(tool_call(1, "edit_file", path="a"))
+    transport.say(tool_call(2, "edit_file", path="a", request_id="mine"))
+    transport.say(tool_call(3, "read_file", path="a"))
     added, kept, read = link.heard(), link.heard(), link.heard()
     assert len(added["params"]["arguments"].pop("request_id")) == 32
     assert added == tool_call(1, "edit_file", path="a")
@@ -152,17 +152,17 @@ def test_gives_writes_a_request_id(door: Door, daemon: FakeDaemon) -> None:
     assert read == tool_call(3, "read_file", path="a")
 
 
-def test_survives_a_restart(door: Door, daemon: FakeDaemon) -> None:
+def test_survives_a_restart(transport: Transport, daemon: FakeDaemon) -> None:
     link = daemon.accept()
     link.welcome("s-7")
-    shaken(door, link)
-    door.say(tool_call(1, "write_file", path="a"))
-    door.say(tool_call(2, "read_file", path="a"))
-    door.say({"jsonrpc": "2.0", "id": 3, "method": "tools/list"})
-    door.say(tool_call(4, "read_file", path="b"))
+    shaken(transport, link)
+    transport.say(tool_call(1, "write_file", path="a"))
+    transport.say(tool_call(2, "read_file", path="a"))
+    transport.say({"jsonrpc": "2.0", "id": 3, "method": "tools/list"})
+    transport.say(tool_call(4, "read_file", path="b"))
     sent = [link.heard() for _ in range(4)]
     link.reply(sent[3])
-    assert door.heard()["id"] == 4
+    assert transport.heard()["id"] == 4
     link.say_bytes(b'{"jsonrpc":"2.0","id":1,"resu')
     link.close()
 
@@ -175,17 +175,19 @@ def test_survives_a_restart(door: Door, daemon: FakeDaemon) -> None:
     assert [link.heard() for _ in range(3)] == sent[:3]
     for each in sent[:3]:
         link.reply(each, "at last")
-    assert [door.heard() for _ in range(3)] == [{"jsonrpc": "2.0", "id": id, "result": "at last"} for id in (1, 2, 3)]
+    assert [transport.heard() for _ in range(3)] == [
+        {"jsonrpc": "2.0", "id": id, "result": "at last"} for id in (1, 2, 3)
+    ]
 
-    door.say(tool_call(5, "read_file", path="a"))
+    transport.say(tool_call(5, "read_file", path="a"))
     link.reply(link.heard(), "as before")
-    assert door.heard() == {"jsonrpc": "2.0", "id": 5, "result": "as before"}
+    assert transport.heard() == {"jsonrpc": "2.0", "id": 5, "result": "as before"}
 
 
-def test_the_2026_era_has_nothing_to_replay(door: Door, daemon: FakeDaemon) -> None:
+def test_the_2026_era_has_nothing_to_replay(transport: Transport, daemon: FakeDaemon) -> None:
     link = daemon.accept()
     link.welcome()
-    door.say(tool_call(1, "edit_file", modern=True, path="a"))
+    transport.say(tool_call(1, "edit_file", modern=True, path="a"))
     sent = link.heard()
     link.close()
     link = daemon.accept()
@@ -194,30 +196,30 @@ def test_the_2026_era_has_nothing_to_replay(door: Door, daemon: FakeDaemon) -> N
     link.close()
     link = daemon.accept()
     link.welcome()
-    told = door.heard()["result"]
+    told = transport.heard()["result"]
     assert told["resultType"] == "complete"
     assert told["isError"] is True
     answer = json.loads(told["content"][0]["text"])
     request_id = sent["params"]["arguments"]["request_id"]
     assert (answer["code"], answer["details"]) == ("daemon_restarted", {"request_id": request_id})
     assert request_id in answer["hint"]
-    door.say(tool_call(2, "read_file", modern=True, path="a"))
+    transport.say(tool_call(2, "read_file", modern=True, path="a"))
     assert link.heard()["id"] == 2
 
 
-def test_an_initialize_that_was_open_is_answered_by_the_next_daemon(door: Door, daemon: FakeDaemon) -> None:
+def test_an_initialize_that_was_open_is_answered_by_the_next_daemon(transport: Transport, daemon: FakeDaemon) -> None:
     link = daemon.accept()
     link.welcome()
-    door.say(INITIALIZE)
+    transport.say(INITIALIZE)
     link.heard()
     link.close()
     link = daemon.accept()
     link.welcome()
     link.reply(link.heard(), "hello")
-    assert door.heard() == {"jsonrpc": "2.0", "id": 0, "result": "hello"}
+    assert transport.heard() == {"jsonrpc": "2.0", "id": 0, "result": "hello"}
 
 
-def test_a_forgotten_session_becomes_a_new_one(door: Door, daemon: FakeDaemon) -> None:
+def test_a_forgotten_session_becomes_a_new_one(transport: Transport, daemon: FakeDaemon) -> None:
     link = daemon.accept()
     link.welcome("old")
     link.close()
@@ -227,26 +229,28 @@ def test_a_forgotten_session_becomes_a_new_one(door: Door, daemon: FakeDaemon) -
     link.close()
     link = daemon.accept()
     assert "session" not in link.welcome("new")
-    door.say(tool_call(1, "read_file", path="a"))
+    transport.say(tool_call(1, "read_file", path="a"))
     assert link.heard()["id"] == 1
 
 
-def test_a_call_after_a_persons_stop_is_refused_and_the_next_one_tries_again(door: Door, daemon: FakeDaemon) -> None:
+def test_a_call_after_a_persons_stop_is_refused_and_the_next_one_tries_again(
+    transport: Transport, daemon: FakeDaemon
+) -> None:
     link = daemon.accept()
     link.welcome()
-    door.say(tool_call(1, "read_file", path="a"))
+    transport.say(tool_call(1, "read_file", path="a"))
     link.heard()
     daemon.locate("stopped")
     daemon.deafen()
     link.close()
     for id in (1, 2):
         if id > 1:
-            door.say(tool_call(id, "read_file", path="a"))
-        answer = door.heard()
+            transport.say(tool_call(id, "read_file", path="a"))
+        answer = transport.heard()
         assert answer["id"] == id
         assert json.loads(answer["result"]["content"][0]["text"])["code"] == "daemon_stopped"
     daemon.listen()
-    door.say(tool_call(3, "read_file", path="a"))
+    transport.say(tool_call(3, "read_file", path="a"))
     link = daemon.accept()
     link.welcome()
     assert link.heard()["id"] == 3
@@ -260,7 +264,7 @@ def test_the_tools_are_there_before_the_daemon(workspace: Path) -> None:
         fcntl.flock(held, fcntl.LOCK_EX)
         for toolset, structured in (("core", False), ("full", True)):
             own = Handshake(toolset, structured=structured)
-            opened = Door("--toolset", toolset, *(["--structured"] if structured else []))
+            opened = Transport("--toolset", toolset, *(["--structured"] if structured else []))
             for message in (initialize("2025-06-18"), request("tools/list", 1)):
                 opened.say(message)
                 reply = own.reply(messages.said(json.dumps(message).encode()))
@@ -269,43 +273,43 @@ def test_the_tools_are_there_before_the_daemon(workspace: Path) -> None:
             opened.close()
 
 
-def test_a_handshake_that_was_answered_here_reaches_the_daemon(door: Door, daemon: FakeDaemon) -> None:
+def test_a_handshake_that_was_answered_here_reaches_the_daemon(transport: Transport, daemon: FakeDaemon) -> None:
     """Whether it was said before the daemon was there or after; its reply is not heard twice."""
     before = initialize("2025-06-18")
-    door.say(before)
-    assert door.heard()["result"]["protocolVersion"] == "2025-06-18"
-    door.say(INITIALIZED)
-    door.say(tool_call(1, "read_file", path="a"))
+    transport.say(before)
+    assert transport.heard()["result"]["protocolVersion"] == "2025-06-18"
+    transport.say(INITIALIZED)
+    transport.say(tool_call(1, "read_file", path="a"))
     link = daemon.accept()
     link.welcome()
     assert link.heard() == before
     link.reply(before, "not for the client")
     assert link.heard() == INITIALIZED
     link.reply(link.heard(), "a file")
-    assert door.heard() == {"jsonrpc": "2.0", "id": 1, "result": "a file"}
+    assert transport.heard() == {"jsonrpc": "2.0", "id": 1, "result": "a file"}
     late = {**before, "id": 2}
-    door.say(late)
-    assert door.heard()["id"] == 2
+    transport.say(late)
+    assert transport.heard()["id"] == 2
     assert link.heard() == late
     link.reply(late, "not for the client")
-    door.say(tool_call(3, "read_file", path="a"))
+    transport.say(tool_call(3, "read_file", path="a"))
     link.reply(link.heard(), "another file")
-    assert door.heard()["id"] == 3
+    assert transport.heard()["id"] == 3
 
 
-def test_shows_a_refusal_to_person_and_client(door: Door, daemon: FakeDaemon) -> None:
+def test_shows_a_refusal_to_person_and_client(transport: Transport, daemon: FakeDaemon) -> None:
     link = daemon.accept()
     link.heard()
-    door.say(INITIALIZE)
-    door.say(INITIALIZED)
-    door.say(initialize("2025-11-25"))
-    assert "result" in door.heard(), "all before it is read"
+    transport.say(INITIALIZE)
+    transport.say(INITIALIZED)
+    transport.say(initialize("2025-11-25"))
+    assert "result" in transport.heard(), "all before it is read"
     link.say({"ok": False, "code": "unauthorised", "message": "the token is revoked", "hint": "Ask for another."})
-    answer = door.heard()
+    answer = transport.heard()
     assert answer["error"]["message"] == "the token is revoked. Ask for another."
     assert answer["error"]["data"]["code"] == "unauthorised"
-    door.hang_up()
-    code, rest, told = door.ended()
+    transport.hang_up()
+    code, rest, told = transport.ended()
     assert (code, rest) == (1, b"")
     assert b"the token is revoked" in told
     assert b"Ask for another." in told
@@ -313,7 +317,7 @@ def test_shows_a_refusal_to_person_and_client(door: Door, daemon: FakeDaemon) ->
 
 def test_no_workspace_is_shown_in_the_same_way(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
-    opened = Door()
+    opened = Transport()
     opened.say({"jsonrpc": "2.0", "id": 1, "method": "server/discover"})
     assert opened.heard()["error"]["data"]["code"] == "workspace_unknown"
     opened.hang_up()
@@ -323,30 +327,30 @@ def test_no_workspace_is_shown_in_the_same_way(home: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("options", [("--toolset", "some"), ("--tools",)])
 def test_wrong_usage(workspace: Path, options: tuple[str, ...]) -> None:
-    opened = Door(*options)
+    opened = Transport(*options)
     assert opened.ended()[:2] == (2, b"")
     opened.close()
 
 
-def test_the_end_of_stdin_drains_the_daemon(door: Door, daemon: FakeDaemon) -> None:
+def test_the_end_of_stdin_drains_the_daemon(transport: Transport, daemon: FakeDaemon) -> None:
     link = daemon.accept()
     link.welcome()
-    door.say(tool_call(1, "read_file", path="a"))
+    transport.say(tool_call(1, "read_file", path="a"))
     asked = link.heard()
-    door.hang_up()
+    transport.hang_up()
     assert link.line() == b""
     link.reply(asked)
     link.close()
-    code, rest, told = door.ended()
+    code, rest, told = transport.ended()
     assert (code, told) == (0, b"")
     assert json.loads(rest)["id"] == 1
 
 
-def test_lines_over_the_limit_pass(door: Door, daemon: FakeDaemon) -> None:
+def test_lines_over_the_limit_pass(transport: Transport, daemon: FakeDaemon) -> None:
     link = daemon.accept()
     link.welcome()
     line = b'{"method":"' + b"x" * (17 * 1024 * 1024) + b'"}\n'
-    writer = threading.Thread(target=door.say_bytes, args=(line,))
+    writer = threading.Thread(target=transport.say_bytes, args=(line,))
     writer.start()
     assert link.line() == line
     writer.join(PATIENCE_S)

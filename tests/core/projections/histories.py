@@ -130,7 +130,7 @@ conflict_sides = st.builds(
 )
 
 events: st.SearchStrategy[Event] = st.one_of(
-    st.builds(SessionOpened, session=sessions, agent=agents, agent_class=st.just("cloud"), door=st.just("rpc")),
+    st.builds(SessionOpened, session=sessions, agent=agents, agent_class=st.just("cloud"), transport=st.just("rpc")),
     st.builds(SessionClosed, session=sessions),
     st.builds(TaskBegun, session=sessions, title=st.just("t")),
     st.builds(TaskEnded, session=sessions, task=seqs, outcome=st.just("")),
@@ -216,7 +216,7 @@ def record(seq: int, event: Event, session: SessionId | None, agent: AgentName |
 
 
 OPENINGS: list[tuple[Event, SessionId | None, AgentName | None]] = [
-    (SessionOpened(session=session, agent=agent, agent_class="cloud", door="rpc"), session, agent)
+    (SessionOpened(session=session, agent=agent, agent_class="cloud", transport="rpc"), session, agent)
     for session, agent in zip(SESSIONS, AGENTS, strict=True)
 ]
 """With both sessions open, most of what follows means something to them."""

@@ -115,7 +115,7 @@ def test_a_late_digest_of_an_old_version_does_not_come_over_a_newer_one() -> Non
 
 
 def opened() -> Recorded:
-    return record(1, SessionOpened(session=S1, agent=ALICE, agent_class="cloud", door="rpc"), S1, ALICE)
+    return record(1, SessionOpened(session=S1, agent=ALICE, agent_class="cloud", transport="rpc"), S1, ALICE)
 
 
 def read(seq: int, version: int, ranges: list[tuple[int, int]], total: int, *, cut: bool = False) -> Recorded:

@@ -1,4 +1,4 @@
-"""Real coding agents, offline, on our stdio door: `python -m tests.end_to_end.agents`, or `make e2e`.
+"""Real coding agents, offline, on our stdio transport: `python -m tests.end_to_end.agents`, or `make e2e`.
 
 A scripted model on loopback says what to do; each agent's own code connects, calls and hands the answers back.
 """

@@ -124,9 +124,9 @@ def _door(place: Place, agent: str) -> tuple[str, ...]:
     return (str(command), "mcp", "--workspace", str(place.workspace), "--agent", agent)
 
 
-def _tapped(door: tuple[str, ...], heard: Path) -> tuple[str, ...]:
-    """The same door, with what the agent says to it kept in a file."""
-    return ("/bin/sh", "-c", f"tee -a {shlex.quote(str(heard))} | {shlex.join(door)}")
+def _tapped(transport: tuple[str, ...], heard: Path) -> tuple[str, ...]:
+    """The same transport, with what the agent says to it kept in a file."""
+    return ("/bin/sh", "-c", f"tee -a {shlex.quote(str(heard))} | {shlex.join(transport)}")
 
 
 def _ran(program: Program, ground: Ground, base: Path, binary: str) -> str:

@@ -1,4 +1,4 @@
-"""The agents: where they come from, and how each is pointed at our door and at the scripted model.
+"""The agents: where they come from, and how each is pointed at our transport and at the scripted model.
 
 The settings are the ones that README.md and docs/connecting.md give to users, plus what leads to the model.
 """
@@ -23,7 +23,7 @@ NOTHING_OUT = {"HTTPS_PROXY": "http://127.0.0.1:9"}
 
 
 class Ground(NamedTuple):
-    """Where an agent runs: its home, the workspace, the model's address, our door's command, the environment.
+    """Where an agent runs: its home, the workspace, the model's address, our transport's command, the environment.
 
     The environment has nothing of the caller's but the path, and a proxy that lets nothing out.
     """
@@ -31,7 +31,7 @@ class Ground(NamedTuple):
     home: Path
     workspace: Path
     url: str
-    door: tuple[str, ...]
+    transport: tuple[str, ...]
     env: Mapping[str, str]
 
 
@@ -109,7 +109,7 @@ def _why(error: OSError | subprocess.SubprocessError) -> str:
 
 
 def _settle_claude(ground: Ground, binary: str) -> None:
-    _run(binary, "mcp", "add", SERVER, "--", *ground.door, env=ground.env, cwd=ground.workspace)
+    _run(binary, "mcp", "add", SERVER, "--", *ground.transport, env=ground.env, cwd=ground.workspace)
 
 
 CLAUDE = Program(
@@ -140,7 +140,7 @@ CLAUDE = Program(
 def _settle_opencode(ground: Ground, binary: str) -> None:
     settings: dict[str, Any] = {
         "$schema": "https://opencode.ai/config.json",
-        "mcp": {SERVER: {"type": "local", "command": list(ground.door), "enabled": True}},
+        "mcp": {SERVER: {"type": "local", "command": list(ground.transport), "enabled": True}},
         "tools": {"*": False, f"{SERVER}_*": True},
         "autoupdate": False,
         "model": "scripted/model",
@@ -179,7 +179,7 @@ OPENCODE = Program(
 
 def _settle_gemini(ground: Ground, binary: str) -> None:
     settings = {
-        "mcpServers": {SERVER: {"command": ground.door[0], "args": list(ground.door[1:])}},
+        "mcpServers": {SERVER: {"command": ground.transport[0], "args": list(ground.transport[1:])}},
         "tools": {"core": [], "allowed": [f"mcp_{SERVER}_*"]},
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "general": {"enableAutoUpdate": False},
@@ -233,8 +233,8 @@ base_url = "{ground.url}/v1"
 wire_api = "responses"
 
 [mcp_servers.{SERVER}]
-command = {json.dumps(ground.door[0])}
-args = {json.dumps(ground.door[1:])}
+command = {json.dumps(ground.transport[0])}
+args = {json.dumps(ground.transport[1:])}
 default_tools_approval_mode = "approve"
 
 [features]

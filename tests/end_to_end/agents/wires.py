@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 SERVER = "orchestrator"
-"""The name under which each agent knows our door."""
+"""The name under which each agent knows our transport."""
 
 
 class Tool(NamedTuple):
