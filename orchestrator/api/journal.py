@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -11,11 +11,8 @@ from orchestrator.api import results as r
 from orchestrator.api.operation import PATHS, Operation
 from orchestrator.core import errors as e
 
-Format = Literal["jsonl"]
-
 
 class JournalExport(p.JournalFilter, frozen=True):
-    format: Annotated[Format, Meta(description="Entries as journal_query gives them, one a line.")] = "jsonl"
     after: Annotated[p.Version, Meta(description="'@N': only what came later; `after` of the last page.")] = "@0"
     limit: Annotated[int, Meta(description="Most events in one page.", ge=1, le=1000)] = 500
 

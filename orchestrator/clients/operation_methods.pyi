@@ -640,7 +640,6 @@ class OperationMethods:
         since: str | int | None = None,
         until: str | int | None = None,
         outcome: Literal["answered", "applied", "aborted", "diverged", "refused", "denied", "waiting", "granted", "expired", "conflict", "resolved", "superseded", "external"] | None = None,
-        format: Literal["jsonl"] = "jsonl",
         after: str | int = "@0",
         limit: int = 500,
     ) -> orchestrator.api.journal.ExportPage:
@@ -654,7 +653,6 @@ class OperationMethods:
         since: From here on: '@N' or ISO 8601 (no zone: UTC).
         until: Up to here, included: '@N' or ISO 8601 (no zone: UTC).
         outcome: Only events with this outcome.
-        format: Entries as journal_query gives them, one a line.
         after: '@N': only what came later; `after` of the last page.
         limit: Most events in one page.
         """

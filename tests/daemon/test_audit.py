@@ -259,7 +259,7 @@ async def test_json_lines_are_the_entries_of_a_query(
 
 async def test_ocsf_lines_keep_to_the_schema(history: tuple[FileAccess, History], daemon: RunningDaemon) -> None:
     person, _ = history
-    text = await exported(person, format="jsonl")
+    text = await exported(person)
     program = [sys.executable, "-I", str(PLUGINS / "ocsf" / "ocsf.py"), "--root", str(daemon.workspace)]
     made = await anyio.run_process(program, input=text.encode())
     events = [json.loads(line) for line in made.stdout.splitlines()]

@@ -92,8 +92,10 @@ def _print_event(event: FeedEvent, *, json: bool) -> None:
 
 _OUT = click.Option(["--out"], metavar="FILE", help="Write it to a new file, outside of the workspace.")
 
+_FORMAT = click.Option(["--format"], type=click.Choice(["jsonl"]), expose_value=False, help="The one that there is.")
 
-@command(JOURNAL_EXPORT, hide=("limit",), options=(_OUT,))
+
+@command(JOURNAL_EXPORT, hide=("limit",), options=(_OUT, _FORMAT))
 def export(settings: Settings, params: JournalExport, *, out: str | None) -> int:
     """Write the journal's events out, oldest first, as JSON Lines; with --json as the text of one document."""
     events, more, texts = 0, True, list[str]()
