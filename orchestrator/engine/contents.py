@@ -10,7 +10,7 @@ from typing import TypeVar
 from anyio import to_thread
 
 from orchestrator.core.content import LineHunk
-from orchestrator.core.decisions.costs import LARGE_LINES, large
+from orchestrator.core.decisions.costs import large
 from orchestrator.core.decisions.stale_regions import hunks_between
 from orchestrator.core.errors import TextTooCostly, VersionNotKept
 from orchestrator.core.events.catalog import tag_of
@@ -102,27 +102,16 @@ class Contents:
         kept = self._kept.pop(digest, None)
         self.held -= kept.cost if kept is not None else 0
 
-    def document(self, digest: Digest, data: bytes) -> Document | None:
-        """The text of a content, decoded once; None for a binary file."""
+    async def text(self, digest: Digest, data: bytes) -> Document | None:
+        """The text of a content, decoded once, large ones beside the event loop; None for a binary file."""
         kept = self._kept.get(digest)
         if kept is not None and kept.decoded:
             return kept.document
-        document = self._decoder(digest, data)()
-        self._decoded(digest, document)
-        return document
-
-    async def text(self, digest: Digest, data: bytes) -> Document | None:
-        """As `document`; a large content is decoded beside the event loop."""
-        kept = self._kept.get(digest)
-        if len(data) <= LARGE_BYTES or (kept is not None and kept.decoded):
-            return self.document(digest, data)
-        document = await to_thread.run_sync(self._decoder(digest, data))
-        self._decoded(digest, document)
-        return document
-
-    def _decoder(self, digest: Digest, data: bytes) -> partial[Document | None]:
         known = self._encodings.of(digest)
-        return partial(decode, data, written=known.written, like=known.like)
+        work = partial(decode, data, written=known.written, like=known.like)
+        document = await to_thread.run_sync(work) if len(data) > LARGE_BYTES else work()
+        self._decoded(digest, document)
+        return document
 
     async def get(self, digest: Digest) -> bytes | None:
         """A content, from the cache or the journal; None if it is not kept."""
@@ -173,9 +162,7 @@ class Contents:
 
     async def line_hunks(self, old: Document, new: Document) -> tuple[LineHunk, ...]:
         """What makes one text the other; large ones are compared in a worker. Raises TextTooCostly."""
-        if old.line_count + new.line_count > LARGE_LINES:
-            return await self._effort.run(partial(line_hunks, old, new))
-        return line_hunks(old, new)
+        return await self.computed(partial(line_hunks, old, new), old, new)
 
     async def differences(self, old: Digest, new: Digest) -> Sequence[LineHunk] | None:
         """The same line by line as far as that goes, remembered: every reader of a file asks for the same few.
@@ -189,9 +176,7 @@ class Contents:
         if was is None or is_now is None:
             return None
         try:
-            compare = partial(hunks_between, was.lines, is_now.lines)
-            large = was.line_count + is_now.line_count > LARGE_LINES
-            hunks = await self._effort.run(compare) if large else compare()
+            hunks = await self.computed(partial(hunks_between, was.lines, is_now.lines), was, is_now)
         except TextTooCostly:
             hunks = [LineHunk(0, was.line_count, 0, is_now.line_count)]
         self._differences[old, new] = hunks

@@ -20,7 +20,7 @@ from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.backup import make_backup
 from orchestrator.journal.blobs import Blobs
 from orchestrator.journal.garbage import UnreferencedBlob, named_since, unreferenced_blobs
-from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader, sql
+from orchestrator.journal.schema import FILE_NAME, naming_trouble, open_reader
 from orchestrator.journal.segments import ARCHIVE, MOST_EVENTS, Archive, write_segment
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.transaction_hooks import ArchiveEvents, CollectContents, RestoreEvents
@@ -48,9 +48,6 @@ class SqliteMaintenance:
     @property
     def archived(self) -> tuple[ArchivedFile, ...]:
         return self._journal.segments
-
-    async def newest_snapshot(self) -> Seq | None:
-        return await self._reading(lambda reader: reader.execute(sql("last_snapshot")).fetchone()[0])
 
     # --- archiving ----------------------------------------------------------------------
 

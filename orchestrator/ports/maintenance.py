@@ -47,9 +47,6 @@ class JournalMaintenance(Protocol):
     def archived(self) -> tuple[ArchivedFile, ...]:
         """In the journal's order; nothing between them is left out."""
 
-    async def newest_snapshot(self) -> Seq | None:
-        """From where the projections can start."""
-
     async def archive(self, last: Seq, origin: Origin) -> tuple[ArchivedFile, ...]:
         """Move every event up to `last` that is not archived yet into files.
 

@@ -13,6 +13,8 @@ from orchestrator.machine import SystemClock, SystemEntropy
 from orchestrator.ports.workers import InThreads
 from tests.in_memory.journal import MemoryJournal
 
+pytestmark = pytest.mark.anyio
+
 MOST = 100_000
 
 
@@ -28,34 +30,34 @@ def text_of(number: int, lines: int) -> tuple[Digest, bytes]:
 
 
 @pytest.mark.parametrize("decoded_first", [False, True])
-def test_short_lines_count_for_what_their_decoded_text_takes(contents: Contents, *, decoded_first: bool) -> None:
+async def test_short_lines_count_for_what_their_decoded_text_takes(contents: Contents, *, decoded_first: bool) -> None:
     """A file of 300 lines of two characters has 600 bytes and takes 20 KB: five of them fit, and not 160."""
     kept = [text_of(number, 300) for number in range(50)]
     for digest, data in kept:
         contents.put(digest, data, decode(data) if decoded_first else None)
-        assert contents.document(digest, data) is not None
+        assert await contents.text(digest, data) is not None
         assert contents.held <= MOST
     at_hand = [digest for digest, _ in kept if contents.cached(digest) is not None]
     assert at_hand == [digest for digest, _ in kept[-len(at_hand) :]]
     assert 2 <= len(at_hand) <= 5
 
 
-def test_the_content_used_last_stays_whatever_it_takes(contents: Contents) -> None:
+async def test_the_content_used_last_stays_whatever_it_takes(contents: Contents) -> None:
     small, large = text_of(1, 10), text_of(2, 20_000)
     contents.put(*small)
     contents.put(*large)
-    contents.document(*large)
+    await contents.text(*large)
     assert contents.cached(large[0]) is not None
     assert contents.cached(small[0]) is None
     contents.put(*small)
     assert contents.cached(large[0]) is None
 
 
-def test_nothing_is_held_when_all_is_dropped(contents: Contents) -> None:
+async def test_nothing_is_held_when_all_is_dropped(contents: Contents) -> None:
     for number in range(20):
         digest, data = text_of(number, 20)
         contents.put(digest, data)
-        contents.document(digest, data)
+        await contents.text(digest, data)
     for number in range(20):
         contents.drop(text_of(number, 20)[0])
     assert contents.held == 0

@@ -9,7 +9,6 @@ import msgspec
 
 from orchestrator.api import parameters as p
 from orchestrator.api import results as r
-from orchestrator.core.decisions.costs import large
 from orchestrator.core.errors import (
     FileNotFound,
     ParameterInvalid,
@@ -140,7 +139,7 @@ class Historian:
             context=params.context_lines,
             room=call.room.less(frame, FRAME_LINES),
         )
-        fitting, added, removed = await self._s.effort.run(work) if large(old, new) else work()
+        fitting, added, removed = await self._s.contents.computed(work, old, new)
         seen = SeenLines(path=path, version=right.seq, ranges=fitting.shown, total_lines=new.line_count)
         event = DiffShown(
             path=path,

@@ -190,7 +190,7 @@ class Searcher:
             if len(data) > LARGE_BYTES:
                 found = await self._s.effort.run(partial(wanted, data, self._s.state.encodings.of(digest)))
             else:
-                document = self._s.contents.document(digest, data)
+                document = await self._s.contents.text(digest, data)
                 found = wanted(document) if document is not None else None
             if found is None:
                 raise BinaryFile(path, "it is not text")

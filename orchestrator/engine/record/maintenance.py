@@ -61,9 +61,9 @@ class Maintenance:
                 f"{what} {show(seq)} is not over yet", hint=f"Resolve it, or archive --before {show(seq)}."
             )
         await self._keep_snapshot()  # a start begins there, and reads no archived event
-        snapshot = await self._keeper.newest_snapshot()
-        if snapshot is None or last >= snapshot:
-            newest = f"the newest snapshot is of {show(snapshot)}" if snapshot is not None else "there is no snapshot"
+        kept = await self._s.journal.snapshots()
+        if not kept or last >= kept[0].seq:
+            newest = f"the newest snapshot is of {show(kept[0].seq)}" if kept else "there is no snapshot"
             raise StillNeeded(
                 f"{newest}, and a start needs every event from there on",
                 hint="A newer one could not be kept: the daemon's log says why. Try again.",
