@@ -14,13 +14,17 @@ from msgspec import Meta
 from orchestrator.core.errors import PolicyInvalid
 from orchestrator.core.ids import Checksum
 from orchestrator.core.policy.reviewers import (
+    PERSON,
+    Checks,
+    Conflicts,
+    Globs,
     HumanSettings,
     Plugins,
     PluginSettings,
     ProgramSettings,
     ReviewerSettings,
+    Route,
 )
-from orchestrator.core.policy.routes import PERSON, Checks, Conflicts, Globs, Route
 from orchestrator.core.policy.rules import (
     ACTIONS,
     BUILT_IN,

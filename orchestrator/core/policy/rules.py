@@ -11,8 +11,7 @@ from msgspec import Meta
 from orchestrator.core.content import Rung
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import Checksum, WorkspacePath
-from orchestrator.core.policy.reviewers import Plugins, ReviewerSettings
-from orchestrator.core.policy.routes import Agents, Checks, Conflicts, Globs, Name, Route
+from orchestrator.core.policy.reviewers import Agents, Checks, Conflicts, Globs, Name, Plugins, ReviewerSettings, Route
 
 Action = Literal["list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"]
 Answer = Literal["allow", "ask", "deny"]

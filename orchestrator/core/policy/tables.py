@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from orchestrator.core.policy.positions import Positions
 
 T = TypeVar("T", bound=msgspec.Struct)
+Check = Callable[[str], str | None]
+"""What is wrong with a text; None: nothing."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.\-]{0,63}\Z")
 _UNITS = {"_s": "seconds", "_bytes": "bytes", "_lines": "lines"}
@@ -103,38 +105,22 @@ class TableReader:
         self.wrong(f"{name}s are written as [[{name}]] tables", name)
         return []
 
-    def _value(self, kind: inspect.Type, value: object, *place: str | int) -> None:
-        """Note what is wrong with one value."""
-        extra: Mapping[str, Callable[[str], str | None]] = {}
+    def _value(self, kind: inspect.Type, value: object, *place: str | int, check: Check | None = None) -> None:
+        """Note what is wrong with one value, or with each item of a list."""
+        extra: Mapping[str, Check] = {}
         while isinstance(kind, inspect.Metadata):
             extra, kind = {**(kind.extra or {}), **extra}, kind.type
         if isinstance(kind, inspect.UnionType):  # of something and None, which TOML does not have
             kind = next(item for item in kind.types if not isinstance(item, inspect.NoneType))
-        if isinstance(kind, inspect.VarTupleType):
-            self._list(kind, value, extra.get("each"), place)
-        elif message := _problem(kind, value, str(place[-1])) or ("check" in extra and extra["check"](str(value))):
-            self.wrong(message, *place)
-
-    def _list(
-        self,
-        kind: inspect.VarTupleType,
-        values: object,
-        each: Callable[[str], str | None] | None,
-        place: tuple[str | int, ...],
-    ) -> None:
-        if not isinstance(values, list) or len(values) < (kind.min_length or 0):
+        check = extra.get("check", check)
+        if not isinstance(kind, inspect.VarTupleType):
+            if problem := check(value) if check and isinstance(value, str) else _problem(kind, value, str(place[-1])):
+                self.wrong(f"{_quoted(value)}: {problem}", *place)
+        elif not isinstance(value, list) or len(value) < (kind.min_length or 0):
             self.wrong("is a list of texts" + (", at least one" if kind.min_length else ""), *place)
-            return
-        for at, value in enumerate(values, 1):
-            known = kind.item_type.values if isinstance(kind.item_type, inspect.LiteralType) else ()
-            if not isinstance(value, str):
-                problem: str | None = "is a text in quotes"
-            elif known:
-                problem = known_one(value, tuple(map(str, known)))
-            else:
-                problem = each(value) if each else None
-            if problem:
-                self.wrong(f"{_quoted(value)}: {problem}", *place, at)
+        else:
+            for at, item in enumerate(value, 1):
+                self._value(kind.item_type, item, *place, at, check=extra.get("each"))
 
 
 def _fields(kind: type[msgspec.Struct]) -> dict[str, inspect.Field]:
@@ -156,7 +142,8 @@ def _problem(kind: inspect.Type, value: object, name: str) -> str | None:
     """What is wrong with a value that is no list."""
     match kind:
         case inspect.LiteralType():
-            return None if value in kind.values else f"{_quoted(value)} is none of {_choices(kind)}"
+            known = tuple(map(str, kind.values))
+            return None if value in known else f"is none of {_choices(kind)}; {_suggestion(str(value), known)}"
         case inspect.BoolType():
             return None if type(value) is bool else "is true or false"
         case inspect.StrType():

@@ -13,7 +13,7 @@ from orchestrator.core.decisions.decision import Apply, Facts
 from orchestrator.core.errors import PathError
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.paths import fold, join
-from orchestrator.core.policy.repositories import MARKS, is_git_config, is_repository, read_by_git
+from orchestrator.core.policy.protected import MARKS, is_git_config, is_repository, read_by_git
 from orchestrator.core.policy.rules import Deny, NeedApproval, Verdict
 from orchestrator.engine.caller import Caller
 from orchestrator.engine.changes.facts import SLICE

@@ -27,7 +27,7 @@ from orchestrator.core.events.reviews import (
     ReviewRequested,
 )
 from orchestrator.core.ids import Seq, show
-from orchestrator.core.policy.routes import Route
+from orchestrator.core.policy.reviewers import Route
 from orchestrator.core.projections.pending import Conflict, Review
 from orchestrator.engine.conflicts.proposals import Proposals, reviewer_caller
 from orchestrator.engine.conflicts.rebase import Rebaser

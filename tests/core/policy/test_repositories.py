@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.policy.repositories import MARKS, is_git_config, is_repository, read_by_git
+from orchestrator.core.policy.protected import MARKS, is_git_config, is_repository, read_by_git
 
 
 @pytest.mark.parametrize("marks", [s for n in range(5) for s in itertools.combinations(MARKS, n)], ids="-".join)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.policy.parse import check_policy, parse_policy
-from orchestrator.core.policy.routes import Checks, Conflicts, Route
+from orchestrator.core.policy.reviewers import Checks, Conflicts, Route
 
 TEXT = """\
 name = "team"
