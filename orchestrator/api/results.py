@@ -457,6 +457,7 @@ class ApprovalInfo(Result, frozen=True, kw_only=True):
     rule: str = ""
     reason: str = ""
     diff: str | None = None
+    changed_since: tuple[str, ...] = ()  # of `paths`, those that others changed after the request
 
 
 class Approvals(Result, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from orchestrator.clients.python import RemoteError
+from orchestrator.clients.python import RemoteError, Replacement
 from tests.daemon.daemon_process import RunningDaemon
 
 pytestmark = pytest.mark.anyio
@@ -37,6 +37,19 @@ async def test_many_large_approvals_are_listed_by_pages(daemon: RunningDaemon) -
     whole = cli(daemon, "--json", "--limit", "3")
     assert [item["approval"] for item in json.loads(whole)["approvals"]] == asked[:3]
     assert f"3 of 70; go on with --cursor {asked[2]}" in cli(daemon, "--limit", "3")
+
+
+async def test_an_approval_says_which_files_changed_since_it_was_asked_for(daemon: RunningDaemon) -> None:
+    async with daemon.client("alice") as alice, daemon.client() as person:
+        await alice.write_file("a.txt", "one\n", mode="create")
+        await person.edit_file("a.txt", [Replacement(search="one", replace="two")])
+        await alice.read_file("a.txt")
+        asked = await alice.delete_file("a.txt")
+        assert asked.approval is not None
+        assert (await person.approvals_show(asked.approval)).changed_since == ()
+        (daemon.workspace / "a.txt").write_text("three\n")
+        await person.read_file("a.txt")
+        assert (await person.approvals_show(asked.approval)).changed_since == ("a.txt",)
 
 
 def cli(daemon: RunningDaemon, *options: str) -> str:

@@ -265,6 +265,9 @@ class ApprovalService:
         paths, diff = approval.request.paths, None
         if whole:
             diff = (await self._answers.diffs.of(paths))[0] or await self._created(approval)
+        known = self._s.state.registry.get
+        entries = {item: known(item.path) for item in paths if approval.request.read_version is None}
+        changed = [item.path for item, entry in entries.items() if (entry and entry.digest) != item.before]
         return r.ApprovalInfo(
             approval=show(approval.seq),
             operation=approval.request.provenance.operation,
@@ -277,6 +280,7 @@ class ApprovalService:
             rule=approval.request.rule,
             reason=await self._reason(approval.seq),
             diff=diff,
+            changed_since=tuple(changed),
         )
 
     async def _created(self, approval: Approval) -> str | None:
