@@ -34,6 +34,7 @@ FRAME_BYTES = 50
 """Between the blocks of one answer."""
 
 NO_MESSAGE = "the line is not a JSON-RPC message"
+ODD_ID = "the id of a call is a whole number or a text."
 ID_IN_USE = "the id is that of a call which is not answered yet. Give each call an id of its own."
 _CALL_IDS = ("claudecode/toolUseId", "callId")
 """Where clients put their own id of a tool call."""
@@ -195,7 +196,7 @@ class _McpTransport:
             return _protocol_error(-32700, NO_MESSAGE)
         id, params = message.get("id"), message.get("params")
         if "method" not in message or not isinstance(id, (int, str)) or isinstance(id, bool):
-            return _protocol_error(-32600, NO_MESSAGE)
+            return _protocol_error(-32600, ODD_ID if "id" in message else NO_MESSAGE, id)
         called = params if isinstance(params, dict) and message["method"] == "tools/call" else {}
         given = called.get("arguments")
         odd = refused_text(given) if isinstance(given, dict) else None
@@ -267,7 +268,7 @@ def _read(line: bytes) -> dict[str, Any] | None:
     return message if isinstance(message, dict) else None
 
 
-def _protocol_error(code: int, error: OrchestratorError | str, id: int | str | None = None) -> bytes:
+def _protocol_error(code: int, error: OrchestratorError | str, id: object = None) -> bytes:
     text = error if isinstance(error, str) else f"{error.code}: {error.message}. {error.hint}"
     reply = {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}
     return _line(reply)

@@ -63,6 +63,8 @@ def test_through_mcp_the_refusal_comes_under_the_calls_id(daemon: RunningDaemon)
         called("fo\udcffur", "tools/call", name="read_file", arguments={"path": "nu\udcff"}),
         called(5, "tools/\udcff"),
         called(6, "tools/call", name="list_files", arguments={}),
+        called(7.5, "ping"),
+        called(None, "ping"),
     ]
     done = subprocess.run(
         [sys.executable, "-m", "orchestrator", "mcp", "--workspace", str(daemon.workspace), "--agent", "alice"],
@@ -73,9 +75,9 @@ def test_through_mcp_the_refusal_comes_under_the_calls_id(daemon: RunningDaemon)
         timeout=60,
     )
     replies = {reply["id"]: reply for reply in map(json.loads, done.stdout.splitlines())}
-    assert set(replies) == {1, 2, "three", "fo\udcffur", 5, 6}, done.stderr
+    assert set(replies) == {1, 2, "three", "fo\udcffur", 5, 6, 7.5, None}, done.stderr
     for id, code in ((2, "path_invalid"), ("three", "invalid_parameter"), ("fo\udcffur", "path_invalid")):
         assert replies[id]["result"]["isError"]
         assert json.loads(replies[id]["result"]["content"][0]["text"])["code"] == code
-    assert replies[5]["error"]["code"] == -32600
+    assert {replies[id]["error"]["code"] for id in (5, 7.5, None)} == {-32600}
     assert not replies[6]["result"].get("isError")
