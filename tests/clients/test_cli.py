@@ -184,10 +184,10 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         (["log", "a"], 0, "file_history", {"path": "a"}),
         (["log", "a", "--agent", "bot"], 0, "journal_query", {"path": "a", "agent": "bot"}),
         (["log"], 0, "journal_query", {"limit": 20}),
-        (["conflicts", "resolve", "@7", "--choose", "proposed"], 1, "resolve_conflict", {"choice": "proposed"}),
+        (["conflicts", "resolve", "@7", "--choose", "proposed"], 0, "resolve_conflict", {"choice": "proposed"}),
         (
             ["conflicts", "resolve", "@7", "--file", "new.txt", "--on", "@6"],
-            1,
+            0,
             "resolve_conflict",
             {"content": "née\n", "on": "@6"},
         ),
@@ -423,7 +423,6 @@ def test_foreground_becomes_the_daemon(run: Run, workspace: Path, monkeypatch: p
 
 def test_a_terminal_keeps_its_session(run: Run, rpc: RpcDaemon, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = terminal.SessionFile(home / "run" / "tty-1-1-k.session")
-    monkeypatch.setattr(terminal, "_alive", lambda leader, started: True)
     monkeypatch.setattr(terminal.SessionFile, "of_terminal", lambda path, agent: kept)
     run("status")
     run("status")

@@ -15,7 +15,7 @@ from orchestrator.api import results as r
 from orchestrator.api.operations import LIST_CONFLICTS, RESOLVE_CONFLICT
 from orchestrator.clients.cli.context import DONE, Command, Settings, usage
 from orchestrator.clients.cli.operation_commands import TextFile, command
-from orchestrator.core.errors import CallerError
+from orchestrator.core.errors import CallerError, escaped
 
 _MARKER = re.compile(r"^(<{7}|\|{7}|>{7})( |$)", re.MULTILINE)
 ABSENT = "@0"
@@ -102,9 +102,10 @@ def _chosen(settings: Settings, typed: dict[str, Any]) -> None:
 def conflicts_resolve(settings: Settings, params: p.ResolveConflict) -> int:
     """Resolve a conflict, in one of these ways."""
     answer = settings.ask(RESOLVE_CONFLICT, params)
-    code = settings.show(answer)
-    as_asked = params.choice in ("current", "review") and answer.status == "dropped"  # nothing changes
-    return DONE if as_asked else code
+    if answer.status != "dropped":
+        return settings.show(answer)
+    settings.show(answer, [f"resolved: {escaped(answer.message)}"])  # the file holds already what was chosen
+    return DONE
 
 
 def _find(settings: Settings, conflict: str) -> r.ConflictInfo:
