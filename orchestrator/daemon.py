@@ -160,12 +160,6 @@ class Daemon:
 
     def _hold(self, stack: AsyncExitStack) -> ProcessLock:
         """The locks that keep a second daemon away, and the check for a nested one; the state directory's."""
-        inner = locations.nested(self._config.workspace)
-        if inner is not None:
-            raise WorkspaceNested(
-                f"a daemon serves {inner.workspace}, which is {self._where(inner.workspace)}",
-                hint="Use that one, or end it with `orchestrator stop` there.",
-            )
         locations.socket_path(self._config.workspace_id, self._config.socket)
         locations.refuse_own(self._config.workspace, self._places)
         locations.make_state_root()
@@ -175,19 +169,17 @@ class Daemon:
         state = hold_state(str(state_dir))
         stack.callback(state.close)
         stack.callback(hold_root(self._config.workspace).close)
-        other = processes.nested(self._config.workspace)  # after our own lock: of two that start at once one sees it
+        # After our own lock: of two that start at once one sees the other.
+        other = processes.nested(self._config.workspace) or locations.nested(self._config.workspace)
         if other is not None:
+            inside = len(other.workspace) > len(os.path.realpath(self._config.workspace))
             raise WorkspaceNested(
-                f"a daemon (process {other.pid}) serves {other.workspace}, which is {self._where(other.workspace)}",
-                hint=f"Stop that one, or use it; it was started with another HOME and keeps {other.state_dir}.",
+                f"a daemon (process {other.pid}) serves {other.workspace}, which is "
+                f"{'inside' if inside else 'around'} {self._config.workspace}",
+                hint=f"Use it, or end it with `orchestrator stop` there; it keeps its state in {other.state_dir}.",
             )
         state.say("opening the journal")
         return state
-
-    def _where(self, nested: str) -> str:
-        """Where a workspace lies that is inside or around ours."""
-        inside = len(nested) > len(os.path.realpath(self._config.workspace))
-        return f"{'inside' if inside else 'around'} {self._config.workspace}"
 
     async def _services(self, stack: AsyncExitStack) -> Services:
         config = self._config

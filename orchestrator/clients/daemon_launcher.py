@@ -168,7 +168,7 @@ def _start(daemon_command: Sequence[str], state_dir: str, waiting: Waiting) -> L
     variables = variables_for_programs(state_dir, os.environ)
     handed = [] if variables is None else [variables]
     try:
-        with open(_private_file(log, os.O_WRONLY | os.O_APPEND), "ab") as output:
+        with open(told, "wb"), open(_private_file(log, os.O_WRONLY | os.O_APPEND), "ab") as output:
             daemon = subprocess.Popen(
                 [*daemon_command, *variables_option(variables), "--ready-fd", str(told), DETACHED],
                 stdin=subprocess.DEVNULL,
@@ -179,12 +179,10 @@ def _start(daemon_command: Sequence[str], state_dir: str, waiting: Waiting) -> L
                 pass_fds=(told, *handed),
                 start_new_session=True,
             )
-        os.close(told)
-        told = -1
         threading.Thread(target=daemon.wait, name="reaper", daemon=True).start()
         line = _first_line(ready, state_dir, waiting)
     finally:
-        for fd in (ready, *handed, *((told,) if told >= 0 else ())):
+        for fd in (ready, *handed):
             os.close(fd)
     return _told(line, log)
 

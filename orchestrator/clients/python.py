@@ -45,39 +45,25 @@ Answered = Callable[[Result], None]
 class FileAccess(OperationMethods):
     """A session with the daemon of a workspace. Calls may run side by side; each gets its own answer.
 
-    Calls raise RemoteError with the daemon's refusal, DaemonRestarted where the daemon ends
-    while they are open (its `details` may name the `request_id` to send again).
+    `session` is the id with which a later connection can resume it, `agent` the name under which the daemon
+    knows the caller, `workspace` the root. Calls raise RemoteError with the daemon's refusal, DaemonRestarted
+    where the daemon ends while they are open (its `details` may name the `request_id` to send again).
     """
 
     def __init__(self, stream: SocketStream, lines: LineStream, welcome: Welcome) -> None:
         self._stream, self._lines = stream, lines
-        self._welcome = welcome
+        self.session, self.agent, self.workspace = welcome.session, welcome.agent, welcome.workspace
         self._open: dict[int, _Waiting] = {}
         self._feeds: dict[int, Events] = {}
         self._last = 0
         self._ended = False
         self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
 
-    @property
-    def session(self) -> str:
-        """The session's id, with which a later connection can resume it."""
-        return self._welcome.session
-
     def take_notices(self) -> tuple[Notice, ...]:
         """What answers told besides, since this was last asked: others' changes to what this session has read."""
         notices = tuple(self._notices)
         self._notices.clear()
         return notices
-
-    @property
-    def agent(self) -> str:
-        """The name under which the daemon knows the caller."""
-        return self._welcome.agent
-
-    @property
-    def workspace(self) -> str:
-        """The workspace's root."""
-        return self._welcome.workspace
 
     @classmethod
     @asynccontextmanager

@@ -9,7 +9,7 @@ import re
 from orchestrator.api.framing import PROTOCOL, Preamble
 from orchestrator.core.errors import FrameInvalid, SessionNotYours, SessionUnknown, Unauthorised, escaped
 from orchestrator.core.events.base import Origin
-from orchestrator.core.events.sessions import AgentAdded, AgentClass
+from orchestrator.core.events.sessions import AgentAdded
 from orchestrator.core.ids import AgentName, SessionId, is_reserved
 from orchestrator.core.projections.identities import Agent
 from orchestrator.engine.caller import Caller
@@ -42,7 +42,7 @@ class Authenticator:
         elif preamble.agent is not None:
             agent, asserted = await self._asserted(preamble.agent), True
         elif preamble.person:
-            agent, asserted = self._person(peer_uid), False
+            agent, asserted = Agent(AgentName(f"person:{self._login_of(peer_uid)}"), "person", None), False
         else:
             agent, asserted = await self._known_or_new(UNNAMED), True
         return Caller(
@@ -87,10 +87,6 @@ class Authenticator:
         added = AgentAdded(name=name, agent_class="cloud")
         await self._s.note(Origin(agent=name), (f"agent:{name}", added))
         return Agent(name, added.agent_class, None)
-
-    def _person(self, uid: int) -> Agent:
-        person: AgentClass = "person"
-        return Agent(AgentName(f"person:{self._login_of(uid)}"), person, None)
 
     def _login_of(self, uid: int) -> str:
         return self._own_login if uid == self._uid else _login(uid)

@@ -147,23 +147,18 @@ def listing(result: r.Listing) -> str:
 def history(result: r.History) -> str:
     rows = [f"{escaped(result.path)}: {plural(len(result.versions), 'version')}, newest first"]
     for version in result.versions:
-        parts = [version.version_id, _when(version.at), version.agent or "-", version.operation or version.kind]
-        if version.removed:
-            parts.append("(removed)")
-        if version.change:
-            parts.append(f"change {version.change}")
-        if version.reverts:
-            more = f" and {version.more_reverts} more" if version.more_reverts else ""
-            parts.append(f"reverts {' '.join(version.reverts)}{more}")
-        if version.moved_from:
-            parts.append(f"from {escaped(version.moved_from)}")
-        if version.approver:
-            parts.append(f"approved by {escaped(version.approver)}")
-        if version.not_kept:
-            parts.append("(content not kept)")
-        if version.reason:
-            parts.append(f"- {escaped(version.reason)}")
-        rows.append(" ".join(parts))
+        more = f" and {version.more_reverts} more" if version.more_reverts else ""
+        parts = (
+            *(version.version_id, _when(version.at), version.agent or "-", version.operation or version.kind),
+            "(removed)" if version.removed else "",
+            _named("change", version.change),
+            _named("reverts", " ".join(version.reverts)) + more,
+            _named("from", version.moved_from),
+            _named("approved by", version.approver),
+            "(content not kept)" if version.not_kept else "",
+            _named("-", version.reason),
+        )
+        rows.append(" ".join(filter(None, parts)))
     if result.cursor:
         rows.append(_more(result.cursor))
     return "\n".join(rows)
@@ -174,16 +169,14 @@ def blamed(result: t.BlameAnswer) -> str:
     lines = f"lines {result.start}-{result.end} of {result.total_lines}"
     rows = [f"{escaped(result.path)} {result.version_id}, {lines}: who brought them in"]
     for part in result.ranges[:MOST_RANGES]:
-        parts = [f"{part.start}-{part.end}", part.version, _when(part.at), escaped(part.agent or "-")]
-        parts.append(UNKNOWN if part.kind == "unknown" else part.operation or part.kind)
-        for name, value in (("change", part.change), ("task", part.task), ("session", part.session)):
-            if value:
-                parts.append(f"{name} {escaped(value)}")
-        if part.approver:
-            parts.append(f"approved by {escaped(part.approver)}")
-        if part.path:
-            parts.append(f"as {escaped(part.path)}")
-        rows.append(" ".join(parts))
+        parts = (
+            *(f"{part.start}-{part.end}", part.version, _when(part.at), escaped(part.agent or "-")),
+            UNKNOWN if part.kind == "unknown" else part.operation or part.kind,
+            *(_named(name, getattr(part, name)) for name in ("change", "task", "session")),
+            _named("approved by", part.approver),
+            _named("as", part.path),
+        )
+        rows.append(" ".join(filter(None, parts)))
     follow = result.next
     if len(result.ranges) > MOST_RANGES:
         start = result.ranges[MOST_RANGES].start
@@ -191,6 +184,10 @@ def blamed(result: t.BlameAnswer) -> str:
     if follow:
         rows.append(f"[more follows: {follow}]")
     return "\n".join(rows)
+
+
+def _named(name: str, value: str | None) -> str:
+    return f"{name} {escaped(value)}" if value else ""
 
 
 def _more(cursor: str) -> str:

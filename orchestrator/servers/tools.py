@@ -35,7 +35,7 @@ On every tool: the answers of a connection are cut to one size, and what a clien
 _LAST = ("preview", "reason", "request_id")
 """What every change can carry stands behind what is its own."""
 
-_UNTOLD = frozenset(("title", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties"))
+_UNSAID = frozenset(("title", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties"))
 """Rules that a model breaks seldom; the refusal of a call that does says which one."""
 
 
@@ -86,7 +86,7 @@ def _short(node: dict[str, Any]) -> dict[str, Any]:
         kinds = [kind for kind in node["anyOf"] if kind != {"type": "null"}]
         text = [kind for kind in kinds if kind.get("type") == "string"]
         node = {**(text or kinds)[0], **{key: value for key, value in node.items() if key != "anyOf"}}
-    short = {key: value for key, value in node.items() if not _is_untold(key, value)}
+    short = {key: value for key, value in node.items() if not _is_unsaid(key, value)}
     if "properties" in node:
         short.pop("description", None)
         short["properties"] = _properties(node)
@@ -107,39 +107,32 @@ def _is_offered(schema: dict[str, Any]) -> bool:
     return OPERATOR_ONLY not in schema and len(schema.get("enum", "more")) > 1
 
 
-def _is_untold(key: str, value: Any) -> bool:
+def _is_unsaid(key: str, value: Any) -> bool:
     match key:
-        case "default":
+        case "default" | "required":
             return not value
         case "minimum":
             return bool(value <= 1)
-        case "required":
-            return not value
+        case "maximum":
+            return bool(value >= FAR)
         case _:
-            return key in _UNTOLD or _is_far(key, value)
+            return key in _UNSAID
 
 
 def _plain_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of a struct, with every reference written out: some clients do not follow them.
-
-    Without how long a text and how large a number may be: they are far from what a model sends, and take room.
-    """
+    """The JSON Schema of a struct, with every reference written out: some clients do not follow them."""
     schema = msgspec.json.schema(kind)
-    definitions = schema.pop("$defs", {})
-    plain: dict[str, Any] = _resolved(schema, definitions)
+    plain: dict[str, Any] = _resolved(schema, schema.pop("$defs", {}))
     return plain
 
 
 def _resolved(node: Any, definitions: dict[str, Any]) -> Any:
-    if isinstance(node, list):
-        return [_resolved(item, definitions) for item in node]
-    if not isinstance(node, dict):
-        return node
-    if "$ref" in node:
-        name = node["$ref"].rpartition("/")[2]
-        return _resolved(definitions[name], definitions)
-    return {key: _resolved(value, definitions) for key, value in node.items() if not _is_far(key, value)}
-
-
-def _is_far(key: str, value: Any) -> bool:
-    return key == "maxLength" or (key == "maximum" and value >= FAR)
+    match node:
+        case list():
+            return [_resolved(item, definitions) for item in node]
+        case {"$ref": str(name)}:
+            return _resolved(definitions[name.rpartition("/")[2]], definitions)
+        case dict():
+            return {key: _resolved(value, definitions) for key, value in node.items()}
+        case _:
+            return node

@@ -104,7 +104,7 @@ async def test_other_programs_own_what_they_wrote(base: Path) -> None:
             blamed = await alice.blame("a.py")
             assert by_line(blamed) == ["outside", "found", "alice"]
             assert [(r.kind, r.change is None) for r in blamed.ranges] == [
-                ("outside", True),
+                ("external", True),
                 ("found", True),
                 ("change", False),
             ]
@@ -278,8 +278,8 @@ async def test_the_command_line_shows_each_line_with_its_author(daemon: RunningD
         change = await edited(alice, "a.py", "two\n", "TWO\nthree\n")
         shown = await to_thread.run_sync(said, daemon, "blame", "a.py")
         first, second, third = shown.splitlines()
-        assert re.fullmatch(r"@\d+ +outside +\S+ \S+ 1\) one", first)
-        assert re.fullmatch(rf"{change.version_id} +alice +\S+ \S+ 2\) TWO", second)
+        assert re.fullmatch(r"@\d+ +outside +\S+ \S+ +1\) one", first)
+        assert re.fullmatch(rf"{change.version_id} +alice +\S+ \S+ +2\) TWO", second)
         assert third.endswith("3) three")
         part = await to_thread.run_sync(said, daemon, "blame", "a.py", "--start", "3", "--json")
         assert msgspec.json.decode(part, type=BlameAnswer).ranges[0].agent == "alice"
@@ -298,7 +298,7 @@ async def test_a_model_gets_a_row_for_each_range(daemon: RunningDaemon) -> None:
     head, first, second = block.splitlines()
     assert head == f"a.py {change.version_id}, lines 1-3 of 3: who brought them in"
     assert first.startswith("1-1 @")
-    assert " outside outside" in first
+    assert " outside external" in first
     assert second.startswith(f"2-3 {change.version_id} ")
     assert f" alice edit_file change {change.change} session {alice.session}" in second
     many = msgspec.structs.replace(blamed, ranges=blamed.ranges * MOST_RANGES)

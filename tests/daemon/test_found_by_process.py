@@ -203,6 +203,16 @@ def test_a_workspace_inside_or_around_one_of_another_home(daemon: RunningDaemon,
     assert other.stop() == 0
 
 
+PYTHON_CLIENT = """
+import anyio, sys
+from orchestrator.clients.python import FileAccess
+async def main():
+    async with FileAccess.connect(sys.argv[1]) as files:
+        print((await files.read_file("seen.txt", line_numbers=False)).text, end="")
+anyio.run(main)
+"""
+
+
 def call_over_mcp(daemon: RunningDaemon, other: dict[str, str]) -> tuple[str, str]:
     """Two listings by an agent; both answers."""
     lines = [
@@ -238,6 +248,8 @@ def test_a_client_of_another_home_uses_the_daemon_that_serves(daemon: RunningDae
     said = json.loads(subprocess.check_output(up, env={**daemon.env, **other}, stdin=subprocess.DEVNULL))
     assert daemon.process is not None
     assert (said["pid"], said["started"]) == (daemon.process.pid, False)
+    asked = [sys.executable, "-c", PYTHON_CLIENT, str(daemon.workspace)]
+    assert subprocess.check_output(asked, env={**daemon.env, **other}, text=True) == "x\n"
     daemon.runtime.chmod(0o755)  # as if it were another user's
     for answer in call_over_mcp(daemon, other):
         assert "workspace_held" in answer

@@ -59,14 +59,14 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
     if no_watch and not started:
         click.echo("The daemon runs already, as it was started: --no-watch has no effect. Stop it first.", err=True)
     with Connection(location.socket, Caller(client="orchestrator up")) as connection:
-        code = _new_approver_code(connection, may_show=settings.json or terminal.there_is_one())
+        code = None
+        if settings.json or terminal.there_is_one():  # else nobody would see it
+            code = connection.call("approver_create", p.Params(), r.ApproverCode).approver_code
         status = connection.call("status", p.Params(), r.StatusInfo)
+    known = {name: value for name, value in location._asdict().items() if name != "state"}
     found = UpFacts(
-        workspace=location.workspace,
+        **known,
         workspace_id=locations.workspace_id(root),
-        socket=location.socket,
-        state_dir=location.state_dir,
-        pid=location.pid,
         started=started,
         approver=status.approver,
         approver_code=code,
@@ -134,18 +134,10 @@ def completion(context: click.Context, shell: str) -> int:
 def _become_daemon(root: str, state_dir: str | None, options: tuple[str, ...]) -> NoReturn:
     identity = locations.workspace_id(root)
     state = locations.state_directory(identity, state_dir)
-    command = [*daemon_launcher.command(root, state, locations.socket_path(identity)), *options]
-    variables = daemon_launcher.variables_for_programs(state, os.environ)
-    command += daemon_launcher.variables_option(variables)
+    variables = daemon_launcher.variables_option(daemon_launcher.variables_for_programs(state, os.environ))
+    command = [*daemon_launcher.command(root, state, locations.socket_path(identity)), *options, *variables]
     os.chdir("/")
     os.execve(command[0], command, daemon_launcher.environment(state))
-
-
-def _new_approver_code(connection: Connection, *, may_show: bool) -> str | None:
-    """Make the code if there is none yet; not where nobody would see it."""
-    if not may_show:
-        return None
-    return connection.call("approver_create", p.Params(), r.ApproverCode).approver_code
 
 
 def _up_lines(up: UpFacts) -> Iterator[str]:
@@ -162,24 +154,20 @@ def _up_lines(up: UpFacts) -> Iterator[str]:
 
 
 def _connecting(workspace: str) -> dict[str, str]:
+    """What to run, or to put into the settings of each agent."""
+    script = shutil.which(sys.argv[0]) if sys.argv[0] else None
+    ours = script is not None and Path(script).name == "orchestrator"
+    start = [str(Path(script).absolute())] if ours and script else [sys.executable, "-m", "orchestrator"]
+
     def command(agent: str) -> list[str]:
-        return [*_ourselves(), "mcp", "--workspace", workspace, "--agent", agent]
+        return [*start, "mcp", "--workspace", workspace, "--agent", agent]
 
-    def json(value: object) -> str:
-        return msgspec.json.encode(value).decode()
-
-    gemini = {"command": command("gemini")[0], "args": command("gemini")[1:]}
+    name, *arguments = command("gemini")
+    gemini = {"mcpServers": {"orchestrator": {"command": name, "args": arguments}}}
+    opencode = {"mcp": {"orchestrator": {"type": "local", "command": command("opencode")}}}
     return {
         "Claude Code": f"claude mcp add orchestrator -- {shlex.join(command('claude'))}",
         "Codex": f"codex mcp add orchestrator -- {shlex.join(command('codex'))}",
-        "Gemini CLI, .gemini/settings.json": json({"mcpServers": {"orchestrator": gemini}}),
-        "opencode, opencode.json": json({"mcp": {"orchestrator": {"type": "local", "command": command("opencode")}}}),
+        "Gemini CLI, .gemini/settings.json": msgspec.json.encode(gemini).decode(),
+        "opencode, opencode.json": msgspec.json.encode(opencode).decode(),
     }
-
-
-def _ourselves() -> list[str]:
-    """How another program starts us: the script that was run, where it can be found again."""
-    script = shutil.which(sys.argv[0]) if sys.argv[0] else None
-    if script is not None and Path(script).name == "orchestrator":
-        return [str(Path(script).absolute())]
-    return [sys.executable, "-m", "orchestrator"]

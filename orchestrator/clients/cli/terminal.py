@@ -82,17 +82,15 @@ class SessionFile(NamedTuple):
     @classmethod
     def of_terminal(cls, socket: str, agent: str) -> Self | None:
         """The file of the controlling terminal; None without one, or where others could write it."""
+        leader, directory = os.getsid(0), locations.runtime_directory()
+        started = _started(leader)
         try:
-            mine = _stat("self")
-            leader, terminal = mine[3], mine[4]
-            if terminal == "0":
-                return None
-            started = _stat(leader)[19]
-            directory = locations.runtime_directory()
             locations.check_socket_directory(directory)
-        except (OSError, IndexError, OrchestratorError):
+        except OrchestratorError:
             return None
-        key = hashlib.sha256(f"{socket}\0{agent}\0{terminal}".encode()).hexdigest()[:16]
+        if not started or not there_is_one():
+            return None
+        key = hashlib.sha256(f"{socket}\0{agent}".encode()).hexdigest()[:16]
         return cls(Path(directory) / f"tty-{leader}-{started}-{key}.session")
 
     def read(self) -> str | None:
@@ -109,7 +107,7 @@ class SessionFile(NamedTuple):
         try:
             for other in self.path.parent.glob("tty-*-*-*.session"):
                 _, leader, started, _ = other.name.split("-", 3)
-                if not _alive(leader, started):
+                if _started(leader) != started:
                     other.unlink(missing_ok=True)
             draft = self.path.with_suffix(f".{os.getpid()}")
             with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:  # noqa: PTH123  # a mode and flags
@@ -119,13 +117,9 @@ class SessionFile(NamedTuple):
             return
 
 
-def _alive(leader: str, started: str) -> bool:
-    try:
-        return _stat(leader)[19] == started
+def _started(pid: int | str) -> str:
+    """When a process was started, in the kernel's ticks; empty if there is none."""
+    try:  # the second field may hold spaces and brackets; the time is the 22nd
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
-        return False
-
-
-def _stat(pid: str) -> list[str]:
-    """The fields of /proc/PID/stat from the third on: the second may hold spaces and brackets."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return ""

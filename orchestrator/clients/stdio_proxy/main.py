@@ -12,7 +12,7 @@ import getopt
 import json
 import os
 import sys
-from typing import NamedTuple
+from typing import Any
 
 from orchestrator.api import locations
 from orchestrator.clients import daemon_launcher
@@ -44,29 +44,16 @@ WORDS = "workspace= state-dir= agent= token-file= toolset= structured max-answer
 WELCOME_TIMEOUT_S = 30.0
 
 
-class Options(NamedTuple):
-    """What the command line and the environment say."""
-
-    workspace: str | None
-    state_dir: str | None
-    agent: str | None
-    token: str | None
-    session: str | None
-    toolset: str
-    structured: bool
-    max_answer_bytes: int | None
-
-
 class TokenUnreadable(OperatorError, code="token_unreadable"):
     """The token file is not there, or not ours to read."""
 
 
 class Dialler:
-    """Connects to the workspace's daemon, starting it where that is called for."""
+    """Connects to the workspace's daemon, starting it where that is called for. `introduction` goes to the preamble."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._root = locations.find_workspace(options.workspace)
+    def __init__(self, root: str, state_dir: str | None, session: str | None, introduction: dict[str, Any]) -> None:
+        self._root, self._state_dir, self._first_session = root, state_dir, session
+        self._introduction = introduction
 
     def dial(self, session: str | None) -> Link:
         """Connect, resuming `session`; without one it is the first time, and a daemon is started if none runs.
@@ -74,18 +61,17 @@ class Dialler:
         One that a person stopped later on is not started again from here.
         Raises StillUnreachable, OrchestratorError, OSError.
         """
-        state_dir = self._options.state_dir
         known = locations.read_location(locations.workspace_id(self._root))
-        if known is not None and keeps_state_in(known, state_dir):
+        if known is not None and keeps_state_in(known, self._state_dir):
             try:
                 return self._resumed(known.socket, session)
             except OSError as error:
                 if known.state == "stopped" and session is not None:
                     raise DaemonStopped(f"a person stopped the daemon of {self._root}") from error
-        elif session is not None and find(self._root, state_dir) is None:
+        elif session is not None and find(self._root, self._state_dir) is None:
             raise StillUnreachable("its location file was removed")
         try:
-            location, _ = daemon_launcher.ensure(self._root, state_dir)
+            location, _ = daemon_launcher.ensure(self._root, self._state_dir)
         except DaemonDied as error:
             raise StillUnreachable(f"{error.message}. {error.hint}") from error
         except (DaemonRefused, WorkspaceHeld) as error:
@@ -96,7 +82,7 @@ class Dialler:
 
     def _resumed(self, path: str, session: str | None) -> Link:
         if session is None:
-            return self._link(path, self._options.session)
+            return self._link(path, self._first_session)
         try:
             return self._link(path, session)
         except DaemonRefused as error:
@@ -105,20 +91,9 @@ class Dialler:
             return self._link(path, None)
 
     def _link(self, path: str, session: str | None) -> Link:
-        options = self._options
         connection = locations.connect(path, WELCOME_TIMEOUT_S)
         try:
-            line = locations.preamble(
-                "mcp",
-                agent=options.agent,
-                token=options.token,
-                session=session,
-                client="orchestrator mcp",
-                toolset=options.toolset,
-                structured=options.structured,
-                max_answer_bytes=options.max_answer_bytes,
-            )
-            connection.sendall(line)
+            connection.sendall(locations.preamble("mcp", session=session, **self._introduction))
             lines = connection.makefile("rb")
             answer = lines.readline()
             if not answer.endswith(b"\n"):
@@ -154,35 +129,33 @@ def main(argv: list[str]) -> int:
     if "--help" in given:
         print(USAGE)
         return 0
+    toolset, structured = given.get("--toolset", "core"), "--structured" in given
+    introduction = {
+        "agent": given.get("--agent") or os.environ.get("ORCHESTRATOR_AGENT"),
+        "client": "orchestrator mcp",
+        "toolset": toolset,
+        "structured": structured,
+        "max_answer_bytes": int(given["--max-answer-bytes"]) if "--max-answer-bytes" in given else None,
+    }
     try:
-        options = _options(given)
-        dialler = Dialler(options)
+        introduction["token"] = _token(given.get("--token-file"))
+        root = locations.find_workspace(given.get("--workspace"))
     except OrchestratorError as error:
         return _refuse_all(error)
-    constants = Handshake(options.toolset, structured=options.structured)
+    dialler = Dialler(root, given.get("--state-dir"), os.environ.get("ORCHESTRATOR_SESSION"), introduction)
+    constants = Handshake(toolset, structured=structured)
     never = Pipe(dialler.dial, constants, _complain, sys.stdin.buffer, sys.stdout.buffer).run()
     return 0 if never is None else 1
 
 
-def _options(given: dict[str, str]) -> Options:
-    token = os.environ.get("ORCHESTRATOR_TOKEN")
-    path = given.get("--token-file")
-    if path is not None:
-        try:
-            with open(path, encoding="utf-8") as file:  # noqa: PTH123  # pathlib is too dear here
-                token = file.read().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise TokenUnreadable(f"the token file {path} cannot be read: {error}") from error
-    return Options(
-        workspace=given.get("--workspace"),
-        state_dir=given.get("--state-dir"),
-        agent=given.get("--agent") or os.environ.get("ORCHESTRATOR_AGENT"),
-        token=token,
-        session=os.environ.get("ORCHESTRATOR_SESSION"),
-        toolset=given.get("--toolset", "core"),
-        structured="--structured" in given,
-        max_answer_bytes=int(given["--max-answer-bytes"]) if "--max-answer-bytes" in given else None,
-    )
+def _token(path: str | None) -> str | None:
+    if path is None:
+        return os.environ.get("ORCHESTRATOR_TOKEN")
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123  # pathlib is too dear here
+            return file.read().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise TokenUnreadable(f"the token file {path} cannot be read: {error}") from error
 
 
 def _complain(error: OrchestratorError) -> None:
