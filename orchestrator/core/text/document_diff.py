@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -19,16 +20,27 @@ def diff_text(
 ) -> tuple[str, bool]:
     """A unified diff with three lines of context, at most 120 lines of it; `hunks` if they are known already."""
     known = [Hunk(h.old_start, h.old_len, h.new_start, h.new_len) for h in hunks]
-    return cut(
-        unified(
-            old.lines,
-            new.lines,
-            path_before=path,
-            path_after=None if gone else path,
-            final_newline_before=old.final_newline or not old.lines,
-            final_newline_after=new.final_newline or not new.lines,
-            hunks=known or None,
-        )
+    return cut(_unified(path, None if gone else path, old, new, hunks=known or None))
+
+
+def _unified(
+    path_before: WorkspacePath | None,
+    path_after: WorkspacePath | None,
+    old: Document,
+    new: Document,
+    *,
+    context: int = 3,
+    hunks: Sequence[Hunk] | None = None,
+) -> str:
+    return unified(
+        old.lines,
+        new.lines,
+        path_before=path_before,
+        path_after=path_after,
+        context=context,
+        final_newline_before=old.final_newline or not old.lines,
+        final_newline_after=new.final_newline or not new.lines,
+        hunks=hunks,
     )
 
 
@@ -45,15 +57,7 @@ def shown_diff(
 
     Of a diff that is shown whole, `shown` has the context also where the text ends before it.
     """
-    text = unified(
-        old.lines,
-        new.lines,
-        path_before=path_before,
-        path_after=path_after,
-        context=context,
-        final_newline_before=old.final_newline or not old.lines,
-        final_newline_after=new.final_newline or not new.lines,
-    )
+    text = _unified(path_before, path_after, old, new, context=context)
     hunks = diff(old.lines, new.lines)
     fitting = within(text, room)
     if fitting.goes_on is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Literal
 
 import msgspec
@@ -66,9 +66,6 @@ class EncodingUncertain(NotEncodable):
 PACKED_LINES = 4096
 """Of a text that is packed or encoded, in one piece: one call for all of it would hold the interpreter lock."""
 
-_MARK_OF = {"\n": "n", "\r": "r", "\r\n": "c", "": "0"}
-_END_OF = {mark: end for end, mark in _MARK_OF.items()}
-
 
 class Document(msgspec.Struct, frozen=True, dict=True):
     """A text file: its lines, what ends each, and how they become bytes.
@@ -88,9 +85,8 @@ class Document(msgspec.Struct, frozen=True, dict=True):
     def __reduce__(self) -> tuple[Callable[..., Document], tuple[object, ...]]:
         """Packed piece by piece: in one go, the lines of a large text would keep the interpreter for 0.1 s."""
         starts = range(0, len(self.lines), PACKED_LINES)
-        lines = tuple("\n".join(self.lines[at : at + PACKED_LINES]) for at in starts)
-        ends = tuple("".join(map(_MARK_OF.__getitem__, self.ends[at : at + PACKED_LINES])) for at in starts)
-        return _unpacked, (lines, ends, self.encoding, self.kept, self.runs)
+        pieces = tuple(join(self.lines[at : at + PACKED_LINES], self.ends[at : at + PACKED_LINES]) for at in starts)
+        return _unpacked, (pieces, self.encoding, self.kept, self.runs)
 
     @property
     def told(self) -> str:
@@ -125,19 +121,11 @@ class Document(msgspec.Struct, frozen=True, dict=True):
 
 
 def _unpacked(
-    lines: tuple[str, ...],
-    ends: tuple[str, ...],
-    encoding: Encoding,
-    kept: dict[int, bytes],
-    runs: frozenset[str] | None,
+    pieces: tuple[str, ...], encoding: Encoding, kept: dict[int, bytes], runs: frozenset[str] | None
 ) -> Document:
-    return Document(
-        tuple(line for piece in lines for line in piece.split("\n")),
-        tuple(map(_END_OF.__getitem__, "".join(ends))),
-        encoding,
-        kept,
-        runs,
-    )
+    cut = [split(piece) for piece in pieces]
+    lines, ends = (tuple(chain.from_iterable(piece[n] for piece in cut)) for n in (0, 1))
+    return Document(lines, ends, encoding, kept, runs)
 
 
 class Edit(msgspec.Struct, frozen=True):

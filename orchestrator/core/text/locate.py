@@ -303,8 +303,10 @@ def _numbered(doc: Document, text: str, starts: _Starts, index: int, change: Lin
     if present != expect and (bare := strip_line_numbers(expect)) == present:
         expect, new = bare, strip_line_numbers(new) or new
     if present != expect:
+        places = find_exact(text, expect) if expect else []
+        elsewhere = f"; those begin at line {starts.up_to(places[0])}" if len(places) == 1 else ""
         raise ExpectMismatch(
-            f"change {index + 1}: lines {first} to {last} differ from `expect`{_elsewhere(text, expect, starts)}.",
+            f"change {index + 1}: lines {first} to {last} differ from `expect`{elsewhere}.",
             details={"change": index, "start": first, "end": last},
         )
     if new.removesuffix("\n") == present and new:
@@ -313,15 +315,6 @@ def _numbered(doc: Document, text: str, starts: _Starts, index: int, change: Lin
     if new and not new.endswith("\n") and text[end - 1] == "\n":
         new += "\n"
     return _Span(starts[first - 1], end, new, index)
-
-
-def _elsewhere(text: str, expect: str, starts: _Starts) -> str:
-    """Where the expected lines stand instead, if that is one place."""
-    found = find_exact(text, expect) if expect else []
-    if len(found) != 1:
-        return ""
-    line = starts.up_to(found[0])
-    return f"; those begin at line {line}"
 
 
 def _apart(found: Sequence[int], length: int) -> list[int]:

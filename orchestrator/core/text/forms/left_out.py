@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from orchestrator.core.errors import ParameterInvalid
 from orchestrator.core.text.locate import LineReplacement, Replacement
@@ -104,39 +104,34 @@ _HINT = "Write out every line; to keep lines, leave them out of what is replaced
 _HINT_WHOLE = "Send the whole content, every line of it; or change only some lines with edit_file."
 
 
+def placeholders(lines: Iterable[str], path: str, *, replaces: bool) -> list[str]:
+    """Of new lines of a file those that stand for others; words without dots count where others go for them."""
+    return [line for line in lines if (left_out_of(line, path) if replaces else left_out(line))]
+
+
 def refuse_elided(changes: Sequence[Change], present: Sequence[str], path: str) -> None:
     """Refuse changes with such a line, unless the file, whose lines are given, holds it. Raises ParameterInvalid."""
-    found = list(_elided(changes, path))
-    known = {line.strip() for line in present} if found else set()
-    for at, name, line in found:
-        if line not in known:
-            why = f"has {line[:60]!r}, a placeholder for lines that were left out (change {at})"
+    for at, change in enumerate(changes, 1):
+        name, text = ("content", change.content) if isinstance(change, SymbolChange) else ("replace", change.replace)
+        quoted = _lines(change.search) if isinstance(change, Replacement) else []
+        replaces = not isinstance(change, Replacement) or bool(Counter(quoted) - Counter(_lines(text)))
+        found = [line for line in placeholders(_lines(text), path, replaces=replaces) if line not in quoted]
+        known = set(map(str.strip, present)) if found else set[str]()
+        if new := [line for line in found if line not in known]:
+            why = f"has {new[0][:60]!r}, a placeholder for lines that were left out (change {at})"
             raise ParameterInvalid(name, why, hint=_HINT)
 
 
 def refuse_elided_whole(name: str, content: str, present: Sequence[str], path: str) -> None:
     """The same of a whole content that takes the place of these lines; `name` is its parameter's."""
-    lines = [line.strip() for line in content.splitlines()]
-    known = {line.strip() for line in present}
+    lines = _lines(content)
+    known = set(filter(None, map(str.strip, present)))
     if known <= set(lines):
         return  # no line goes
-    line = next((line for line in lines if line not in known and left_out_of(line, path)), None)
-    if line is not None:
-        raise ParameterInvalid(name, f"has {line[:60]!r}, a placeholder for lines that were left out", hint=_HINT_WHOLE)
+    if new := [line for line in placeholders(lines, path, replaces=True) if line not in known]:
+        why = f"has {new[0][:60]!r}, a placeholder for lines that were left out"
+        raise ParameterInvalid(name, why, hint=_HINT_WHOLE)
 
 
-def _elided(changes: Sequence[Change], path: str) -> Iterator[tuple[int, str, str]]:
-    """The change, from 1, its parameter and the line."""
-    for at, change in enumerate(changes, 1):
-        name, text = ("content", change.content) if isinstance(change, SymbolChange) else ("replace", change.replace)
-        quoted = _lines(change.search) if isinstance(change, Replacement) else Counter[str]()
-        replaces = not isinstance(change, Replacement) or bool(quoted - _lines(text))
-        yield from (
-            (at, name, line.strip())
-            for line in text.splitlines()
-            if left_out(line) or (replaces and line.strip() not in quoted and left_out_of(line, path))
-        )
-
-
-def _lines(text: str) -> Counter[str]:
-    return Counter(filter(None, map(str.strip, text.splitlines())))
+def _lines(text: str) -> list[str]:
+    return list(filter(None, map(str.strip, text.splitlines())))

@@ -10,7 +10,7 @@ import msgspec
 from orchestrator.core.errors import PatchInvalid
 from orchestrator.core.text import unified
 from orchestrator.core.text.forms import begin_patch, search_replace
-from orchestrator.core.text.forms.left_out import left_out, left_out_of
+from orchestrator.core.text.forms.left_out import placeholders
 from orchestrator.core.text.forms.rows import MAX_FILES, Rows, fence_of, path_in, too_many
 from orchestrator.core.text.forms.whole_file import parse_whole_file
 from orchestrator.core.text.hunks import FilePatch, Form, ParsedPatch
@@ -69,13 +69,11 @@ def _refuse_left_out(rows: Rows, file: FilePatch, path: str) -> None:
 
 
 def _placeholders(file: FilePatch, path: str) -> Iterator[str]:
-    yield from (line for line in (file.whole or "").split("\n") if left_out(line))
+    yield from placeholders((file.whole or "").split("\n"), path, replaces=False)
     for hunk in file.hunks:
-        replaces = any(tag == "-" and text.strip() for tag, text in hunk.lines)
         old = {text.strip() for text in hunk.old}
-        for tag, text in hunk.lines:
-            if tag == "+" and text.strip() not in old and (left_out_of(text, path) if replaces else left_out(text)):
-                yield text
+        new = (text for tag, text in hunk.lines if tag == "+" and text.strip() not in old)
+        yield from placeholders(new, path, replaces=any(tag == "-" and text.strip() for tag, text in hunk.lines))
 
 
 def recognise(rows: Rows) -> tuple[Form, int]:
