@@ -15,7 +15,8 @@ from orchestrator.core.text.encoding import Document, Edit, decode
 from orchestrator.core.text.hunk_location import LineIndex
 from orchestrator.core.text.indent import Uncertain
 from orchestrator.core.text.lines import is_significant
-from orchestrator.core.text.locate import Found, Passage
+from orchestrator.core.text.locate import Found
+from orchestrator.core.text.matching import Passage
 from orchestrator.core.text.merging.surroundings import Surroundings
 from orchestrator.core.text.symbols import Outline
 

@@ -14,8 +14,9 @@ from orchestrator.core.errors import ChangesOverlap, SearchNotFound
 from orchestrator.core.ids import show
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Document, NotEncodable, encode, splice
-from orchestrator.core.text.locate import Found, LineReplacement, Passage, Replacement, locate_changes
+from orchestrator.core.text.locate import Found, LineReplacement, Replacement, locate_changes
 from orchestrator.core.text.locate_symbol import SymbolChange, find_symbols, locate_symbol
+from orchestrator.core.text.matching import Passage
 from orchestrator.core.text.outline.languages import language_of
 from orchestrator.core.text.symbols import new_errors, touched
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from orchestrator.core.text.diff import Hunk, diff
 from orchestrator.core.text.encoding import Edit
 from orchestrator.core.text.indent import Rebasing, indent_of
-from orchestrator.core.text.locate import Passage
+from orchestrator.core.text.matching import Passage
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
 from orchestrator.core.text.symbols import Outline, Symbol
 

@@ -14,22 +14,10 @@ from orchestrator.core.text.encoding import Document, Edit
 from orchestrator.core.text.hunks import PatchHunk
 from orchestrator.core.text.indent import depth_of, indent_of
 from orchestrator.core.text.locate import NUMBERED
-from orchestrator.core.text.matching import find, not_found
+from orchestrator.core.text.matching import Passage, find, not_found
 
 _MORE_CONTEXT = "Give the hunk more lines of context, or a heading that it stands below ('@@ def name')."
 _SOME_CONTEXT = "Give the hunk a line of context: one of the file's own, before or behind the new ones, led by a blank."
-
-
-class LocatedHunk(msgspec.Struct, frozen=True):
-    """A hunk at its place: the lines that it counts on, 0-based and half-open, and what it edits.
-
-    `score`: how like they are to what it quotes; None where they stand exactly so.
-    """
-
-    start: int
-    stop: int
-    edits: tuple[Edit, ...]
-    score: float | None = None
 
 
 def stands_as_stated(hunk: PatchHunk, base: Document) -> bool:
@@ -49,7 +37,7 @@ def locate_hunk(
     believed: bool,
     fuzzy: bool = False,
     window: range | None = None,
-) -> LocatedHunk:
+) -> Passage:
     """Find the hunk's place; `standing` is of the base's lines.
 
     `believed`: all headers of the file's hunks are right, so a line may decide. `window`: the lines between
@@ -63,7 +51,7 @@ def locate_hunk(
     """
     if not hunk.old:
         at = _insertion(hunk, index, base)
-        return LocatedHunk(at, at, tuple(_edits(hunk, at)))
+        return Passage(at, at, tuple(_edits(hunk, at)))
     found: list[int] = []
     for reading in _readings(hunk):
         found = standing.places(reading.old)
@@ -81,10 +69,10 @@ def locate_hunk(
         if len(inside) != 1 or hunk.anchors or hunk.old_start is not None:
             raise
         at = inside[0]
-    return LocatedHunk(at, at + len(hunk.old), tuple(_edits(hunk, at)))
+    return Passage(at, at + len(hunk.old), tuple(_edits(hunk, at)))
 
 
-def _alike(hunk: PatchHunk, index: int, base: Document) -> LocatedHunk:
+def _alike(hunk: PatchHunk, index: int, base: Document) -> Passage:
     """Where its lines stand but for typography; never below another heading than it names, nor at a file's end."""
     scopes = below(base.lines, hunk.anchors)
     try:
@@ -105,7 +93,7 @@ def _alike(hunk: PatchHunk, index: int, base: Document) -> LocatedHunk:
     if hunk.old_no_newline or hunk.new_no_newline or (hunk.at_end and match.stop != len(base.lines)):
         why = f"its lines are at line {match.start + 1} except for typography, and the hunk must end the file"
         raise _nowhere(hunk, index, base, why)
-    return LocatedHunk(match.start, match.stop, match.edits, match.score)
+    return match
 
 
 class LineIndex:

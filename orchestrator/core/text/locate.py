@@ -22,7 +22,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.text.encoding import Document, Edit, edits_between
 from orchestrator.core.text.indent import indent_of
 from orchestrator.core.text.lines import plain, split
-from orchestrator.core.text.matching import Match, find, not_found, opens_flat
+from orchestrator.core.text.matching import Passage, find, not_found, opens_flat
 
 NUMBERED = re.compile(r" *(\d+)(?:\t| ?\|(?: |\Z))")
 """A line number before a line, as reads show it (a tab) or as other tools do (a bar)."""
@@ -53,27 +53,28 @@ _UNSURE = (
 )
 
 
-class Passage(msgspec.Struct, frozen=True):
-    """Lines that a change looks at, 0-based and half-open, and what it does in them; the surest place it has."""
-
-    start: int
-    stop: int
-    edits: tuple[Edit, ...]
-
-
 class Found(msgspec.Struct, frozen=True):
-    """Where changes go. `score`: of the least sure of them; `alike`: one at least does not stand there as quoted."""
+    """Where changes go."""
 
     passages: tuple[Passage, ...]
-    score: float = 1.0
-    alike: bool = False
     symbols: tuple[str, ...] = ()  # by whose names some of them were meant
     named_only: bool = False  # all of them
 
     @property
     def edits(self) -> list[Edit]:
         """All of them, ascending."""
-        return sorted((edit for passage in self.passages for edit in passage.edits), key=lambda edit: edit.start)
+        edits = (edit for passage in self.passages for edit in passage.edits)
+        return sorted(edits, key=lambda edit: (edit.start, edit.length))
+
+    @property
+    def alike(self) -> bool:
+        """Whether one at least does not stand there as quoted."""
+        return any(passage.score is not None for passage in self.passages)
+
+    @property
+    def score(self) -> float:
+        """Of the least sure of them."""
+        return min((passage.score for passage in self.passages if passage.score is not None), default=1.0)
 
 
 class _Span(NamedTuple):
@@ -122,7 +123,7 @@ def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = 
     text = doc.text
     starts = _Starts(doc.lines)
     spans: list[_Span] = []
-    alike: list[tuple[int, Match]] = []
+    alike: list[tuple[int, Passage]] = []
     for index, change in enumerate(changes):
         if isinstance(change, LineReplacement):
             spans.append(_numbered(doc, text, starts, index, change))
@@ -152,9 +153,8 @@ def locate_changes(doc: Document, changes: Sequence[Change], *, lenient: bool = 
         Passage(first, last, tuple(_edits(doc, text, starts, (first, last), group)))
         for first, last, group in _passages(text, starts, spans)
     ]
-    passages += (Passage(found.start, found.stop, found.edits) for _, found in alike)
-    score = min((found.score for _, found in alike), default=1.0)
-    located = Found(tuple(sorted(passages, key=lambda passage: passage.start)), score, bool(alike))
+    passages += (passage for _, passage in alike)
+    located = Found(tuple(sorted(passages, key=lambda passage: passage.start)))
     if not located.edits:
         raise NothingToChange("the changes leave the text as it is.")
     return located
@@ -326,7 +326,7 @@ def _apart(found: Sequence[int], length: int) -> list[int]:
     return kept
 
 
-def _check_apart(spans: Sequence[_Span], starts: _Starts, alike: Sequence[tuple[int, Match]]) -> None:
+def _check_apart(spans: Sequence[_Span], starts: _Starts, alike: Sequence[tuple[int, Passage]]) -> None:
     lines = (_Span(starts[found.start], starts[found.stop], "", index) for index, found in alike)
     for one, other in pairwise(sorted([*spans, *lines])):
         if other.start < one.end:

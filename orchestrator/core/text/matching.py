@@ -28,13 +28,16 @@ _FLAT = ("-", ")", "]", "}")
 _ENDED = "_)]};\"'`"
 
 
-class Match(msgspec.Struct, frozen=True):
-    """Lines, 0-based and half-open, what a change does there, and how like they are to what it quotes, 0.9–1.0."""
+class Passage(msgspec.Struct, frozen=True):
+    """Lines that a change looks at, 0-based and half-open, and what it does in them.
+
+    `score`: how like they are to what the change quotes, 0.9–1.0; None where they stand exactly so.
+    """
 
     start: int
     stop: int
     edits: tuple[Edit, ...]
-    score: float
+    score: float | None = None
 
 
 def find(
@@ -45,7 +48,7 @@ def find(
     *,
     why: str = "",
     within: Callable[[int], bool] = lambda at: True,
-) -> Match:
+) -> Passage:
     """The one place of a passage, of those that `within` takes by their 0-based first line; and passage → new there.
 
     Raises SearchNotFound (`details`: `nearest`) and SearchAmbiguous (`details`: `count`, 1-based `lines`); `name`
@@ -68,7 +71,7 @@ def find(
     except Uncertain as reason:
         why = why or f" It is at line {at + 1} except for typography, and {reason}."
         raise not_found(lines, passage, name, why, keys=keys) from None
-    return Match(at, at + len(passage), tuple(edits), round(_closeness(passage, present), 3))
+    return Passage(at, at + len(passage), tuple(edits), round(_closeness(passage, present), 3))
 
 
 def places(keys: Sequence[str], passage: Sequence[str]) -> list[int]:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from orchestrator.core.errors import ChangesOverlap, NothingToChange, SearchAmbiguous, SearchNotFound
-from orchestrator.core.text.encoding import Document, Edit, edits_between, splice
-from orchestrator.core.text.hunk_location import LineIndex, LocatedHunk, locate_hunk, stands_as_stated
+from orchestrator.core.text.encoding import Document, edits_between, splice
+from orchestrator.core.text.hunk_location import LineIndex, locate_hunk, stands_as_stated
 from orchestrator.core.text.hunks import FilePatch, PatchHunk, Tag
-from orchestrator.core.text.locate import Found, Passage
+from orchestrator.core.text.locate import Found
+from orchestrator.core.text.matching import Passage
 
 __all__ = ["FilePatch", "PatchHunk", "Tag", "locate_patch"]
 
@@ -31,28 +32,27 @@ def locate_patch(patch: FilePatch, base: Document, *, fuzzy: bool = False, unrea
 def _in_turn(sections: Sequence[Sequence[PatchHunk]], base: Document, *, fuzzy: bool, believed: bool) -> Found:
     """Each section is of the result of the one before; where one does not fit there, all are of the base."""
     placed = _locate(sections[0], base, first=0, fuzzy=fuzzy, believed=believed)
-    passages = tuple(Passage(one.start, one.stop, one.edits) for one in placed)
     if len(sections) > 1:
         try:
-            after = splice(base, _edits(placed))
+            after = splice(base, Found(tuple(placed)).edits)
             for hunks in sections[1:]:
                 again = _locate(hunks, after, first=len(placed), fuzzy=fuzzy, believed=False)
-                after = splice(after, _edits(again))
+                after = splice(after, Found(tuple(again)).edits)
                 placed += again
         except SearchNotFound as error:
             placed = _beside(sections, base, error, fuzzy=fuzzy)
-            after = splice(base, _edits(placed))
+            after = splice(base, Found(tuple(placed)).edits)
         edits = edits_between(base, after.lines, after.final_newline or not after.lines)
-        passages = tuple(Passage(edit.start, edit.start + edit.length, (edit,)) for edit in edits)
-    scores = [one.score for one in placed if one.score is not None]
-    return Found(passages, score=min(scores, default=1.0), alike=bool(scores))
+        score = min((one.score for one in placed if one.score is not None), default=None)
+        placed = [Passage(edit.start, edit.start + edit.length, (edit,), score) for edit in edits]
+    return Found(tuple(placed))
 
 
 def _beside(
     sections: Sequence[Sequence[PatchHunk]], base: Document, error: SearchNotFound, *, fuzzy: bool
-) -> list[LocatedHunk]:
+) -> list[Passage]:
     """All sections in the base: what one changes may be another's context, but no two may change one place."""
-    placed: list[LocatedHunk] = []
+    placed: list[Passage] = []
     try:
         for hunks in sections:
             placed += _locate(hunks, base, first=len(placed), fuzzy=fuzzy, believed=False)
@@ -69,39 +69,32 @@ def _beside(
     return placed
 
 
-def _locate(
-    hunks: Sequence[PatchHunk], base: Document, *, first: int, fuzzy: bool, believed: bool
-) -> list[LocatedHunk]:
+def _locate(hunks: Sequence[PatchHunk], base: Document, *, first: int, fuzzy: bool, believed: bool) -> list[Passage]:
     believed = believed and all(stands_as_stated(hunk, base) for hunk in hunks if hunk.old_start is not None)
     standing = LineIndex(base.lines)
-    placed: list[LocatedHunk | SearchAmbiguous] = []
+    placed: list[Passage | SearchAmbiguous] = []
     for at, hunk in enumerate(hunks):
         try:
             placed.append(locate_hunk(hunk, first + at, base, standing, believed=believed, fuzzy=fuzzy))
         except SearchAmbiguous as error:
             placed.append(error)
-    sure = [one for one in placed if isinstance(one, LocatedHunk)]
+    sure = [one for one in placed if isinstance(one, Passage)]
     ordered = all(one.stop <= other.start for one, other in pairwise(sure))
     for at, one in enumerate(placed):
-        if isinstance(one, LocatedHunk):
+        if isinstance(one, Passage):
             continue
         if not ordered or not hunks[at].old:
             raise one
-        start = max((other.stop for other in placed[:at] if isinstance(other, LocatedHunk)), default=0)
-        behind = (other.start for other in placed[at + 1 :] if isinstance(other, LocatedHunk))
+        start = max((other.stop for other in placed[:at] if isinstance(other, Passage)), default=0)
+        behind = (other.start for other in placed[at + 1 :] if isinstance(other, Passage))
         window = range(start, min(behind, default=len(base.lines)))
         placed[at] = locate_hunk(hunks[at], first + at, base, standing, believed=believed, fuzzy=fuzzy, window=window)
-    done = [one for one in placed if isinstance(one, LocatedHunk)]
+    done = [one for one in placed if isinstance(one, Passage)]
     _check_apart(done, first)
     return done
 
 
-def _edits(placed: Sequence[LocatedHunk]) -> list[Edit]:
-    """What all of them edit, ascending."""
-    return sorted((edit for one in placed for edit in one.edits), key=lambda edit: (edit.start, edit.length))
-
-
-def _check_apart(placed: Sequence[LocatedHunk], first: int) -> None:
+def _check_apart(placed: Sequence[Passage], first: int) -> None:
     """Context may be shared; what one hunk removes may stand in no other, and each gap takes one insertion."""
     counted_on: dict[int, int] = {}
     inserted: dict[int, int] = {}
