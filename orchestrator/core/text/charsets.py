@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Mapping
-from itertools import islice
 from typing import Final, Literal, get_args
 
 from orchestrator.core.text import encoding_confidence
@@ -42,8 +41,6 @@ DOUBT: Final = "?"
 
 SAMPLE_BYTES = 16_384
 """Of the bytes from the first that is not ASCII on, what a guess looks at."""
-SAMPLE_RUNS = 1_000
-"""Of neighbouring characters that are not ASCII, the same."""
 
 PIECE_BYTES = 256 * 1024
 """What is decoded in one go."""
@@ -127,49 +124,31 @@ def slightly_damaged(body: bytes, *, most: int) -> bool:
 
 
 def guess(data: bytes) -> Legacy:
-    """The likeliest encoding of bytes that are no UTF-8 and have no mark.
+    """The likeliest encoding of bytes that are no UTF-8 and have no mark; the same for the same bytes.
 
-    The same for the same bytes. Latin letters in Latin words are latin-1. Else the two-byte encodings must hold
-    all of the bytes, look right in a sample to charset-normalizer, and more right than Windows' Latin letters do;
-    the rest is cp1252 where it has C1 bytes that this defines, else latin-1, which holds anything.
-    Cost: O(len(data)) in C for the former, bounded by SAMPLE_BYTES for the looking.
+    A two-byte encoding must hold all of the bytes, and more must speak for it in a sample than for Latin letters.
+    Those are cp1252 where there are C1 bytes that it defines, else latin-1, which holds anything.
+    Cost: O(len(data)) in C, and O(SAMPLE_BYTES).
     """
-    if not _C1.search(data) and _all_latin(_sample(data)):
-        return "latin-1"
-    wide = [encoding for encoding in LEGACY[2:] if _plausible(data, encoding)]
-    likeliest = _likeliest(_sample(data), wide) if wide else None
-    if likeliest is not None:
-        return likeliest
-    return "cp1252" if _C1.search(data) and holds(data, "cp1252") is not None else "latin-1"
-
-
-def _all_latin(sample: bytes) -> bool:
-    evidence = encoding_confidence.latin(sample.decode("latin-1"))
-    return evidence.enough and not evidence.against
+    best: Legacy = "cp1252" if _C1.search(data) and holds(data, "cp1252") is not None else "latin-1"
+    most = _evidence(data, best).balance
+    for encoding in LEGACY[2:]:
+        text = holds(data, encoding)
+        if text is None or _ODD[encoding].search(text):
+            continue
+        evidence = _evidence(data, encoding)
+        if evidence.speaking_for and evidence.balance > most:
+            best, most = encoding, evidence.balance
+    return best
 
 
 def certain(data: bytes, encoding: Legacy) -> bool:
     """Whether a guess may be relied on: enough of a sample speaks for it, and little against it."""
-    return _EVIDENCE[encoding](_sample(data).decode(CODECS[encoding], "ignore")).enough
+    return _evidence(data, encoding).enough
 
 
-def _plausible(data: bytes, encoding: Legacy) -> bool:
-    """Whether all of it is text, and more than stray signs, such as a curly quote makes with the letter after it."""
-    text = holds(data, encoding)
-    if text is None or _ODD[encoding].search(text):
-        return False
-    if encoding == "shift_jis" and not encoding_confidence.double_bytes_speak(text):
-        return False
-    codec = CODECS[encoding]
-    return any(
-        len(run[0]) > 1 or (run[0].encode(codec, "replace")[-1] >= 0x80 and not _touches(text, run))
-        for run in islice(_RUN.finditer(text), SAMPLE_RUNS)
-    )
-
-
-def _touches(text: str, run: re.Match[str]) -> bool:
-    around = text[max(run.start() - 1, 0) : run.start()] + text[run.end() : run.end() + 1]
-    return any(sign.isalnum() for sign in around)
+def _evidence(data: bytes, encoding: Legacy) -> encoding_confidence.Evidence:
+    return _EVIDENCE[encoding](_sample(data).decode(CODECS[encoding], "ignore"))
 
 
 def _sample(data: bytes) -> bytes:
@@ -186,23 +165,3 @@ def _sample(data: bytes) -> bytes:
         return sample
     end = max(sample.rfind(sign) for sign in (b"\n", b"\r", b" ", b"\t"))
     return sample[: end + 1] if end > first - start else sample
-
-
-def _likeliest(sample: bytes, wide: list[Legacy]) -> Legacy | None:
-    """What charset-normalizer ranks first, if that is one of the two-byte encodings."""
-    from charset_normalizer import from_bytes  # 20 ms to import, and few workspaces need it
-
-    for cut in range(4):  # the sample may end inside a character
-        piece = sample[: len(sample) - cut]
-        able = [encoding for encoding in wide if holds(piece, encoding) is not None]
-        if able:
-            break
-    else:
-        return None
-    ranked = from_bytes(
-        piece,
-        cp_isolation=[*(CODECS[encoding] for encoding in able), "cp1252", "latin_1"],
-        enable_fallback=False,
-    )
-    best = ranked.best()
-    return next((encoding for encoding in able if best is not None and best.encoding == CODECS[encoding]), None)

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 LEAST_DOUBLE: Final = 2
-"""Two-byte characters of Shift-JIS; no other encoding has its commonest ones at these bytes."""
+"""Two-byte characters; no other encoding has the commonest ones of Shift-JIS at these bytes."""
 LEAST_HANZI: Final = 4
 """Of GB18030, at whose bytes EUC-JP and EUC-KR have their own."""
 TIMES_MORE: Final = 4
@@ -37,10 +37,15 @@ class Evidence(msgspec.Struct, frozen=True):
 
     speaking_for: int
     against: int
+    sure: bool = True  # False: the same bytes are text in another encoding, too
+
+    @property
+    def balance(self) -> int:
+        return self.speaking_for - self.against
 
     @property
     def enough(self) -> bool:
-        return self.speaking_for > 0 and self.speaking_for >= TIMES_MORE * self.against
+        return self.sure and self.speaking_for > 0 and self.speaking_for >= TIMES_MORE * self.against
 
 
 def latin(text: str) -> Evidence:
@@ -105,13 +110,7 @@ def gb18030(text: str) -> Evidence:
             other += 1
     kana = len(_KANA.findall(text))
     rival = kana * 10 > common or late * 8 < common
-    return Evidence(common if common >= LEAST_HANZI and not rival else 0, other)
-
-
-def double_bytes_speak(text: str) -> bool:
-    """Whether Shift-JIS is more than narrow katakana, which other encodings' letters read as."""
-    narrow = len(_NARROW.findall(text))
-    return not narrow or 2 * sum(len(char.encode("cp932", "replace")) > 1 for char in _characters(text)) >= narrow
+    return Evidence(common if common >= LEAST_DOUBLE else 0, other, common >= LEAST_HANZI and not rival)
 
 
 def _characters(text: str) -> str:
