@@ -43,9 +43,11 @@ def costly(command: Command, facts: AllFacts) -> bool:
         return False
     match command:
         case Edit(path=path, changes=changes):
-            held = facts[path].held
-            much = held is not None and len(changes) * len(held.data) > SEARCHED_BYTES
-            return much or _rebases(facts[path]) or not _quoted(changes, held)
+            held, base = facts[path].held, facts[path].base
+            if held is None:
+                return False
+            rebases = base is not None and base.digest != held.digest
+            return rebases or len(changes) * len(held.data) > SEARCHED_BYTES or not _quoted(changes, held)
         case Write(mode="append" | "create") | Delete(directory=None) | Move() | CreateDirectory():
             return False
         case _:
@@ -94,26 +96,21 @@ def decided(command: Command, facts: AllFacts) -> Outcome:
 
 def portable(facts: AllFacts) -> Mapping[WorkspacePath, Facts]:
     """The facts without the texts that their bytes give again."""
-    return {path: msgspec.structs.replace(here, held=_lean(here.held)) for path, here in facts.items()}
+    return {
+        path: msgspec.structs.replace(
+            here, held=here.held and msgspec.structs.replace(here.held, document=_needed(here.held.document))
+        )
+        for path, here in facts.items()
+    }
 
 
-def _rebases(here: Facts) -> bool:
-    return here.base is not None and here.held is not None and here.base.digest != here.held.digest
-
-
-def _quoted(changes: Sequence[Change], held: Held | None) -> bool:
-    """Whether all that is searched stands there as it was quoted."""
-    if held is None:
-        return True
+def _quoted(changes: Sequence[Change], held: Held) -> bool:
+    """Whether all that is searched is in the file as it was quoted."""
     searched = [change.search for change in changes if isinstance(change, Replacement)]
-    forms = (
-        (text.encode("utf-8", "replace"), text.replace("\n", "\r\n").encode("utf-8", "replace")) for text in searched
+    return all(
+        any(form.encode("utf-8", "replace") in held.data for form in (text, text.replace("\n", "\r\n")))
+        for text in searched
     )
-    return all(any(form in held.data for form in both) for both in forms)
-
-
-def _lean(held: Held | None) -> Held | None:
-    return msgspec.structs.replace(held, document=_needed(held.document)) if held is not None else None
 
 
 def _needed(document: Document | None) -> Document | None:

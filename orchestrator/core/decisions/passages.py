@@ -40,7 +40,7 @@ SHOWN_TOKENS = 1_200
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a change goes: edits of the file as it is now, or of the base, from which they are yet to be carried."""
+    """Where a change goes: edits of the file as it is now, or of the base, from which they are yet to be rebased."""
 
     document: Document
     found: Found
@@ -51,18 +51,19 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 def located(locate: Locate, facts: Facts) -> Place | Need:
     """Find a change's passages. Raises FileNotFound, BinaryFile, and the search errors with the lines around."""
     held, base = facts.held, facts.base
-    if held is None:
-        if base is None:
-            raise FileNotFound(facts.path, "there is no such file")
-        return _onto_nothing(locate, facts)
-    current = text_of(held, facts.path)
-    if base is None or base.digest == held.digest:
+    if held is None and (base is None or base.implied):
+        why = "there is no such file" if base is None else "the file was deleted or moved since this session saw it"
+        raise FileNotFound(facts.path, why)
+    current = text_of(held, facts.path) if held is not None else None
+    if current is not None and (base is None or held is None or base.digest == held.digest):
         return Place(document=current, found=_found(locate, current, facts.path), on_current=True)
-    if base.digest not in facts.contents:
-        return Need((base.digest,))
-    old = decode(facts.contents[base.digest], like=current.told)
+    if base is None or base.digest not in facts.contents:
+        return Need((base.digest,) if base is not None else ())
+    old = decode(facts.contents[base.digest], like=current.told if current is not None else None)
     if old is None:
         raise BinaryFile(facts.path, f"its content at {show(base.version)} is not text")
+    if current is None:  # keep what would have become of it
+        return Place(document=old, found=locate(old, lenient=True), on_current=False)
     try:
         return _before(locate, old, current, facts, base)
     except SearchAmbiguous as error:
@@ -127,19 +128,6 @@ def _not_in_base(locate: Locate, error: SearchNotFound, current: Document, facts
         error.message = f"the text is not in {base}, the base, but it stands in the file as it is now"
         error.hint = "Send the change again without base, or with the present version as base."
     return _with_lines(error, current, facts.path)
-
-
-def _onto_nothing(locate: Locate, facts: Facts) -> Place | Need:
-    """The file is gone since the base: keep what would have become of it."""
-    base = facts.base
-    if base is None or base.implied:
-        raise FileNotFound(facts.path, "the file was deleted or moved since this session saw it")
-    if base.digest not in facts.contents:
-        return Need((base.digest,))
-    old = decode(facts.contents[base.digest])
-    if old is None:
-        raise BinaryFile(facts.path, f"its content at {show(base.version)} is not text")
-    return Place(document=old, found=locate(old, lenient=True), on_current=False)
 
 
 def _found(locate: Locate, current: Document, path: WorkspacePath, *, lenient: bool = True) -> Found:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import msgspec
@@ -68,6 +69,10 @@ class Taken(msgspec.Struct, frozen=True):
     hunks: tuple[LineHunk, ...]
     owners: tuple[tuple[int, int], ...]
 
+    def undone_by(self, step: Step) -> bool:
+        """Whether a step leads from what this version made straight back to what it found."""
+        return step.since is None and (step.before, step.after) == (self.after, self.before)
+
 
 class Attribution:
     """The owner of each line after the versions taken in so far.
@@ -93,9 +98,7 @@ class Attribution:
     def inexact(self, step: Step) -> tuple[tuple[Seq, Taken], ...]:
         """The reverted changes for which a step needs texts: it does not lead straight back."""
         known = ((change, self._taken.get(change)) for change in step.reverts)
-        return tuple(
-            (change, taken) for change, taken in known if taken is not None and not _straight_back(step, taken)
-        )
+        return tuple((change, taken) for change, taken in known if taken is not None and not taken.undone_by(step))
 
     def take(self, step: Step) -> None:
         """Take the next version in. Raises ValueError where its hunks do not fit the lines."""
@@ -138,44 +141,30 @@ class Attribution:
         """
         for change in step.reverts:
             undone = self._taken.get(change)
-            if undone is not None and _straight_back(step, undone):
-                return msgspec.structs.replace(step, hunks=tuple(_mirrored(h) for h in undone.hunks))
+            if undone is not None and undone.undone_by(step):
+                hunks = tuple(LineHunk(h.new_start, h.new_len, h.old_start, h.old_len) for h in undone.hunks)
+                return msgspec.structs.replace(step, hunks=hunks)
         return step
 
     def _inserted(self, step: Step, owner: int) -> array[int]:
         """The owners of the lines that a step inserts, in order."""
         owners = array("q", [owner]) * sum(h.new_len for h in step.hunks)
-        for change in sorted(step.reverts):
-            undone = self._taken.get(change)
-            if undone is None:
-                continue
-            former = _unpacked(undone.owners)
-            for here, there in _pairs(step, change, undone, len(owners), len(former)):
-                if owners[here] == owner and not self._is_reverted(former[there], step):
+        undone = {change: self._taken[change] for change in sorted(step.reverts) if change in self._taken}
+        reverted = {taken.version for taken in undone.values()}
+        for change, taken in undone.items():
+            former = array("q", [line for line, count in taken.owners for _ in range(count)])
+            for here, there in _pairs(step, change, taken, len(owners)):
+                if owners[here] == owner and former[there] not in reverted:
                     owners[here] = former[there]
         return owners
 
-    def _is_reverted(self, owner: int, step: Step) -> bool:
-        return any((t := self._taken.get(c)) is not None and t.version == owner for c in step.reverts)
 
-
-def _pairs(step: Step, change: Seq, undone: Taken, inserted: int, removed: int) -> Iterator[tuple[int, int]]:
+def _pairs(step: Step, change: Seq, undone: Taken, inserted: int) -> Iterator[tuple[int, int]]:
     """Which inserted line is which removed one, by their places in the two sequences."""
-    if _straight_back(step, undone):
-        yield from zip(range(inserted), range(removed), strict=True)
-        return
-    if step.texts is None or change not in step.texts.removed:
-        return
-    yield from _common(step.texts.removed[change], step.texts.inserted)
-
-
-def _straight_back(step: Step, undone: Taken) -> bool:
-    """Whether a step leads from what a change made straight back to what it found."""
-    return step.since is None and (step.before, step.after) == (undone.after, undone.before)
-
-
-def _mirrored(hunk: LineHunk) -> LineHunk:
-    return LineHunk(hunk.new_start, hunk.new_len, hunk.old_start, hunk.old_len)
+    if undone.undone_by(step):
+        yield from zip(range(inserted), range(inserted), strict=True)
+    elif step.texts is not None and change in step.texts.removed:
+        yield from _common(step.texts.removed[change], step.texts.inserted)
 
 
 def _common(removed: Sequence[str], inserted: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -188,22 +177,4 @@ def _common(removed: Sequence[str], inserted: Sequence[str]) -> Iterator[tuple[i
 
 def _packed(owners: array[int]) -> tuple[tuple[int, int], ...]:
     """(owner, count) for each run of one owner."""
-    runs: list[tuple[int, int]] = []
-    last, count = 0, 0
-    for owner in owners:
-        if owner == last:
-            count += 1
-            continue
-        if count:
-            runs.append((last, count))
-        last, count = owner, 1
-    if count:
-        runs.append((last, count))
-    return tuple(runs)
-
-
-def _unpacked(runs: Sequence[tuple[int, int]]) -> array[int]:
-    owners = array("q")
-    for owner, count in runs:
-        owners += array("q", [owner]) * count
-    return owners
+    return tuple((owner, sum(1 for _ in run)) for owner, run in groupby(owners))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Sequence
-from operator import attrgetter
 from typing import NamedTuple
 
 from orchestrator.core.events.base import RecordedLike
@@ -39,7 +36,7 @@ class RecentVersions:
 
     def __init__(self, registry: Registry) -> None:
         self._registry, self._held = registry, 0
-        self._of: OrderedDict[WorkspacePath, list[Version]] = OrderedDict()
+        self._of: OrderedDict[WorkspacePath, dict[Seq, Version]] = OrderedDict()
 
     def __len__(self) -> int:
         return self._held
@@ -68,47 +65,37 @@ class RecentVersions:
 
     def since(self, path: WorkspacePath, version: Seq) -> list[Version] | None:
         """A version and all that came after it, oldest first; None where that is not at hand."""
-        versions = self._of.get(path)
-        if versions is None:
-            present = self._registry.get(path)
-            if present is None or present.version != version or present.digest is None:
-                return None
-            return [Version(version, present.digest)]
-        first = _found(versions, version)
-        return None if first is None else versions[first:]
+        versions = self._of.get(path, {})
+        if version in versions:
+            return [item for item in versions.values() if item.seq >= version]
+        present = self._registry.get(path)
+        if versions or present is None or present.version != version or present.digest is None:
+            return None
+        return [Version(version, present.digest)]
 
     def digest(self, path: WorkspacePath, version: Seq) -> Digest | None:
         """The content of a version, if it is at hand."""
-        versions = self._of.get(path, [])
-        n = _found(versions, version)
-        return None if n is None else versions[n].digest
+        found = self._of.get(path, {}).get(version)
+        return found.digest if found is not None else None
 
     def _add(self, path: WorkspacePath, seq: Seq, before: Digest | None, after: Digest | None, who: str) -> None:
         known = self._registry.get(path)
         if after is None or before is None or known is None or known.digest != before:
             self._forget(path)
             return
-        versions = self._of.get(path)
-        if versions is None:
-            versions = self._of[path] = [Version(known.version, before)]
+        versions = self._of.setdefault(path, {})
+        if not versions:
+            versions[known.version] = Version(known.version, before)
             self._held += 1
         self._of.move_to_end(path)
-        versions.append(Version(seq, after, ((who, seq),)))
+        versions[seq] = Version(seq, after, ((who, seq),))
         self._held += 1
         if len(versions) > MOST_OF_ONE:
-            del versions[: MOST_OF_ONE // 2]
+            for old in [*versions][: MOST_OF_ONE // 2]:
+                del versions[old]
             self._held -= MOST_OF_ONE // 2
         while self._held > MOST_VERSIONS:
             self._held -= len(self._of.popitem(last=False)[1])
 
     def _forget(self, path: WorkspacePath) -> None:
         self._held -= len(self._of.pop(path, ()))
-
-
-_SEQ = attrgetter("seq")
-
-
-def _found(versions: Sequence[Version], version: Seq) -> int | None:
-    """Which one it is, if it is among them."""
-    n = bisect_left(versions, version, key=_SEQ)
-    return n if n < len(versions) and versions[n].seq == version else None

@@ -14,19 +14,8 @@ _DOC: Final = frozenset("md markdown rst txt adoc org tex".split())
 _CONFIG: Final = frozenset("toml yaml yml json json5 ini cfg conf properties xml env editorconfig lock".split())
 _GENERATED_ENDS: Final = (".min.js", ".min.css", ".map", "_pb2.py", "_pb2_grpc.py", ".pb.go", ".lock", "-lock.json")
 _ENTRY: Final = (
-    "AGENTS.md",
-    "CLAUDE.md",
-    "README.md",
-    "README.rst",
-    "README",
-    "CONTRIBUTING.md",
-    "LLM_FILE_ACCESS.md",
-    "pyproject.toml",
-    "package.json",
-    "go.mod",
-    "Cargo.toml",
-    "CMakeLists.txt",
-    "Makefile",
+    "AGENTS.md CLAUDE.md README.md README.rst README CONTRIBUTING.md LLM_FILE_ACCESS.md "
+    "pyproject.toml package.json go.mod Cargo.toml CMakeLists.txt Makefile".split()
 )
 
 
