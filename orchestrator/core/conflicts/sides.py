@@ -45,17 +45,43 @@ class Sides(ThreeWay[Document], frozen=True, dict=True):
         return self.map(attrgetter("lines"))
 
     def gaps(self) -> tuple[tuple[str, ...], ...]:
-        """The lines that no choice may touch. Raises GapConflict."""
-        return gaps(self.lines, self.regions)
+        """The lines before, between and after the regions, with both sides' changes, which no choice may touch.
+
+        One more than regions. Raises GapConflict.
+        """
+        found = []
+        ends = [[*(span.start for span in place)] for place in self.regions] + [[len(text) for text in self.lines]]
+        starts = [[0, 0, 0]] + [[*(span.end for span in place)] for place in self.regions]
+        for start, end in zip(starts, ends, strict=True):
+            merged = merge3(*(text[a:b] for text, a, b in zip(self.lines, start, end, strict=True)))
+            if not isinstance(merged, Merged):
+                raise GapConflict
+            found.append(merged.lines)
+        return tuple(found)
+
+    def assembled(self, choices: Choices) -> tuple[str, ...]:
+        """The text with a choice for each region, and both sides' changes everywhere else. Raises GapConflict."""
+        between = self.gaps()
+        lines = list(between[0])
+        for number, place in enumerate(self.regions):
+            match choices.get(number, "current"):
+                case "current":
+                    lines += place.current.of(self.lines.current)
+                case "proposed":
+                    lines += place.proposed.of(self.lines.proposed)
+                case chosen:
+                    lines += chosen
+            lines += between[number + 1]
+        return tuple(lines)
 
     def chosen(self, choices: Choices) -> bytes:
         """The file with a choice for each region, both sides' changes elsewhere. Raises GapConflict, NotEncodable."""
-        return encode(self.current_with(assembled(self.lines, self.regions, choices)))
+        return encode(self.current_with(self.assembled(choices)))
 
     def with_proposed(self) -> Document:
         """The file with the proposed side of each region, and the current side of everything else."""
         try:
-            lines = assembled(self.lines, self.regions, dict.fromkeys(range(len(self.regions)), "proposed"))
+            lines = self.assembled(dict.fromkeys(range(len(self.regions)), "proposed"))
         except GapConflict:  # nobody knows which lines it is about
             lines = merge_favouring_proposed(*self.lines)
         return self.current_with(lines)
@@ -69,8 +95,19 @@ class Sides(ThreeWay[Document], frozen=True, dict=True):
         return splice(with_runs_of(like, *self), edits_between(like, lines, self._ended()))
 
     def same_conflict(self, newer: Sides) -> bool:
-        """Whether the regions only moved, so that a choice for the one is the same choice for the other."""
-        return same_conflict(self.lines, self.regions, newer.lines, newer.regions)
+        """Whether the regions only moved, so that a choice for the one is the same choice for the other.
+
+        Each holds the current and proposed lines that it held. While the proposed text is the same one, each
+        region is also at the same of its lines: regions may hold equal lines, and one may have replaced another.
+        """
+        if len(self.regions) != len(newer.regions):
+            return False
+        pairs = list(zip(self.regions, newer.regions, strict=True))
+        if any([*self._parts(one)][1:] != [*newer._parts(other)][1:] for one, other in pairs):
+            return False
+        return tuple(self.lines.proposed) != tuple(newer.lines.proposed) or all(
+            (one.base, one.proposed.start) == (other.base, other.proposed.start) for one, other in pairs
+        )
 
     def marked(self) -> str | None:
         """The file as text with diff3 markers at each region; None where the regions are not these texts'."""
@@ -80,47 +117,19 @@ class Sides(ThreeWay[Document], frozen=True, dict=True):
             return None
         lines = list(between[0])
         for number, (place, after) in enumerate(zip(self.regions, between[1:], strict=True), 1):
-            base, current, proposed = _parts(self.lines, place)
+            base, current, proposed = self._parts(place)
             lines += [f"{OURS} current (region {number})", *current, f"{BASE} base", *base]
             lines += [SEPARATOR, *proposed, f"{THEIRS} proposed", *after]
         return "\n".join(lines) + ("\n" if self._ended() else "")
+
+    def _parts(self, place: Region) -> Iterator[tuple[str, ...]]:
+        """The lines of a region, in each of the three texts."""
+        return (span.of(text) for span, text in zip(place, self.lines, strict=True))
 
     def _ended(self) -> bool:
         """Whether the last line is: as the side says that changed it, the proposed one if both did."""
         changed = self.proposed.final_newline != self.base.final_newline or not self.current.lines
         return self.proposed.final_newline if changed else self.current.final_newline
-
-
-def gaps(texts: ThreeWay[Lines], regions: Sequence[Region]) -> tuple[tuple[str, ...], ...]:
-    """What stands before, between and after the regions, with both sides' changes; one more than regions.
-
-    Raises GapConflict.
-    """
-    found = []
-    ends = [[*(span.start for span in place)] for place in regions] + [[len(text) for text in texts]]
-    starts = [[0, 0, 0]] + [[*(span.end for span in place)] for place in regions]
-    for start, end in zip(starts, ends, strict=True):
-        merged = merge3(*(text[a:b] for text, a, b in zip(texts, start, end, strict=True)))
-        if not isinstance(merged, Merged):
-            raise GapConflict
-        found.append(merged.lines)
-    return tuple(found)
-
-
-def assembled(texts: ThreeWay[Lines], regions: Sequence[Region], choices: Choices) -> tuple[str, ...]:
-    """The text with a choice for each region, and both sides' changes everywhere else. Raises GapConflict."""
-    between = gaps(texts, regions)
-    lines = list(between[0])
-    for number, place in enumerate(regions):
-        match choices.get(number, "current"):
-            case "current":
-                lines += place.current.of(texts.current)
-            case "proposed":
-                lines += place.proposed.of(texts.proposed)
-            case chosen:
-                lines += chosen
-        lines += between[number + 1]
-    return tuple(lines)
 
 
 def within(between: Sequence[tuple[str, ...]], text: Lines) -> bool:
@@ -140,29 +149,6 @@ def within(between: Sequence[tuple[str, ...]], text: Lines) -> bool:
         if at > end:
             return False
     return True
-
-
-def same_conflict(
-    old: ThreeWay[Lines], old_regions: Sequence[Region], new: ThreeWay[Lines], new_regions: Sequence[Region]
-) -> bool:
-    """Whether only the place of the regions moved: each holds the current and proposed lines that it held.
-
-    While the proposed text is the same one, each region also stands at the same of its lines: regions may
-    hold equal lines, and one may have come where another went.
-    """
-    if len(old_regions) != len(new_regions):
-        return False
-    pairs = list(zip(old_regions, new_regions, strict=True))
-    if any([*_parts(old, one)][1:] != [*_parts(new, other)][1:] for one, other in pairs):
-        return False
-    return tuple(old.proposed) != tuple(new.proposed) or all(
-        (one.base, one.proposed.start) == (other.base, other.proposed.start) for one, other in pairs
-    )
-
-
-def _parts(texts: ThreeWay[Lines], place: Region) -> Iterator[tuple[str, ...]]:
-    """The lines of a region, in each of the three texts."""
-    return (span.of(text) for span, text in zip(place, texts, strict=True))
 
 
 # --- when the file has changed -----------------------------------------------------------

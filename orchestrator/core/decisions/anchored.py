@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import msgspec
 
-from orchestrator.core.decisions.decision import Facts, Held, Need, Source
+from orchestrator.core.decisions.decision import Facts, Held, Need
 from orchestrator.core.text.anchors import carried_to, found_in, may_stand, symbol_around
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.encoding import Document, Edit, decode
@@ -47,13 +47,10 @@ def found_again(old: Document, found: Found, facts: Facts) -> Again | Need | Non
     for passage in found.passages:
         here = _edits(old.lines, current.lines, passage)
         if here is None and may_stand(current.lines, old.lines[passage.start : passage.stop]):
-            sources = (
-                Source(facts.path, base.digest, facts.contents[base.digest]),
-                Source(facts.path, held.digest, held.data),
-            )
-            if missing := tuple(source for source in sources if source.digest not in facts.outlines):
-                return Need(outlines=missing)
-            here = _in_symbol(old, current, passage, [facts.outlines[source.digest] for source in sources])
+            texts = {base.digest: facts.contents[base.digest], held.digest: held.data}
+            if (needed := facts.need_outlines(texts)) is not None:
+                return needed
+            here = _in_symbol(old, current, passage, [facts.outlines[base.digest], facts.outlines[held.digest]])
         if here is None:
             return None
         edits += here

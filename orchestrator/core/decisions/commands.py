@@ -18,7 +18,6 @@ from orchestrator.core.decisions.decision import (
     Held,
     Need,
     Outcome,
-    moved,
     removed,
     written,
 )
@@ -132,15 +131,11 @@ class Write(OnePath, frozen=True, kw_only=True):
         return outcome
 
 
-class CreateDirectory(Command, frozen=True, kw_only=True):
+class CreateDirectory(OnePath, frozen=True, kw_only=True):
     """Make a directory."""
 
-    path: WorkspacePath
     lenient: ClassVar[bool] = True
-
-    @property
-    def paths(self) -> tuple[WorkspacePath, ...]:
-        return (self.path,)
+    rule: ClassVar[Rule] = "none"
 
     def required_permissions(self, facts: AllFacts) -> tuple[PermissionCheck, ...]:
         return (PermissionCheck("create", self.path, directory=True),)
@@ -195,19 +190,18 @@ class Move(Command, frozen=True, kw_only=True):
         )
 
     def decide(self, facts: AllFacts) -> Outcome:
-        changes = tuple(change for pair in self.files for change in moved_file(*pair, facts))
-        return _of_files(changes, facts[self.files[0][0]], self.directory)
-
-
-def moved_file(source: WorkspacePath, target: WorkspacePath, facts: AllFacts) -> tuple[PathChange, PathChange]:
-    """Give a file another path. Raises NothingToChange, FileNotFound, FileExists, StaleBase."""
-    if source == target:
-        raise NothingToChange(f"{source} is there already")
-    held = _present(facts[source], base=False)
-    if facts[target].held is not None:
-        raise FileExists(target, "something is there, and a move never overwrites")
-    _check_base(facts[source])
-    return moved(source, target, held)
+        changes: list[PathChange] = []
+        for source, target in self.files:
+            if source == target:
+                raise NothingToChange(f"{source} is there already")
+            held = _present(facts[source])
+            if facts[target].held is not None:
+                raise FileExists(target, "something is there, and a move never overwrites")
+            changes += (
+                PathChange(source, held.digest, None),
+                PathChange(target, None, held.digest, mode=held.mode, moved_from=source),
+            )
+        return _of_files(tuple(changes), facts[self.files[0][0]], self.directory)
 
 
 def _of_files(changes: tuple[PathChange, ...], first: Facts, directory: WorkspacePath | None) -> Apply:
@@ -216,12 +210,17 @@ def _of_files(changes: tuple[PathChange, ...], first: Facts, directory: Workspac
     return Apply(paths=changes, directories=Directories(emptied=(directory,)))
 
 
-def _present(here: Facts, *, base: bool = True) -> Held:
-    """What is to be taken away. Raises FileNotFound, StaleBase."""
+def _present(here: Facts) -> Held:
+    """What is to be taken away: the present version, if any is known to the caller. Raises FileNotFound, StaleBase."""
     if here.held is None:
         raise FileNotFound(here.path, "there is no such file")
-    if base:
-        _check_base(here)
+    if here.base is not None and not here.base_is_current:
+        base, current = show(here.base.version), show(here.version or 0)
+        raise StaleBase(
+            f"{here.path} has changed since {base}; it is at {current} now",
+            details={"path": here.path, "base": base, "current": current},
+            hint="Read it again, then delete or move that version.",
+        )
     return here.held
 
 
@@ -324,14 +323,3 @@ class Resolve(OnePath, frozen=True, kw_only=True):
             return moved
         base = Base(here.version or Seq(0), self.current)
         return rebase.rebase(old, new, msgspec.structs.replace(here, base=base), anchors=())
-
-
-def _check_base(here: Facts) -> None:
-    """Taking a file away needs the present version, if any is known to the caller."""
-    base = here.base
-    if base is not None and here.held is not None and not here.base_is_current:
-        raise StaleBase(
-            f"{here.path} has changed since {show(base.version)}; it is at {show(here.version or 0)} now",
-            details={"path": here.path, "base": show(base.version), "current": show(here.version or 0)},
-            hint="Read it again, then delete or move that version.",
-        )

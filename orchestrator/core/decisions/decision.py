@@ -82,6 +82,12 @@ class Facts(msgspec.Struct, frozen=True):
         """The version that a change is made against; without a base, what stands there now."""
         return self.base.version if self.base is not None else self.version
 
+    def need_outlines(self, texts: Mapping[Digest, bytes]) -> Need | None:
+        """What asks for the outlines of these contents; None if all are at hand."""
+        lacking = {digest: data for digest, data in texts.items() if digest not in self.outlines}
+        sources = tuple(Source(self.path, digest, data) for digest, data in lacking.items())
+        return Need(outlines=sources) if sources else None
+
     def conflict(self, proposed: bytes | None, regions: Sequence[Region] = (), why: str = "") -> ConflictOutcome:
         """The outcome of a change that does not fit what the path holds."""
         return ConflictOutcome(
@@ -202,14 +208,6 @@ def removed(path: WorkspacePath, held: Held) -> PathChange:
     """A path at which nothing stands any more."""
     text = held.text
     return PathChange(path, held.digest, None, hunks=_hunks(text, EMPTY), mode=held.mode, binary=text is None)
-
-
-def moved(source: WorkspacePath, target: WorkspacePath, held: Held) -> tuple[PathChange, PathChange]:
-    """The two paths of a rename."""
-    return (
-        PathChange(source, held.digest, None),
-        PathChange(target, None, held.digest, mode=held.mode, moved_from=source),
-    )
 
 
 def _hunks(before: Document | None, after: Document | None) -> tuple[LineHunk, ...]:

@@ -1,16 +1,10 @@
 """Leases: what a request for one leads to, and who may give one back.
 
-Whether two sets of globs mean a common path can't be told for files that do not exist yet, so the
-answer errs towards yes. Two sets overlap if
-
-- a known path is named by both, or
-- a glob of one and a glob of the other may meet: neither the directories that they begin with
-  (`src/api/*.py` begins with `src/api`) nor the file endings that they end with (`*.py`, `*.md`)
-  keep them apart. A bare name (`docs`) meets the directories that bear it, and globs that hold at
-  any depth. Exceptions (`!…`) are not looked at.
-
-Where that misses one (`*.py` and `*.md` meet in a directory called `x.py`, `docs` and `src` in `src/docs`) and no
-file is there yet, two agents hold a path alone, and a change by either is judged by the other's lease.
+Two sets of globs overlap if they name a known path both, or if a glob of one and a glob of the other may meet:
+neither the directories that they begin with (`src/api/*.py`: `src/api`) nor the endings of their files (`*.py`)
+separate them. A bare name (`docs`) meets the directories that bear it, and globs that hold at any depth.
+Exceptions (`!…`) are not looked at. Where that misses one (`docs` and `src` in `src/docs`) and no file is there
+yet, two agents hold a path alone, and a change by either is judged by the other's lease.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Lineage:
     def __init__(self, modes: Modes) -> None:
         self.steps: list[Step] = []
         self.path: WorkspacePath | None = None  # where it stands now; None: removed
-        self._over: Lineage | None = None  # the file that went as this one was moved over it in the last step
+        self.over: Lineage | None = None  # the file that went as this one was moved over it in the last step
         self._modes = modes
 
     @property
@@ -78,11 +78,7 @@ class Lineage:
             )
         )
         self.path = path
-        self._over = None
-
-    def went_over(self, replaced: Lineage | None) -> None:
-        """The last step moved it to where another file stood: what tells one tells both."""
-        self._over = replaced
+        self.over = None
 
     def _mode_before(self, last: Step, seq: Seq) -> int | None:
         """What its permission bits had become when the next thing happened."""
@@ -94,8 +90,8 @@ class Lineage:
         last = self.steps[-1]
         changes = last.changes if change in last.changes else (*last.changes, change)
         self.steps[-1] = msgspec.structs.replace(last, keys=(*last.keys, key), changes=changes)
-        if self._over is not None:
-            self._over.also(key, change)
+        if self.over is not None:
+            self.over.also(key, change)
 
 
 def lineages(histories: Mapping[WorkspacePath, Iterable[VersionRow]], modes: Modes = NO_MODES) -> tuple[Lineage, ...]:
@@ -152,7 +148,7 @@ def _came(
         lineage = Lineage(modes)
         found.append(lineage)
     lineage.take(row, row.path)
-    lineage.went_over(replaced)
+    lineage.over = replaced  # what tells one tells both
     if gone is not None:
         for key in gone.keys:
             lineage.also(key, gone.change)

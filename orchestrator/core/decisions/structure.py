@@ -9,7 +9,7 @@ import msgspec
 
 from orchestrator.core.conflicts.sides import spanned
 from orchestrator.core.content import digest_of
-from orchestrator.core.decisions.decision import Apply, Facts, Need, Outcome, Source
+from orchestrator.core.decisions.decision import Apply, Facts, Need, Outcome
 from orchestrator.core.errors import ChangesOverlap, SearchNotFound
 from orchestrator.core.ids import show
 from orchestrator.core.text.diff import diff
@@ -35,8 +35,7 @@ def lacking(changes: Sequence[Change], facts: Facts) -> Need | None:
     texts = {facts.held.digest: facts.held.data}
     if facts.base is not None and facts.base.digest in facts.contents:
         texts[facts.base.digest] = facts.contents[facts.base.digest]
-    sources = [Source(facts.path, digest, data) for digest, data in texts.items() if digest not in facts.outlines]
-    return Need(outlines=tuple(sources)) if sources else None
+    return facts.need_outlines(texts)
 
 
 def locate_all(document: Document, changes: Sequence[Change], facts: Facts, *, lenient: bool) -> Found:
@@ -67,10 +66,10 @@ def still_parses(document: Document, found: Found, facts: Facts) -> Need | None:
     texts = [encode(text) for text in (document, splice(document, found.edits))]
     if max(map(len, texts)) > CHECKED_BYTES:
         return None
-    sources = [Source(facts.path, digest_of(data), data) for data in texts]
-    if missing := tuple(source for source in sources if source.digest not in facts.outlines):
-        return Need(outlines=missing)
-    before, after = (facts.outlines[source.digest] for source in sources)
+    digests = [digest_of(data) for data in texts]
+    if (needed := facts.need_outlines(dict(zip(digests, texts, strict=True)))) is not None:
+        return needed
+    before, after = (facts.outlines[digest] for digest in digests)
     if before is None or after is None or not new_errors(before, before, after):
         return None
     line = found.passages[0].start + 1
@@ -122,11 +121,10 @@ def checked(fitted: Apply, facts: Facts, *, old: Document, new: Document, curren
         return fitted
     if max(len(held.data), len(proposed), len(written.data)) > CHECKED_BYTES:
         return fitted
-    texts = {held.digest: held.data, digest_of(proposed): proposed, digest: written.data}
-    sources = [Source(facts.path, digest, data) for digest, data in texts.items() if digest not in facts.outlines]
-    if sources:
-        return Need(outlines=tuple(sources))
-    ours, theirs, both = (facts.outlines[digest] for digest in (digest_of(proposed), held.digest, digest))
+    texts = {digest_of(proposed): proposed, held.digest: held.data, digest: written.data}
+    if (needed := facts.need_outlines(texts)) is not None:
+        return needed
+    ours, theirs, both = (facts.outlines[key] for key in (digest_of(proposed), held.digest, digest))
     if ours is None or theirs is None or both is None or not (ours.parsed and theirs.parsed):
         return fitted
     made, met = diff(old.lines, new.lines), diff(old.lines, current.lines)

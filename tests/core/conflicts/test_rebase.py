@@ -8,15 +8,12 @@ from hypothesis import strategies as st
 
 from orchestrator.core.conflicts.sides import (
     GapConflict,
-    assembled,
     changed_regions,
-    gaps,
     rebased,
-    same_conflict,
     within,
 )
 from orchestrator.core.text.merge import Merged, merge3, merge_favouring_proposed
-from orchestrator.core.three_way import ThreeWay
+from tests.regions import sides
 
 lines = st.lists(st.sampled_from("abcd"), max_size=8).map(tuple)
 
@@ -32,9 +29,9 @@ def test_the_proposed_side_of_every_region_is_what_choosing_the_proposal_gives(
         return
     if isinstance(merge3(base, current, proposed), Merged):
         return  # a doubt, of which git knows nothing
-    sides = dict.fromkeys(range(len(found.regions)), "proposed")
+    every = dict.fromkeys(range(len(found.regions)), "proposed")
     try:
-        text = assembled(ThreeWay(base, current, proposed), found.regions, sides)  # type: ignore[arg-type]
+        text = sides(base, current, proposed, found.regions).assembled(every)  # type: ignore[arg-type]
     except GapConflict:
         return  # lines beside a region pair otherwise by themselves: then no choice by region is taken
     assert text == favoured
@@ -48,18 +45,18 @@ def test_what_is_chosen_for_regions_never_strays(
     if not found.regions:
         return
     try:
-        text = assembled(ThreeWay(base, current, proposed), found.regions, dict(enumerate(chosen)))
+        text = sides(base, current, proposed, found.regions).assembled(dict(enumerate(chosen)))
     except GapConflict:
         return  # then no choice by region is taken
-    assert within(gaps(ThreeWay(base, current, proposed), found.regions), text)
+    assert within(sides(base, current, proposed, found.regions).gaps(), text)
 
 
 @given(current=lines, proposed=lines)
 def test_a_change_that_would_apply_is_made_of_its_regions(current: tuple[str, ...], proposed: tuple[str, ...]) -> None:
     regions = changed_regions(current, proposed)
-    assert assembled(ThreeWay(current, current, proposed), regions, {}) == current
+    assert sides(current, current, proposed, regions).assembled({}) == current
     every = dict.fromkeys(range(len(regions)), "proposed")
-    assert assembled(ThreeWay(current, current, proposed), regions, every) == proposed  # type: ignore[arg-type]
+    assert sides(current, current, proposed, regions).assembled(every) == proposed  # type: ignore[arg-type]
 
 
 BASE = tuple("abcdefgh")
@@ -84,18 +81,18 @@ PROPOSED = ("a", "b", "c2", "d", "e", "f", "g", "h2")
 def test_a_text_stays_within_the_regions(text: str, stays: bool) -> None:
     found = rebased(BASE, CURRENT, PROPOSED)
     assert len(found.regions) == 2
-    assert within(gaps(ThreeWay(BASE, CURRENT, PROPOSED), found.regions), tuple(text)) is stays
+    assert within(sides(BASE, CURRENT, PROPOSED, found.regions).gaps(), tuple(text)) is stays
 
 
 def test_a_clash_that_only_moved_is_the_same() -> None:
-    texts = ThreeWay(BASE, CURRENT, PROPOSED)
+    texts = BASE, CURRENT, PROPOSED
     before = rebased(*texts)
     later = ("new", *CURRENT)
     after = rebased(BASE, later, PROPOSED)
-    assert same_conflict(texts, before.regions, ThreeWay(BASE, later, PROPOSED), after.regions)
+    assert sides(*texts, before.regions).same_conflict(sides(BASE, later, PROPOSED, after.regions))
     other = tuple("abXdefgH")
     changed = rebased(BASE, other, PROPOSED)
-    assert not same_conflict(texts, before.regions, ThreeWay(BASE, other, PROPOSED), changed.regions)
+    assert not sides(*texts, before.regions).same_conflict(sides(BASE, other, PROPOSED, changed.regions))
 
 
 @pytest.mark.parametrize(
@@ -106,8 +103,9 @@ def test_a_clash_that_only_moved_is_the_same() -> None:
     ],
 )
 def test_a_clash_at_another_place_is_another(base: str, before: str, after: str, proposed: str) -> None:
-    old, new = (ThreeWay(tuple(base), tuple(current), tuple(proposed)) for current in (before, after))
-    assert not same_conflict(old, rebased(*old).regions, new, rebased(*new).regions)
+    texts = [(tuple(base), tuple(current), tuple(proposed)) for current in (before, after)]
+    old, new = (sides(*three, rebased(*three).regions) for three in texts)
+    assert not old.same_conflict(new)
 
 
 def test_a_clash_dissolves_when_the_file_comes_back() -> None:

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.conflicts.sides import assembled, gaps
 from orchestrator.core.text.diff import diff
 from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
-from orchestrator.core.three_way import Region, ThreeWay
+from orchestrator.core.three_way import Region
 from tests.core.text.strategies import quick
 from tests.core.text.strategies_git import ALPHABETS, Alphabet, edited, three
-from tests.regions import region
+from tests.regions import region, sides
 
 
 @pytest.mark.parametrize(
@@ -101,8 +100,7 @@ def test_the_regions_are_regions_of_the_texts(alphabet: str) -> None:
         if not isinstance(merge3(base, current, proposed), Merged):
             continue
         regions = ambiguous_hunks(base, current, proposed)
-        gaps(ThreeWay(base, current, proposed), regions)
-        kept = assembled(ThreeWay(base, current, proposed), regions, {})
+        kept = sides(base, current, proposed, regions).assembled({})
         for place in regions:
             lines = place.current.of(current)
             assert any(kept[at : at + len(lines)] == lines for at in range(len(kept) + 1))

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.conflicts.sides import assembled, gaps, rebased
+from orchestrator.core.conflicts.sides import rebased
 from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
-from orchestrator.core.three_way import ThreeWay
 from tests.core.text.merging.scenarios import PYTHON, lines, merging
 from tests.core.text.strategies import quick
+from tests.regions import sides
 
 WALL = "".join(f"wall {n}\n" for n in range(4))
 JS = "exec() {{\n{}  run()\n}}\n"
@@ -44,8 +44,8 @@ FUNCTION = "def g():\n    return 1\n\n"
     pytest.param(f"a1\n{WALL}b1\n", f"\n}}\na1\n{WALL}b1\n", f"a1\n{WALL}\n}}\nb1\n", False, id="blanks and brackets"),
 ])  # fmt: skip
 def test_doubts(base: str, current: str, proposed: str, *, waits: bool) -> None:
-    sides = [lines(side) for side in (base, current, proposed)]
-    for one, two, three in (sides, (sides[0], sides[2], sides[1])):
+    texts = [lines(side) for side in (base, current, proposed)]
+    for one, two, three in (texts, (texts[0], texts[2], texts[1])):
         assert isinstance(merge3(one, two, three), Merged)
         result = merge_automatically(one, two, three, path=PYTHON)
         assert isinstance(result, UnresolvedMerge) == waits
@@ -54,8 +54,8 @@ def test_doubts(base: str, current: str, proposed: str, *, waits: bool) -> None:
             assert result.why
             regions = result.clashed.regions
             for side, chosen in (("current", two), ("proposed", three)):
-                text = assembled(ThreeWay(one, two, three), regions, dict.fromkeys(range(len(regions)), side))  # type: ignore[arg-type]
-                if len(gaps(ThreeWay(one, two, three), regions)) == 2:
+                text = sides(one, two, three, regions).assembled(dict.fromkeys(range(len(regions)), side))  # type: ignore[arg-type]
+                if len(sides(one, two, three, regions).gaps()) == 2:
                     assert set(text) <= set(chosen) | set(WALL.split("\n")) | {"Z1"}
 
 
@@ -98,18 +98,18 @@ def test_a_clash_that_a_rule_takes_is_a_region_where_something_is_doubtful() -> 
     result = merge_automatically(one, two, three, path=PYTHON)
     assert isinstance(result, UnresolvedMerge)
     assert result.why
-    gaps(ThreeWay(one, two, three), result.clashed.regions)
+    sides(one, two, three, result.clashed.regions).gaps()
 
 
 @quick
 @given(st.lists(st.lists(st.sampled_from(["a1", "b1", "c1", "d1", "}", ""]), max_size=7), min_size=3, max_size=3))
-def test_the_regions_of_a_doubt_are_regions_of_the_texts(sides: list[list[str]]) -> None:
-    base, current, proposed = map(tuple, sides)
+def test_the_regions_of_a_doubt_are_regions_of_the_texts(texts: list[list[str]]) -> None:
+    base, current, proposed = map(tuple, texts)
     result = merge_automatically(base, current, proposed, path=PYTHON)
     if isinstance(result, AutomaticMerge):
         return
     regions = result.clashed.regions
-    gaps(ThreeWay(base, current, proposed), regions)
+    sides(base, current, proposed, regions).gaps()
     turned = merge_automatically(base, proposed, current, path=PYTHON)
     assert isinstance(turned, UnresolvedMerge)
     assert [(r.base.start, r.base.length) for r in turned.clashed.regions] == [
