@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import msgspec
 
 from orchestrator.core.ids import WorkspacePath
 from orchestrator.core.three_way import Region, Span
 
-MergeRule = Literal["clean", "same_change", "imports"]
+AutomaticRule = Literal["same_change", "imports", "list_items", "additions", "disjoint_symbols"]
+"""Why a conflict was safe to merge, in the order in which the rules are tried: both sides changed the same; both added
+imports, entries of a list, definitions; or they changed neighbouring lines of different symbols."""
 
-WHY: Final[Mapping[MergeRule, str]] = {
-    "clean": "no other change touched these lines or their neighbours",
-    "same_change": "both sides made the same change",
-    "imports": "both sides only added imports, and no name is bound twice",
-}
+AUTOMATIC_RULES: Final[tuple[AutomaticRule, ...]] = get_args(AutomaticRule)
+
+MergeRule = Literal["clean", AutomaticRule]
+"""As `AutomaticRule`; `clean`: nobody else changed these lines or the ones next to them."""
 
 
 class ResolvedRegion(msgspec.Struct, frozen=True):

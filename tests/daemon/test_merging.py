@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 HEAD = 'name = "p"\ndefault = "allow"\n'
 ALL = HEAD
-NO_IMPORTS = HEAD + "\n[edits]\nmerge_imports = false\n"
+NO_IMPORTS = HEAD + "\n[edits]\nmerge_rules = ['same_change', 'list_items']\n"
 
 CAREFUL = HEAD + '\n[edits]\nlowest_rung = "shifted"\n'
 
@@ -123,6 +123,21 @@ async def test_what_waits_says_how_it_fits_and_so_does_what_was_granted(ground: 
     assert done.merge == waits.merge
 
 
+async def test_two_functions_added_at_one_place_both_stay(ground: RunningDaemon) -> None:
+    ours, theirs = "\n\ndef two():\n    return 2\n", "\n\ndef three():\n    return 3\n"
+    async with ground.client("alice") as alice, ground.client("bob") as bob:
+        seen = await bob.read_file("b.py")
+        await alice.read_file("b.py")
+        await alice.edit_file("b.py", [Replacement(search="    return a + b\n", replace=f"    return a + b\n{ours}")])
+        added = Replacement(search="    return a + b\n", replace=f"    return a + b\n{theirs}")
+        answer = await bob.edit_file("b.py", [added], base=seen.version_id)
+    assert (answer.status, answer.rung) == ("applied", "merged")
+    assert [place.rule for place in answer.merge] == ["additions"]
+    text = (ground.workspace / "b.py").read_text()
+    assert [text.count(piece.strip()) for piece in (BLOCK, ours, theirs)] == [1, 1, 1]
+    assert len(text) == len(MOVING) + len(ours) + len(theirs)
+
+
 async def test_one_name_added_twice_waits(ground: RunningDaemon) -> None:
     async with ground.client("alice") as alice, ground.client("bob") as bob:
         seen = await bob.read_file("b.py")
@@ -133,6 +148,20 @@ async def test_one_name_added_twice_waits(ground: RunningDaemon) -> None:
             answer = await agent.edit_file("b.py", [change], base=seen.version_id)
     assert answer.status == "conflict"
     assert "return 2" not in (ground.workspace / "b.py").read_text()
+
+
+async def test_neighbouring_lines_of_two_functions_are_merged(ground: RunningDaemon) -> None:
+    text = "def one():\n    return 1\ndef two():\n    return 2\n"
+    (ground.workspace / "d.py").write_text(text)
+    async with ground.client("alice") as alice, ground.client("bob") as bob:
+        seen = await bob.read_file("d.py")
+        await alice.read_file("d.py")
+        await alice.edit_file("d.py", [Replacement(search="    return 1\n", replace="    return 10\n")])
+        patch = "@@ -2,2 +2,2 @@\n     return 1\n-def two():\n+def two(more):\n"
+        answer = await bob.apply_patch(patch, path="d.py", base=seen.version_id)
+    assert (answer.status, answer.rung) == ("applied", "merged")
+    assert [place.rule for place in answer.merge] == ["disjoint_symbols"]
+    assert (ground.workspace / "d.py").read_text() == text.replace("1", "10").replace("two()", "two(more)")
 
 
 async def test_a_plain_merge_is_reported_too(ground: RunningDaemon) -> None:

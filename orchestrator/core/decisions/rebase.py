@@ -17,7 +17,7 @@ from orchestrator.core.conflicts.sides import spanned
 from orchestrator.core.content import RUNGS, LineHunk, Rung, digest_of
 from orchestrator.core.decisions import structure
 from orchestrator.core.decisions.anchored import found_again, untouched, whole_elsewhere
-from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Need, Outcome, written
+from orchestrator.core.decisions.decision import Apply, ConflictOutcome, Facts, Held, Need, Outcome, Source, written
 from orchestrator.core.decisions.passages import Locate, Place, located, text_of
 from orchestrator.core.errors import (
     BaseRequired,
@@ -43,8 +43,10 @@ from orchestrator.core.text.encoding import (
     with_runs_of,
 )
 from orchestrator.core.text.merging.ambiguous_hunks import ambiguous_hunks
-from orchestrator.core.text.merging.automatic_merge import UnresolvedMerge, merge_automatically
+from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
 from orchestrator.core.text.merging.doubts import STRAYED, removed_already
+from orchestrator.core.text.outline.languages import language_of
+from orchestrator.core.three_way import ThreeWay
 
 CONTINUED = "the file's last line had no line end, so the text continues that line"
 """What an append warns of that glued two lines."""
@@ -152,8 +154,9 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     if current is None:
         return facts.conflict(_encoded(new, facts.path))
     current = with_runs_of(current, old, new)
-    imports = facts.edits is not None and facts.edits.merge_imports
-    merged = merge_automatically(old.lines, current.lines, new.lines, path=facts.path, imports=imports)
+    merged = _merged(old, current, new, facts, held)
+    if isinstance(merged, Need):
+        return merged
     if isinstance(merged, UnresolvedMerge):
         return facts.conflict(_encoded(new, facts.path), merged.clashed.regions, merged.why)
     final = new.final_newline if new.final_newline != old.final_newline else current.final_newline
@@ -171,6 +174,26 @@ def rebase(old: Document, new: Document, facts: Facts, *, anchors: Sequence[tupl
     applied = _applied(facts, held, current, after, rung, seen_whole=False)
     fitted = applied.fitted(merge=merged.report) if rung == "merged" else applied
     return structure.checked(fitted, facts, old=old, new=new, current=current)
+
+
+def _merged(
+    old: Document, current: Document, new: Document, facts: Facts, held: Held
+) -> AutomaticMerge | UnresolvedMerge | Need:
+    """The change old → new merged into what is held; outlines are asked for only where git sees a conflict.
+
+    Where `facts.edits` is None this is git's merge alone: what undoes a change, or was approved to the letter, is
+    merged by no rule.
+    """
+    sides, rules = (old.lines, current.lines, new.lines), facts.edits.merge_rules if facts.edits is not None else ()
+    merged = merge_automatically(*sides, path=facts.path, rules=rules)
+    if not rules or (isinstance(merged, AutomaticMerge) and merged.beyond is None) or language_of(facts.path) is None:
+        return merged
+    texts = (_encoded(old, facts.path), held.data, _encoded(new, facts.path))
+    sources = [Source(facts.path, digest_of(data), data) for data in texts]
+    if missing := tuple(source for source in sources if source.digest not in facts.outlines):
+        return Need(outlines=missing)
+    outlines = ThreeWay(*(facts.outlines[source.digest] for source in sources))
+    return merge_automatically(*sides, outlines, path=facts.path, rules=rules)
 
 
 def base_required(path: WorkspacePath, why: str, *, unreadable: bool = False) -> BaseRequired:

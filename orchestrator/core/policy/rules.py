@@ -11,6 +11,7 @@ from msgspec import Meta
 from orchestrator.core.content import Rung
 from orchestrator.core.events.sessions import AgentClass
 from orchestrator.core.ids import Checksum, WorkspacePath
+from orchestrator.core.merge_rules import AUTOMATIC_RULES, AutomaticRule
 from orchestrator.core.policy.reviewers import Agents, Checks, Conflicts, Globs, Name, Plugins, ReviewerSettings, Route
 
 Action = Literal["list", "read", "search", "write", "create", "delete", "move", "run", "revert", "review", "approve"]
@@ -99,7 +100,7 @@ class EditRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     fuzzy: bool = True  # whether a passage may be quoted with other typography, where the call does not say
     lowest_rung: Rung = "merged"  # what fits by a lower one waits for a person's yes
-    merge_imports: bool = True  # that both sides added at one place; False: what git would call a conflict is one
+    merge_rules: tuple[AutomaticRule, ...] = AUTOMATIC_RULES  # may merge what git calls a conflict; none: nothing may
     stale_reads: OnStale = "allow"  # a change whose author read lines that others changed since; ask: a person
 
 

@@ -272,7 +272,7 @@ def test_the_lists_of_secrets_are_one() -> None:
     ("table", "edits"),
     [
         pytest.param("", EditRules(), id="nothing said"),
-        pytest.param("merge_imports = false", EditRules(merge_imports=False), id="as git"),
+        pytest.param("merge_rules = []", EditRules(merge_rules=()), id="no rule: as git"),
     ],
 )
 def test_what_is_merged_beyond_git(table: str, edits: EditRules) -> None:
@@ -280,8 +280,9 @@ def test_what_is_merged_beyond_git(table: str, edits: EditRules) -> None:
 
 
 @pytest.mark.parametrize(("table", "key", "message"), [
-    pytest.param("merge_imports = 1", "edits.merge_imports", "true or false", id="no flag"),
-    pytest.param("merge_import = true", "edits.merge_import", "did you mean 'merge_imports'", id="misspelt key"),
+    pytest.param("fuzzy = 1", "edits.fuzzy", "true or false", id="no flag"),
+    pytest.param('merge_rules = ["import"]', "edits.merge_rules[1]", "did you mean 'imports'", id="misspelt rule"),
+    pytest.param("fuzy = true", "edits.fuzy", "did you mean 'fuzzy'", id="misspelt key"),
 ])  # fmt: skip
 def test_what_is_wrong_with_edits(table: str, key: str, message: str) -> None:
     (problem,) = check_policy(GOOD[: GOOD.index("[edits]")] + f"[edits]\n{table}\n", "p.toml")

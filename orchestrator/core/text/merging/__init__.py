@@ -2,6 +2,7 @@
 
 Begin with `automatic_merge.py`.
 
-imports    both sides added imports at one place
+rule                                     what a merge rule is given, and what it answers
+same_change, imports, list_items, definitions, independence    the rules
 doubts, ambiguous_hunks, surroundings    checks of merges that look clean
 """

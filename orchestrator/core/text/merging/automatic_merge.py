@@ -1,18 +1,25 @@
-"""Three-way merge beyond git's: imports that both sides added at one place are brought together and reported."""
+"""Three-way merge beyond git's: regions that a rule can merge safely are merged and reported."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
 from orchestrator.core.ids import WorkspacePath
-from orchestrator.core.merge_rules import WHY, MergeRule, ResolvedRegion
+from orchestrator.core.merge_rules import AUTOMATIC_RULES, AutomaticRule, MergeRule, ResolvedRegion
 from orchestrator.core.text.merge import Cluster, ConflictingRegion, clusters, merged_lines
+from orchestrator.core.text.merging.definitions import additions, disjoint_symbols
 from orchestrator.core.text.merging.doubts import doubts
-from orchestrator.core.text.merging.imports import IMPORTING, ImportMerge
+from orchestrator.core.text.merging.list_items import list_items
+from orchestrator.core.text.merging.rule import NO_OUTLINES, Outlines, Resolution, Rule, Sides
+from orchestrator.core.text.merging.same_change import same_change
 from orchestrator.core.text.outline.languages import language_of
-from orchestrator.core.three_way import Span, ThreeWay
+from orchestrator.core.three_way import Span
+
+MOST_LINES: Final = 1_000_000
+"""How many lines the rules look at, all conflicts of a merge together; beyond that it is a conflict as it is."""
 
 
 class AutomaticMerge(msgspec.Struct, frozen=True):
@@ -31,47 +38,85 @@ class UnresolvedMerge(msgspec.Struct, frozen=True):
 
 
 def merge_automatically(
-    base: Sequence[str], current: Sequence[str], proposed: Sequence[str], *, path: WorkspacePath, imports: bool = True
+    base: Sequence[str],
+    current: Sequence[str],
+    proposed: Sequence[str],
+    outlines: Outlines = NO_OUTLINES,
+    *,
+    path: WorkspacePath,
+    rules: Collection[AutomaticRule] = AUTOMATIC_RULES,
 ) -> AutomaticMerge | UnresolvedMerge:
-    """Merge as `merge3`; with `imports`, regions where both sides only added imports are merged too.
+    """Merge as `merge3`; where that conflicts, merge each region by the first of `rules` that takes it.
 
-    All regions or none: a text with half of the proposal is nobody's. What `doubts` finds is a conflict.
-    Cost: as `merge3`; where it conflicts, O(lines) more.
+    All regions or none: a text with half of the proposal is nobody's. What `doubts` finds is a conflict. The result
+    may still not parse: a rule sees lines and symbols, not syntax. Cost: as `merge3`; where it conflicts, O(lines)
+    more for each region, up to `MOST_LINES`.
     """
     found = clusters(base, current, proposed)
-    outputs = [cluster.agreed for cluster in found]
-    conflicts = [at for at, lines in enumerate(outputs) if lines is None]
+    conflicts = [at for at, cluster in enumerate(found) if cluster.agreed is None]
     clashed = ConflictingRegion(tuple(found[at].region for at in conflicts))
-    if conflicts:
-        language = language_of(path)
-        if not imports or language not in IMPORTING:
-            return UnresolvedMerge(clashed)
-        importing = ImportMerge(ThreeWay(base, current, proposed), language)
-        for at in conflicts:
-            outputs[at] = importing.merged(found[at].region)
-            if outputs[at] is None:
+    if conflicts and (not rules or len(conflicts) * (len(base) + len(current) + len(proposed)) > MOST_LINES):
+        return UnresolvedMerge(clashed)
+    sides = Sides(base, current, proposed, found, outlines, language_of(path) or "", path)
+    outputs: list[Sequence[str]] = []
+    reasons: list[tuple[MergeRule, str]] = []
+    for cluster in found:
+        reason, output = _plain(cluster), cluster.agreed
+        if output is None:
+            first = _first(cluster, sides, rules)
+            if first is None:
                 return UnresolvedMerge(clashed)
-    merged, report = _reported(base, found, [lines or () for lines in outputs], conflicts, path)
+            output, reason = first[1].lines, (first[0], first[1].why)
+        outputs.append(output)
+        reasons.append(reason)
+    merged, report = _reported(base, found, outputs, reasons, path)
     if (doubt := doubts(base, current, proposed, merged, found, conflicts)) is not None:
         return UnresolvedMerge(ConflictingRegion(doubt.regions), doubt.why)
     return AutomaticMerge(merged, report, clashed if conflicts else None)
+
+
+def imports(cluster: Cluster, sides: Sides) -> Resolution | None:
+    """As `ImportMerge.merged`."""
+    lines = sides.imports.merged(cluster.region) if sides.imports is not None else None
+    return Resolution(lines, "both sides only added imports, and no name is bound twice") if lines is not None else None
+
+
+RULES: Final[Mapping[AutomaticRule, Rule]] = {
+    "same_change": same_change,
+    "imports": imports,
+    "list_items": list_items,
+    "additions": additions,
+    "disjoint_symbols": disjoint_symbols,
+}
+
+
+def _first(cluster: Cluster, sides: Sides, rules: Collection[AutomaticRule]) -> tuple[AutomaticRule, Resolution] | None:
+    """What the first rule says that takes this conflict."""
+    for name, rule in RULES.items():
+        if name in rules and (resolution := rule(cluster, sides)) is not None:
+            return name, resolution
+    return None
+
+
+def _plain(cluster: Cluster) -> tuple[MergeRule, str]:
+    if cluster.ours and cluster.theirs:
+        return "same_change", "both sides made the same change"
+    return "clean", "no other change touched these lines or their neighbours"
 
 
 def _reported(
     base: Sequence[str],
     found: Sequence[Cluster],
     outputs: Sequence[Sequence[str]],
-    conflicts: Sequence[int],
+    reasons: Iterable[tuple[MergeRule, str]],
     path: WorkspacePath,
 ) -> tuple[tuple[str, ...], tuple[ResolvedRegion, ...]]:
     """The merged text, and the report of each place that the proposal changed."""
     report: list[ResolvedRegion] = []
     shift = 0
-    for at, (cluster, output) in enumerate(zip(found, outputs, strict=True)):
+    for cluster, output, (rule, why) in zip(found, outputs, reasons, strict=True):
         region = cluster.region
         if cluster.theirs:
-            rule: MergeRule = "imports" if at in conflicts else "same_change" if cluster.ours else "clean"
-            merged = Span(region.base.start + shift, len(output))
-            report.append(ResolvedRegion(path, rule, WHY[rule], region, merged))
+            report.append(ResolvedRegion(path, rule, why, region, Span(region.base.start + shift, len(output))))
         shift += len(output) - region.base.length
     return merged_lines(base, found, outputs), tuple(report)

@@ -1,13 +1,21 @@
-"""Merges, written briefly."""
+"""Merges, written briefly: texts with their outlines."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Iterable
 from textwrap import dedent
 
 from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.merge_rules import AUTOMATIC_RULES, AutomaticRule
 from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
+from orchestrator.core.text.merging.rule import NO_OUTLINES
+from orchestrator.core.text.symbols import Outline, Symbol
+from orchestrator.core.three_way import ThreeWay
 
 PYTHON = WorkspacePath("a.py")
+
+_DEFINITION = re.compile(r"(?P<indent> *)(?P<kind>def|class) (?P<name>\w+)")
 
 
 def lines(text: str) -> list[str]:
@@ -15,8 +23,41 @@ def lines(text: str) -> list[str]:
     return dedent(text).strip("\n").split("\n") if text.strip() else []
 
 
+def outline(text: list[str]) -> Outline:
+    """What a Python text defines, by its indentation."""
+    return Outline("python", tuple(_symbols(text, 0, len(text), "")))
+
+
+def _symbols(text: list[str], start: int, end: int, indent: str) -> Iterable[Symbol]:
+    at = start
+    while at < end:
+        match = _DEFINITION.match(text[at])
+        if not match or match["indent"] != indent:
+            at += 1
+            continue
+        stop = at + 1
+        while stop < end and (not text[stop].strip() or text[stop].startswith(indent + " ")):
+            stop += 1
+        last = stop
+        while not text[last - 1].strip():
+            last -= 1
+        first = at - 1 if at > start and text[at - 1].startswith(f"{indent}@") else at
+        kind = "class" if match["kind"] == "class" else "method" if indent else "function"
+        children = tuple(_symbols(text, at + 1, last, indent + "    "))
+        yield Symbol(match["name"], kind, first + 1, last, children)
+        at = stop
+
+
 def merging(
-    base: str, current: str, proposed: str, *, path: WorkspacePath = PYTHON, imports: bool = True
+    base: str,
+    current: str,
+    proposed: str,
+    *,
+    path: WorkspacePath = PYTHON,
+    rules: Collection[AutomaticRule] = AUTOMATIC_RULES,
+    outlined: bool = True,
 ) -> AutomaticMerge | UnresolvedMerge:
     """What becomes of three texts."""
-    return merge_automatically(lines(base), lines(current), lines(proposed), path=path, imports=imports)
+    one, two, three = (lines(side) for side in (base, current, proposed))
+    outlines = ThreeWay(one, two, three).map(outline) if outlined and path == PYTHON else NO_OUTLINES
+    return merge_automatically(one, two, three, outlines, path=path, rules=rules)

@@ -1,4 +1,4 @@
-"""What holds of every merge beyond git's."""
+"""What holds of every merge beyond git's, whatever the rule."""
 
 from __future__ import annotations
 
@@ -10,15 +10,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.merge_rules import AUTOMATIC_RULES
 from orchestrator.core.text.merge import Merged, merge3
 from orchestrator.core.text.merging.automatic_merge import (
+    MOST_LINES,
     AutomaticMerge,
     UnresolvedMerge,
     merge_automatically,
 )
-from tests.core.text.merging.scenarios import PYTHON, merging
+from orchestrator.core.text.merging.rule import Outlines
+from orchestrator.core.text.symbols import Outline
+from orchestrator.core.three_way import ThreeWay
+from tests.core.text.merging.scenarios import PYTHON, lines, merging, outline
 from tests.core.text.strategies import plain_lines, quick
 from tests.core.text.strategies_git import ALPHABETS, three
+
+
+def outlines(*sides: list[str]) -> Outlines:
+    return ThreeWay(*map(outline, sides))
 
 
 def function(name: str, body: int) -> list[str]:
@@ -73,7 +83,7 @@ def test_nothing_is_lost_and_nothing_comes_back(sides: tuple[list[str], list[str
     brought more of it brought; and no more than the base had, with what both brought, less what the one
     that took more of it took."""
     base, current, proposed = sides
-    merged = merge_automatically(base, current, proposed, path=PYTHON)
+    merged = merge_automatically(base, current, proposed, outlines(*sides), path=PYTHON)
     if not isinstance(merged, AutomaticMerge) or merged.beyond is None:
         return
     result = Counter(merged.lines)
@@ -91,8 +101,8 @@ def test_nothing_is_lost_and_nothing_comes_back(sides: tuple[list[str], list[str
 @given(programs())
 def test_the_sides_are_equal_up_to_order(sides: tuple[list[str], list[str], list[str]]) -> None:
     base, current, proposed = sides
-    one = merge_automatically(base, current, proposed, path=PYTHON)
-    other = merge_automatically(base, proposed, current, path=PYTHON)
+    one = merge_automatically(base, current, proposed, outlines(base, current, proposed), path=PYTHON)
+    other = merge_automatically(base, proposed, current, outlines(base, proposed, current), path=PYTHON)
     assert isinstance(one, AutomaticMerge) == isinstance(other, AutomaticMerge)
     if isinstance(one, AutomaticMerge) and isinstance(other, AutomaticMerge):
         assert Counter(one.lines) == Counter(other.lines)
@@ -102,7 +112,7 @@ def as_git(sides: Sequence[list[str]]) -> None:
     """Without rules a merge is git's, with them it differs only where git has a conflict; but for doubts."""
     base, current, proposed = sides
     plain, free = merge3(*sides), merge_automatically(base, current, proposed, path=PYTHON)
-    bound = merge_automatically(base, current, proposed, path=PYTHON, imports=False)
+    bound = merge_automatically(base, current, proposed, path=PYTHON, rules=())
     if isinstance(free, UnresolvedMerge) and free.why:
         assert not isinstance(plain, Merged) or (isinstance(bound, UnresolvedMerge) and bound.why == free.why)
     elif isinstance(plain, Merged):
@@ -134,7 +144,7 @@ def test_texts_without_rules_merge_as_in_git(alphabet: str) -> None:
 def test_the_report_names_the_lines(sides: tuple[list[str], list[str], list[str]]) -> None:
     """Each place of the report is where it says, in the order of the text; outside of them the current text stands."""
     base, current, proposed = sides
-    merged = merge_automatically(base, current, proposed, path=PYTHON)
+    merged = merge_automatically(base, current, proposed, outlines(*sides), path=PYTHON)
     if not isinstance(merged, AutomaticMerge):
         return
     at = now = 0
@@ -147,10 +157,27 @@ def test_the_report_names_the_lines(sides: tuple[list[str], list[str], list[str]
         at, now = place.merged.end, place.region.current.end
 
 
-def test_where_policy_keeps_imports_apart_they_conflict() -> None:
-    sides = ("import a\nx", "import a\nimport b\nx", "import a\nimport c\nx")
-    assert isinstance(merging(*sides), AutomaticMerge)
-    assert isinstance(merging(*sides, imports=False), UnresolvedMerge)
+@pytest.mark.parametrize("rule", AUTOMATIC_RULES)
+def test_a_rule_that_policy_leaves_out_is_not_used(rule: str) -> None:
+    base, current, proposed, path = CASES[rule]
+    allowed = [other for other in AUTOMATIC_RULES if other != rule]
+    result = merging(base, current, proposed, path=path, rules=allowed)
+    assert isinstance(result, UnresolvedMerge)
+    assert isinstance(merging(base, current, proposed, path=path, rules=[rule]), AutomaticMerge)  # type: ignore[list-item]
+
+
+CASES = {
+    "same_change": ("a\nb\nc\nd", "a\nX1\nc\nd", "a\nX1\nY1\nd", PYTHON),
+    "disjoint_symbols": (
+        "def f():\n    a\ndef g():\n    b",
+        "def f():\n    A\ndef g():\n    b",
+        "def f():\n    a\ndef g(x):\n    b",
+        PYTHON,
+    ),
+    "additions": ("x", "x\ndef f():\n    a", "x\ndef g():\n    b", PYTHON),
+    "imports": ("import a\nx", "import a\nimport b\nx", "import a\nimport c\nx", PYTHON),
+    "list_items": ("- a\n- b", "- a\n- b\n- c", "- a\n- b\n- d", WorkspacePath("a.md")),
+}
 
 
 def test_all_regions_are_merged_or_none() -> None:
@@ -159,3 +186,35 @@ def test_all_regions_are_merged_or_none() -> None:
     result = merging(base, current, proposed)
     assert isinstance(result, UnresolvedMerge)
     assert len(result.clashed.regions) == 2
+
+
+@pytest.mark.parametrize(("count", "taken"), [(3, True), (300, False)])
+def test_more_conflicts_than_the_rules_look_at_are_a_conflict(count: int, *, taken: bool) -> None:
+    """Each of them alone would be merged."""
+    piece = "import m{0}\n" + "".join(f"x{{0}}_{n} = 1\n" for n in range(9))
+    base, current, proposed = (
+        [line for n in range(count) for line in piece.format(n).replace("\n", more.format(n), 1).splitlines()]
+        for more in ("\n", "\nimport a{}\n", "\nimport b{}\n")
+    )
+    assert (count * len([*base, *current, *proposed]) <= MOST_LINES) == taken
+    result = merge_automatically(base, current, proposed, path=PYTHON)
+    assert isinstance(result, AutomaticMerge) == taken
+    clashed = result.beyond if isinstance(result, AutomaticMerge) else result.clashed
+    assert clashed is not None
+    assert len(clashed.regions) == count
+
+
+@pytest.mark.parametrize("rule", ["additions", "disjoint_symbols"])
+@pytest.mark.parametrize("outlined", [
+    pytest.param(None, id="nothing known"),
+    pytest.param({"errors": 1}, id="a text with errors"),
+    pytest.param({"parsed": False}, id="not parsed"),
+])  # fmt: skip
+def test_symbols_count_only_where_all_texts_parsed(rule: str, outlined: dict[str, int] | None) -> None:
+    base, current, proposed = (lines(text) for text in CASES[rule][:3])
+    first, *others = map(outline, (base, current, proposed))
+    if outlined is None:
+        known = ThreeWay(None, *others)
+    else:
+        known = ThreeWay(Outline("python", first.symbols, **outlined), *others)  # type: ignore[arg-type]  # by name
+    assert isinstance(merge_automatically(base, current, proposed, known, path=PYTHON), UnresolvedMerge)

@@ -1,0 +1,192 @@
+"""Merge rules about definitions: both sides added some at one place, or changed adjacent lines of different symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from orchestrator.core.text.diff import Hunk
+from orchestrator.core.text.indent import depth_of
+from orchestrator.core.text.lines import is_significant
+from orchestrator.core.text.merge import Cluster
+from orchestrator.core.text.merging.independence import independent
+from orchestrator.core.text.merging.rule import Resolution, Sides, new_lines
+from orchestrator.core.text.symbols import Outline, Symbol
+
+SHOWN_NAMES = 3
+
+ORDERED = frozenset({"heading", "text"})
+"""Kinds whose order says something, so that no rule can choose it."""
+
+_COMMENTS = ("#", "//", "--", ";")
+_NOT_COMMENTS = ("#include", "#define", "#if", "#else", "#endif", "#pragma", "#!", "#[")
+
+
+class _Added(msgspec.Struct, frozen=True):
+    """Whole definitions, one after the other."""
+
+    parent: str  # dotted; "" at the top
+    depth: int  # of the least indented line: deeper ones may belong to the line above
+    whole: frozenset[str]  # their own names, dotted
+    names: frozenset[str]  # with all that they hold, whatever their case
+
+
+def additions(cluster: Cluster, sides: Sides) -> Resolution | None:
+    """Keep both sides' definitions, the current ones first.
+
+    Only where each side added nothing but whole definitions (with comments and blank lines), in the
+    same parent and as deep as the other's;
+    where no name that one side added is defined anywhere in the other, but for its case;
+    and where neither uses what the other added, or took away.
+    """
+    sound = sides.parsed_outlines
+    if sound is None or len(cluster.ours) != 1 or len(cluster.theirs) != 1:
+        return None
+    ours, theirs = cluster.ours[0], cluster.theirs[0]
+    if ours.old_len or theirs.old_len or ours.old_start != theirs.old_start:
+        return None
+    _, current, proposed = sound
+    mine, other = _added(current, ours, sides.current), _added(proposed, theirs, sides.proposed)
+    if mine is None or other is None or (mine.parent, mine.depth) != (other.parent, other.depth):
+        return None
+    if mine.names & _all(proposed) or other.names & _all(current):
+        return None
+    if not independent(cluster, sides, mine.whole, other.whole):
+        return None
+    why = f"both sides only added here, of different names: {_first_name(mine)} and {_first_name(other)}"
+    return Resolution((*new_lines(sides.current, ours), *new_lines(sides.proposed, theirs)), why)
+
+
+def _added(outline: Outline, hunk: Hunk, lines: Sequence[str]) -> _Added | None:
+    """The definitions that an insertion consists of; None if it holds anything else."""
+    said = [line for line in range(hunk.new_start + 1, hunk.new_end + 1) if lines[line - 1].strip()]
+    if not said:
+        return None
+    start, end = said[0], said[-1]  # 1-based, inclusive
+    parents: list[str] = []
+    symbols = outline.symbols
+    while (holder := next((s for s in symbols if s.line < start and end <= s.end_line), None)) is not None:
+        parents.append(holder.name)
+        symbols = holder.children
+    whole = [s for s in symbols if start <= s.line and s.end_line <= end]
+    if not whole or any(s.kind in ORDERED for s in whole):
+        return None
+    covered = {line for s in whole for line in range(s.line, s.end_line + 1)}
+    last = max(s.end_line for s in whole)
+    for line in range(start, end + 1):
+        text = lines[line - 1].strip()
+        if line not in covered and text and not (line < last and _is_comment(text)):
+            return None
+    parent = ".".join(parents)
+    prefix = f"{parent}." if parent else ""
+    return _Added(
+        parent,
+        min(depth_of(lines[line - 1]) for line in said),
+        frozenset(f"{prefix}{symbol.name}" for symbol in whole),
+        frozenset(name.casefold() for symbol in whole for name in _names(symbol, prefix)),
+    )
+
+
+def _names(symbol: Symbol, prefix: str) -> list[str]:
+    name = f"{prefix}{symbol.name}"
+    return [name, *(inner for child in symbol.children for inner in _names(child, f"{name}."))]
+
+
+def _all(outline: Outline) -> frozenset[str]:
+    return frozenset(name.casefold() for name, _ in outline.walk())
+
+
+def _is_comment(text: str) -> bool:
+    return text.startswith(_COMMENTS) and not text.startswith(_NOT_COMMENTS)
+
+
+def _first_name(added: _Added) -> str:
+    return min(added.whole)
+
+
+def disjoint_symbols(cluster: Cluster, sides: Sides) -> Resolution | None:
+    """Take each side's lines in their places.
+
+    Only where no line is changed by both, no two insertions meet, and every symbol that one side
+    touches, before or after, is another than each that the other touches, neither holding the other,
+    nor used in the other's new lines; where neither side moved a line from or to here, for then
+    equal lines of two symbols are taken for each other; and only where both sides keep all that is defined around here.
+    """
+    sound = sides.parsed_outlines
+    if sound is None or not cluster.ours or not cluster.theirs:
+        return None
+    base, current, proposed = sound
+    mine = _touched(cluster.ours, base, sides.base, current, sides.current)
+    other = _touched(cluster.theirs, base, sides.base, proposed, sides.proposed)
+    if not mine or not other or any(_related(one, two) for one in mine for two in other):
+        return None
+    if _moves(cluster, sides, by_current=True) or _moves(cluster, sides, by_current=False):
+        return None
+    if not independent(cluster, sides, mine, other):
+        return None
+    marked = [(hunk, sides.current) for hunk in cluster.ours] + [(hunk, sides.proposed) for hunk in cluster.theirs]
+    marked.sort(key=lambda item: (item[0].old_start, item[0].old_end))
+    if any(not _apart(one, two) for (one, _), (two, _) in pairwise(marked)):
+        return None
+    lines: list[str] = []
+    at = cluster.region.base.start
+    for hunk, side in marked:
+        lines += [*sides.base[at : hunk.old_start], *new_lines(side, hunk)]
+        at = hunk.old_end
+    return Resolution(
+        tuple(lines), f"the lines touch, but the current text changed {_shown(mine)}, the proposal {_shown(other)}"
+    )
+
+
+def _moves(cluster: Cluster, sides: Sides, *, by_current: bool) -> bool:
+    """Whether a line that says something goes or comes here, and comes or goes by the same side anywhere."""
+    side = sides.current if by_current else sides.proposed
+    hunks = [hunk for one in sides.clusters for hunk in (one.ours if by_current else one.theirs)]
+    taken = {line for hunk in hunks for line in sides.base[hunk.old_start : hunk.old_end]}
+    moved = {line for hunk in hunks for line in new_lines(side, hunk) if line in taken and is_significant(line)}
+    here = cluster.ours if by_current else cluster.theirs
+    return any(
+        not moved.isdisjoint((*sides.base[hunk.old_start : hunk.old_end], *new_lines(side, hunk))) for hunk in here
+    )
+
+
+def _touched(
+    hunks: Iterable[Hunk], base: Outline, old: Sequence[str], outline: Outline, new: Sequence[str]
+) -> frozenset[str]:
+    """The symbols of the lines that go and of those that come."""
+    names: set[str] = set()
+    for hunk in hunks:
+        if hunk.old_len:
+            names.update(_names_in(base, hunk.old_start, hunk.old_len, old))
+        if hunk.new_len:
+            names.update(_names_in(outline, hunk.new_start, hunk.new_len, new))
+    return frozenset(names)
+
+
+def _apart(one: Hunk, two: Hunk) -> bool:
+    """Whether two hunks change different lines, at different places."""
+    return one.old_end <= two.old_start and (one.old_start, one.old_end) != (two.old_start, two.old_end)
+
+
+def _shown(names: frozenset[str]) -> str:
+    listed = ", ".join(sorted(names)[:SHOWN_NAMES])
+    return listed if len(names) <= SHOWN_NAMES else f"{listed} and {len(names) - SHOWN_NAMES} more"
+
+
+def _names_in(outline: Outline, start: int, length: int, lines: Sequence[str]) -> Iterator[str]:
+    """The dotted name of the innermost symbol of each line of a 0-based range; "" outside of all, unless blank."""
+    for line in range(start + 1, start + length + 1):
+        names: list[str] = []
+        symbols = outline.symbols
+        while (holder := next((s for s in symbols if s.line <= line <= s.end_line), None)) is not None:
+            names.append(holder.name)
+            symbols = holder.children
+        if names or lines[line - 1].strip():
+            yield ".".join(names)
+
+
+def _related(one: str, other: str) -> bool:
+    """Whether two dotted names are the same symbol, or one holds the other."""
+    return not one or not other or f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")

@@ -1,0 +1,95 @@
+"""Definitions that one side takes or changes and the other works with: with the real grammars, nothing is settled."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.core.ids import WorkspacePath
+from orchestrator.core.text.merging.automatic_merge import AutomaticMerge, UnresolvedMerge, merge_automatically
+from orchestrator.core.text.merging.independence import NEAR_LINES
+from orchestrator.core.text.outline.languages import language_of
+from orchestrator.core.text.symbols import Outline
+from orchestrator.core.three_way import ThreeWay
+from orchestrator.workspace.grammars import outlined
+
+
+def merged(path: str, base: str, current: str, proposed: str) -> AutomaticMerge | UnresolvedMerge:
+    """What becomes of three texts, each outlined by its grammar."""
+    name = WorkspacePath(path)
+    one, two, three = (text.removesuffix("\n").split("\n") for text in (base, current, proposed))
+    outlines = ThreeWay(*(outline(name, text) for text in (base, current, proposed)))
+    return merge_automatically(one, two, three, outlines, path=name)
+
+
+def outline(path: WorkspacePath, text: str) -> Outline | None:
+    found = outlined(language_of(path) or "text", text.encode(), 4.0)
+    assert found is not None
+    assert found.parsed
+    assert not found.errors
+    return found
+
+
+LOAD = "def load():\n    return 1\n\n\ndef main():\n    load()\n"
+FAR = "\n".join(f"# {n}" for n in range(2 * NEAR_LINES))
+TAIL = "\n\ndef tail():\n    stop()\n"
+PAIR = "def f():\n    return 1\ndef g():\n    return 2\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "base", "current", "proposed", "rule"),
+    [
+        pytest.param("a.py", "X = 1\nY = 2\n", "Y = 2\n", "X = 1\nY = X + 2\n", None, id="removed and used next to it"),
+        pytest.param("a.py", "X = 1\nY = 2\n", "Y = 2\n", "X = 1\nY = 3\n", None, id="removed next to a change"),
+        pytest.param("a.py", "X = 1\nY = 2\n", "X = 10\nY = 2\n", "X = 1\nY = X * 2\n", None, id="changed and used"),
+        pytest.param("a.py", "X = 1\nY = 2\n", "X = 10\nY = 2\n", "X = 1\nY = 5\n", "disjoint_symbols", id="values"),
+        pytest.param("a.py", "X = 1\nY = 2\n", "Z = 1\nY = 2\n", "X = 1\nY = 5\n", None, id="renamed next to a change"),
+        pytest.param("a.py", "X = 1\nY = 2\n", "X = 10\nY = 2\n", "X = 1\nY = XY\n", "disjoint_symbols", id="no word"),
+        pytest.param(
+            "a.py", LOAD, LOAD.replace("load", "read"), f"{LOAD}\n\ndef more():\n    load()\n", None,
+            id="renamed with its caller, used in what is added",
+        ),
+        pytest.param(
+            "a.py", f"{LOAD}{FAR}{TAIL}", f"{LOAD.replace('load', 'read')}{FAR}{TAIL}\n\ndef one():\n    pass\n",
+            f"{LOAD}{FAR}{TAIL}\n\ndef two():\n    load()\n", None, id="renamed far away, used in what is added",
+        ),
+        pytest.param(
+            "a.py", f"{LOAD}{FAR}{TAIL}", f"{LOAD.replace('load', 'read')}{FAR}{TAIL}\n\ndef one():\n    pass\n",
+            f"{LOAD}{FAR}{TAIL}\n\ndef two():\n    pass\n", "additions", id="renamed far away, not used",
+        ),
+        pytest.param(
+            "a.py", TAIL, f"{TAIL}\n\ndef one():\n    pass\n", f"{TAIL}\n\ndef two():\n    one()\n", None,
+            id="one added, and used by the other",
+        ),
+        pytest.param(
+            "a.py", TAIL, f"{TAIL.replace('tail', 'last')}\n\ndef one():\n    pass\n",
+            f"{TAIL}\n\ndef two():\n    pass\n", None, id="added after what was renamed",
+        ),
+        pytest.param(
+            "a.py", TAIL, f"{TAIL}\n\nclass A:\n    def __init__(self):\n        pass\n",
+            f"{TAIL}\n\nclass B:\n    def __init__(self):\n        pass\n", "additions", id="methods of one name",
+        ),
+        pytest.param(
+            "a.py", PAIR, PAIR.replace("1", "10"), PAIR.replace("def g():", "def g(f=f):"), None,
+            id="changed, and used by the neighbour",
+        ),
+        pytest.param("a.yaml", "a: &x 1\nb: 2\n", "a: &y 1\nb: 2\n", "a: &x 1\nb: *x\n", None, id="YAML, an anchor"),
+        pytest.param("a.yaml", "a: 1\nb: 2\n", "a: 3\nb: 2\n", "a: 1\nb: *x\n", None, id="YAML, an alias"),
+        pytest.param("a.yaml", "a: 1\nb: 2\n", "a: 3\nb: 2\n", "a: 1\nb: 4\n", "disjoint_symbols", id="YAML, two keys"),
+        pytest.param(
+            "a.php", "<?php\nfunction a() {}\n", "<?php\nfunction a() {}\nfunction b() {}\n",
+            "<?php\nfunction a() {}\nfunction B() {}\n", None, id="PHP, one name but for its case",
+        ),
+        pytest.param(
+            "a.php", "<?php\nfunction a() {}\n", "<?php\nfunction a() {}\nfunction b() {}\n",
+            "<?php\nfunction a() {}\nfunction c() {}\n", "additions", id="PHP, two names",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_independent(path: str, base: str, current: str, proposed: str, rule: str | None) -> None:
+    for one, other in ((current, proposed), (proposed, current)):
+        result = merged(path, base, one, other)
+        if rule is None:
+            assert isinstance(result, UnresolvedMerge), result
+        else:
+            assert isinstance(result, AutomaticMerge), result
+            assert rule in [region.rule for region in result.report]
