@@ -285,7 +285,7 @@ async def test_the_command_line_shows_each_line_with_its_author(daemon: RunningD
         assert msgspec.json.decode(part, type=BlameAnswer).ranges[0].agent == "alice"
         since = await to_thread.run_sync(said, daemon, "since", "@1")
         assert [row.split()[-1] for row in since.splitlines()] == ["a.py", "a.py"]
-        assert "+2 -1" in since.splitlines()[1]
+        assert "+2  -1" in since.splitlines()[1]
 
 
 async def test_a_model_gets_a_row_for_each_range(daemon: RunningDaemon) -> None:
