@@ -26,7 +26,7 @@ from orchestrator.workspace.exchange_verification import (
     same_directory,
     verify_content,
 )
-from orchestrator.workspace.temporary_file import create_temp, dress, sync, write_whole
+from orchestrator.workspace.temporary_file import NEW, dress, sync, write_whole
 
 _NO_SUCH_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 
@@ -75,9 +75,9 @@ class LocalAtomicWrite:
 
     def _write_temp(self, temp: str, data: bytes) -> None:
         change = self._change
-        handle = create_temp(
-            self._disk, self._parent, temp, private=change.before is not None or change.mode is not None
-        )
+        # Nobody else may read it before it has the mode that it is to have.
+        private = change.before is not None or change.mode is not None
+        handle = self._disk.open_at(self._parent, temp, NEW, 0o600 if private else 0o666)
         self._in_temp = "ours"
         try:
             self._step("temp_created")

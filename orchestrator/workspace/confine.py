@@ -81,15 +81,17 @@ class Confinement:
             yield self.root, path  # open since the start, and it can be nowhere else
             return
         handle, name = self.open_parent(path)
-        try:
+        with self._held(handle):
             yield handle, name
-        finally:
-            self.disk.close(handle)
 
     @contextmanager
     def directory(self, path: WorkspacePath) -> Iterator[int]:
         """The handle of a directory, open for as long as the block runs."""
-        handle = self.open_directory(path)
+        with self._held(self.open_directory(path)) as handle:
+            yield handle
+
+    @contextmanager
+    def _held(self, handle: int) -> Iterator[int]:
         try:
             yield handle
         finally:
@@ -134,10 +136,8 @@ class Confinement:
     def regular(self, directory: int, name: str, path: WorkspacePath) -> Iterator[tuple[int, os.stat_result]]:
         """A regular file, open for reading for as long as the block runs."""
         handle, found = self.open_regular(directory, name, path)
-        try:
+        with self._held(handle):
             yield handle, found
-        finally:
-            self.disk.close(handle)
 
     def open_regular(self, directory: int, name: str, path: WorkspacePath) -> tuple[int, os.stat_result]:
         """Open for reading, once it is known to be a regular file: no FIFO ever sees a reader.

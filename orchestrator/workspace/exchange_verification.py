@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+from collections.abc import Iterator
 
 from orchestrator.core.errors import ChangedWhileRead, FileBusy, FileNotFound, IoFailed, PathError
 from orchestrator.core.ids import Digest, WorkspacePath
@@ -53,7 +54,7 @@ def content(at: Confinement, directory: int, name: str, path: WorkspacePath) -> 
     """The bytes under a name; None for nothing, or nothing regular. Raises IoFailed."""
     try:
         with at.regular(directory, name, path) as (handle, _):
-            return bytes_from(at.disk, handle)
+            return b"".join(blocks_of(at.disk, handle))
     except IoFailed:
         raise
     except PathError:
@@ -80,21 +81,17 @@ def same_directory(at: Confinement, handle: int, path: WorkspacePath) -> bool:
         return False
 
 
-def bytes_from(disk: Disk, handle: int) -> bytes:
-    """The whole of a file."""
-    blocks: list[bytes] = []
+def blocks_of(disk: Disk, handle: int) -> Iterator[bytes]:
+    """The content of a file, piece by piece."""
     at = 0
     while block := disk.read(handle, BLOCK_BYTES, at):
-        blocks.append(block)
+        yield block
         at += len(block)
-    return b"".join(blocks)
 
 
 def digest_from(disk: Disk, handle: int) -> Digest:
     """The digest of a whole file, in bounded memory."""
     hashed = hashlib.sha256()
-    at = 0
-    while block := disk.read(handle, BLOCK_BYTES, at):
+    for block in blocks_of(disk, handle):
         hashed.update(block)
-        at += len(block)
     return Digest("sha256:" + hashed.hexdigest())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import msgspec
+
 from orchestrator.core.content import Signature
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.ids import WorkspacePath
@@ -28,16 +30,14 @@ def is_temp(name: str) -> bool:
     return name.startswith(TEMP_PREFIX) and name.endswith(TEMP_SUFFIX)
 
 
-class Folder:
+class Folder(msgspec.Struct, frozen=True):
     """One directory: the rules that hold in it, strongest first, or that it is ignored altogether."""
 
-    __slots__ = ("excluded", "looked_s", "prefix", "rules", "turn")
-
-    def __init__(
-        self, prefix: str, rules: tuple[tuple[int, IgnoreFile], ...], *, excluded: bool, turn: int, looked_s: float
-    ) -> None:
-        self.prefix, self.rules, self.excluded = prefix, rules, excluded
-        self.turn, self.looked_s = turn, looked_s
+    prefix: str
+    rules: tuple[tuple[int, IgnoreFile], ...]
+    excluded: bool
+    turn: int
+    looked_s: float
 
     def ignores(self, name: str, *, directory: bool) -> bool:
         """Whether a name in this directory is left out."""
@@ -105,8 +105,7 @@ class IgnoreRules:
                 rules = ((len(prefix), own), *rules) if own else rules
         if len(self._folders) >= MOST_FOLDERS:
             self._folders.clear()
-        folder = Folder(prefix, rules, excluded=excluded, turn=self._turn, looked_s=now_s)
-        self._folders[path] = folder
+        folder = self._folders[path] = Folder(prefix, rules, excluded, self._turn, now_s)
         return folder
 
     def _read(self, directory: WorkspacePath, name: str) -> IgnoreFile | None:

@@ -35,7 +35,7 @@ from orchestrator.workspace.confine import (
     stat_of,
     translated,
 )
-from orchestrator.workspace.exchange_verification import BLOCK_BYTES, take_lease
+from orchestrator.workspace.exchange_verification import blocks_of, take_lease
 from orchestrator.workspace.ignore import IgnoreRules, is_temp
 from orchestrator.workspace.notifier import FilesWatcher
 from orchestrator.workspace.scanner import Scanner
@@ -63,16 +63,12 @@ class LocalWorkspace:
         uid: int | None = None,
         step: Step = lambda name: None,
     ) -> None:
-        self._root = os.path.realpath(root)
-        self._at = Confinement(self._root, disk, hidden=hidden, is_own=is_own)
+        self.root = os.path.realpath(root)
+        self._at = Confinement(self.root, disk, hidden=hidden, is_own=is_own)
         self._disk, self._step = disk, step
         self._uid = os.getuid() if uid is None else uid
         self.ignore = IgnoreRules(self._at)
         self._scanner = Scanner(self._at, self.ignore, uid=self._uid)
-
-    @property
-    def root(self) -> str:
-        return self._root
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -86,7 +82,7 @@ class LocalWorkspace:
         """What tells of changes by other hands on this system; not started yet."""
         if sys.platform == "linux":
             return InotifyWatcher(self._at, self.ignore)
-        return FilesWatcher(self._root, self.ignore)
+        return FilesWatcher(self.root, self.ignore)
 
     # --- looking ----------------------------------------------------------------------
 
@@ -95,10 +91,14 @@ class LocalWorkspace:
             return stat_of(self._disk.stat(self._at.root))
         try:
             with self._at.parent(path) as (parent, name), translated(path):
-                found = self._disk.stat_at(parent, name)
-                target = self._disk.read_link(parent, name) if kind_of(found) == "symlink" else None
+                return self._stat_in(parent, name)
         except FileNotFound:
             return None
+
+    def _stat_in(self, directory: int, name: str) -> FileStat | None:
+        """None for what is the daemon's own."""
+        found = self._disk.stat_at(directory, name)
+        target = self._disk.read_link(directory, name) if kind_of(found) == "symlink" else None
         return None if self._at.hides(found) else stat_of(found, target)
 
     def read(self, path: WorkspacePath, *, most: int) -> FileBytes:
@@ -114,28 +114,21 @@ class LocalWorkspace:
         raise ChangedWhileRead(path, "another program keeps writing to it")
 
     def _whole(self, path: WorkspacePath, handle: int, most: int) -> bytes:
-        blocks: list[bytes] = []
-        at = 0
-        while block := self._disk.read(handle, min(BLOCK_BYTES, most + 1 - at), at):
-            blocks.append(block)
-            at += len(block)
-            if at > most:
+        data = bytearray()
+        for block in blocks_of(self._disk, handle):
+            data += block
+            if len(data) > most:
                 raise FileTooLarge(path, f"it grew over the limit of {most} bytes while it was read")
-        return b"".join(blocks)
+        return bytes(data)
 
     def names(self, path: WorkspacePath) -> list[ListedName]:
         listed = []
         with self._at.directory(path) as handle, translated(path):
             for name in self._disk.names(handle):
-                if is_temp(name):
-                    continue
                 with suppress(FileNotFoundError):
-                    found = self._disk.stat_at(handle, name)
-                    if self._at.hides(found):
-                        continue
-                    target = self._disk.read_link(handle, name) if kind_of(found) == "symlink" else None
-                    valid = valid_name(name)
-                    listed.append(ListedName(name if valid else escaped(name), valid, stat_of(found, target)))
+                    if not is_temp(name) and (found := self._stat_in(handle, name)) is not None:
+                        valid = valid_name(name)
+                        listed.append(ListedName(name if valid else escaped(name), valid, found))
         return listed
 
     def scan(self) -> ScanResult:

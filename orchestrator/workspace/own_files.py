@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 
 from orchestrator.core.ids import WorkspacePath
@@ -33,23 +33,24 @@ class OwnFiles:
 
     def holds(self, identity: Identity) -> bool:
         """Whether a file is one of them."""
-        return any(identity in found for found in self._walk())
-
-    def _walk(self) -> Iterator[frozenset[Identity]]:
         pending = list(self._places)
         while pending:
             place = pending.pop()
             found = _stat(place)
             if found is None:
                 self._listed.pop(place, None)
-            elif not stat.S_ISDIR(found.st_mode):
-                yield frozenset((identity_of(found),))
-            else:
-                known = self._listed.get(place)
-                if known is None or known[0] != found.st_mtime_ns:
-                    known = self._listed[place] = (found.st_mtime_ns, *_listing(place))
-                yield known[1]
-                pending += known[2]
+                continue
+            if not stat.S_ISDIR(found.st_mode):
+                if identity_of(found) == identity:
+                    return True
+                continue
+            known = self._listed.get(place)
+            if known is None or known[0] != found.st_mtime_ns:
+                known = self._listed[place] = (found.st_mtime_ns, *_listing(place))
+            if identity in known[1]:
+                return True
+            pending += known[2]
+        return False
 
 
 def _listing(directory: str) -> tuple[frozenset[Identity], tuple[str, ...]]:
@@ -67,7 +68,6 @@ def _listing(directory: str) -> tuple[frozenset[Identity], tuple[str, ...]]:
 
 
 def _stat(path: str) -> os.stat_result | None:
-    try:
+    with suppress(OSError):
         return os.stat(path, follow_symlinks=False)  # scandir gives strings
-    except OSError:
-        return None
+    return None

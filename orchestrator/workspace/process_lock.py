@@ -46,9 +46,8 @@ def hold_state(state_dir: str | os.PathLike[str]) -> ProcessLock:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise state_trouble(error, path) from error
-    held = _hold(
-        handle, os.fspath(state_dir), holder=os.pread(handle, 32, 0).decode("ascii", "replace").partition("\n")[0]
-    )
+    holder = os.pread(handle, 32, 0).decode("ascii", "replace").partition("\n")[0]
+    held = _hold(handle, os.fspath(state_dir), holder=holder)
     held.say("")
     return held
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import anyio
 from anyio import to_thread
-from anyio.abc import ByteReceiveStream
 
 from orchestrator import supervised_process
 from orchestrator.core.errors import PathError, escaped
@@ -29,10 +28,6 @@ ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ")
 """What a command is given of the daemon's own; no token, no key."""
 
 
-class TreeTooLarge(Exception):
-    """More than a scratch copy may hold."""
-
-
 class ScratchChecker:
     """Runs checks below a folder of the daemon's own; each in a folder that goes with it."""
 
@@ -46,9 +41,7 @@ class ScratchChecker:
         scratch = Path(await to_thread.run_sync(partial(tempfile.mkdtemp, prefix="check-", dir=self._folder)))
         try:
             copied = others if checks.scope == "tree" else ()
-            try:
-                await to_thread.run_sync(self._fill, scratch, path, data, copied, abandon_on_cancel=False)
-            except TreeTooLarge:
+            if not await to_thread.run_sync(self._fill, scratch, path, data, copied):
                 return CheckReport(False, f"the tree is larger than {MOST_TREE_BYTES >> 20} MB: set scope = 'file'")
             command = [argument.replace("{path}", path) for argument in checks.command]
             return await self._run(command, scratch, checks.timeout_s)
@@ -56,8 +49,8 @@ class ScratchChecker:
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(partial(shutil.rmtree, scratch, ignore_errors=True))
 
-    def _fill(self, scratch: Path, path: WorkspacePath, data: bytes, others: Sequence[WorkspacePath]) -> None:
-        """Plain files only, so that nothing in the copy leads out of it."""
+    def _fill(self, scratch: Path, path: WorkspacePath, data: bytes, others: Sequence[WorkspacePath]) -> bool:
+        """Plain files only, so that nothing in the copy leads out of it; False where they are too large."""
         left = MOST_TREE_BYTES - len(data)
         _put(scratch / path, data, None)
         for other in others:
@@ -67,8 +60,9 @@ class ScratchChecker:
                 continue  # gone since, or not to be read: the check sees the tree without it
             left -= len(read.data)
             if left < 0:
-                raise TreeTooLarge
+                return False
             _put(scratch / other, read.data, read.stat.mode)
+        return True
 
     async def _run(self, command: list[str], scratch: Path, timeout_s: float) -> CheckReport:
         try:
@@ -81,22 +75,18 @@ class ScratchChecker:
         try:
             with anyio.move_on_after(timeout_s) as scope:
                 if process.stdout is not None:
-                    await _drain(process.stdout, tail)
+                    async for piece in process.stdout:
+                        tail += piece
+                        del tail[:-KEPT_OUTPUT]
                 await process.wait()
         finally:
             with anyio.CancelScope(shield=True):
                 await supervised_process.end(process)
-        said = escaped(bytes(tail).decode("utf-8", "replace").strip())
+        output = escaped(bytes(tail).decode("utf-8", "replace").strip())
         if scope.cancelled_caught:
-            return CheckReport(False, f"not done in {timeout_s} s; it said: {said}")
+            return CheckReport(False, f"not done in {timeout_s} s; its output: {output}")
         code = process.returncode
-        return CheckReport(code == 0, f"exit code {code}; it said: {said}")
-
-
-async def _drain(stdout: ByteReceiveStream, tail: bytearray) -> None:
-    async for piece in stdout:
-        tail += piece
-        del tail[:-KEPT_OUTPUT]
+        return CheckReport(code == 0, f"exit code {code}; its output: {output}")
 
 
 def _put(target: Path, data: bytes, mode: int | None) -> None:

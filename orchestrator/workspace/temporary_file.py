@@ -11,34 +11,22 @@ from orchestrator.core.ids import WorkspacePath
 from orchestrator.ports.disk import Disk
 from orchestrator.ports.machine import Step
 
-_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
+NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _DROPPED_BITS = stat.S_ISUID | stat.S_ISGID
 _ACL = "system.posix_acl_access"
 _CAPABILITY = "security.capability"
 
 
-def create_temp(disk: Disk, directory: int, name: str, *, private: bool) -> int:
-    """A new file, open for writing and for reading it back. `private`: nobody else may read it until it is dressed."""
-    return disk.open_at(directory, name, _NEW, 0o600 if private else 0o666)
-
-
 def write_whole(disk: Disk, handle: int, data: bytes, step: Step) -> None:
     """Every byte, in two halves with a step after each."""
-    view = memoryview(data)
-    half = len(view) // 2
-    _write(disk, handle, view[:half])
-    step("temp_half_written")
-    _write(disk, handle, view[half:])
-    step("temp_half_written")
-
-
-def _write(disk: Disk, handle: int, view: memoryview) -> None:
-    at = 0
-    while at < len(view):
-        taken = disk.write(handle, view[at:])
-        if taken == 0:
-            raise OSError(errno.EIO, "the disk accepted no bytes")
-        at += taken
+    view, half = memoryview(data), len(data) // 2
+    for part in (view[:half], view[half:]):
+        while part:
+            taken = disk.write(handle, part)
+            if taken == 0:
+                raise OSError(errno.EIO, "the disk accepted no bytes")
+            part = part[taken:]  # noqa: PLW2901  # what is left of it
+        step("temp_half_written")
 
 
 def dress(disk: Disk, old: int, new: int) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def test_a_missing_wheel_leaves_an_outline_by_looks(monkeypatch: pytest.MonkeyPa
     found = outline("python", "class A:\n    def f(self):\n        pass\n")
     grammars.load.cache_clear()
     assert (found.language, found.parsed) == ("text", False)
-    assert rows(found) == ["class A 1-3", "function A.f 2-3"]
+    assert rows(found) == ["class A 1-3", "method A.f 2-3"]
 
 
 def test_what_is_no_text_has_no_outline() -> None:
