@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from orchestrator.api.operation import READS, Operation
 from orchestrator.api.parameters import Count, Globs, Params, PathText, Start, Version
-from orchestrator.api.results import Result
+from orchestrator.api.results import Authored, Result
 from orchestrator.core import errors as e
 
 
@@ -29,25 +29,18 @@ class ChangesSince(Params, frozen=True):
     skip: Annotated[int, Meta(description="As `next` of the last answer says.", ge=0, le=2**31 - 1)] = 0
 
 
-class BlamedLines(Result, frozen=True, kw_only=True):
-    """Lines that stand together and came with one version.
+class BlamedLines(Authored, frozen=True, kw_only=True):
+    """Adjacent lines that came with one version.
 
-    kind: `change` through the daemon, `external` by another program, `found` when the daemon first
-    looked, `unknown`: the content of `version` was not kept, so they came with it, or before it,
-    or with the next one that was kept.
+    kind: `change` through the daemon, `external` by another program, `found` when the daemon first looked, `unknown`:
+    the content of `version` was not kept, so they came with it, before it, or with the next one that was kept.
     """
 
     start: int
     end: int
     kind: Literal["change", "external", "found", "unknown"]
     version: str
-    agent: str | None = None  # null for `found` and `unknown`; "outside" where no agent is certain
-    session: str | None = None
-    task: str | None = None
     approver: str | None = None
-    change: str | None = None  # null but for `change`
-    operation: str | None = None
-    at: int
     path: str | None = None  # the name that the file had then, if it was another
 
 
@@ -62,19 +55,13 @@ class BlameAnswer(Result, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-class PathChanged(Result, frozen=True, kw_only=True):
+class PathChanged(Authored, frozen=True, kw_only=True):
     """What one version did to one path. `added` and `removed` are lines; null where they can't be told or shown."""
 
     version: str
-    at: int
     path: str
     kind: Literal["created", "changed", "deleted", "moved"]
     by: Literal["change", "external"]
-    operation: str | None = None
-    agent: str | None = None
-    session: str | None = None
-    task: str | None = None
-    change: str | None = None
     moved_from: str | None = None
     reverts: tuple[str, ...] = ()
     added: int | None = None

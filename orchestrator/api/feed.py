@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -14,7 +14,7 @@ from msgspec import Meta
 from orchestrator.api.framing import Refusal
 from orchestrator.api.operation import Operation
 from orchestrator.api.parameters import MOST_ENTRIES, Globs, Name, Params, Version
-from orchestrator.api.results import Result
+from orchestrator.api.results import Result, StoredEvent
 from orchestrator.core import errors as e
 
 
@@ -44,19 +44,10 @@ class Unsubscribed(Result, frozen=True, kw_only=True):
     found: bool = False  # false: it had ended
 
 
-class FeedEvent(Result, frozen=True, kw_only=True):
-    """One event as the subscriber may see it: without hashes of what it may not read."""
-
+class FeedEvent(StoredEvent, frozen=True, kw_only=True):
     subscription: int = 0
-    seq: str
-    at: int
-    kind: str
-    stream: str
-    agent: str | None = None
-    session: str | None = None
     path: str | None = None  # the first of `paths`
     paths: tuple[str, ...] = ()  # that the event is about
-    event: dict[str, Any]
 
 
 class FeedEnded(Result, frozen=True, kw_only=True):

@@ -209,20 +209,25 @@ class FileText(Result, frozen=True, kw_only=True):
     notices: tuple[Notice, ...] = ()
 
 
-class FileVersion(Result, frozen=True, kw_only=True):
-    version_id: str
+class Authored(Result, frozen=True, kw_only=True):
+    """When something was changed, by whom, and by what."""
+
     at: int
-    kind: str
-    operation: str | None = None
-    agent: str | None = None
+    agent: str | None = None  # "outside" where no agent is certain
     session: str | None = None
     task: str | None = None
+    change: str | None = None  # null for what did not come through the daemon
+    operation: str | None = None
+
+
+class FileVersion(Authored, frozen=True, kw_only=True):
+    version_id: str
+    kind: str
     size: int | None = None
     hash: str | None = None
     approver: str | None = None
     reverts: tuple[str, ...] = ()  # changes that it undid, or the group that they are
     more_reverts: int = 0  # that it undid besides
-    change: str | None = None
     reason: str | None = None
     moved_from: str | None = None
     not_kept: bool = False  # its content, so that it can't be undone
@@ -418,7 +423,9 @@ class EntryPath(Result, frozen=True, kw_only=True):
     moved_from: str | None = None
 
 
-class JournalEntry(Result, frozen=True, kw_only=True):
+class StoredEvent(Result, frozen=True, kw_only=True):
+    """An event as a caller may see it: without hashes of what it may not read."""
+
     seq: str
     at: int
     kind: str
@@ -426,6 +433,9 @@ class JournalEntry(Result, frozen=True, kw_only=True):
     agent: str | None = None
     session: str | None = None
     event: dict[str, Any]
+
+
+class JournalEntry(StoredEvent, frozen=True, kw_only=True):
     owner: str | None = None
     outcome: str | None = None
     operation: str | None = None
