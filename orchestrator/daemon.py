@@ -57,7 +57,7 @@ from orchestrator.workspace.workers import WorkerPool
 POLICY_FILE = "policy.toml"
 
 LAST_CALLS_S = 3.0
-"""How long calls that are open get when the daemon is told to stop."""
+"""How long calls that are open get when the daemon is to stop."""
 
 MCP_IMPORT_AFTER_S = 5.0
 """After it is ready: the import takes a second of processor time, which who comes first should not share."""
@@ -77,7 +77,7 @@ Source: beside the rollback of 20,000 changes another's slowest call took 93 ms 
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """What the daemon is told at its start. All paths are absolute."""
+    """The settings of one run. All paths are absolute."""
 
     workspace: str
     state_dir: str
@@ -89,12 +89,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Starter:
-    """Whoever started the daemon and waits at a pipe, to be told once how that went; `fd` None: nobody waits."""
+    """Whoever started the daemon and waits at a pipe for one report of how that went; `fd` None: nobody waits."""
 
     def __init__(self, fd: int | None) -> None:
         self._fd = fd
 
-    def tell(self, what: object) -> None:
+    def report(self, what: object) -> None:
         """One line, once. A starter that is gone is no reason to end."""
         fd, self._fd = self._fd, None
         if fd is not None:
@@ -103,7 +103,7 @@ class Starter:
 
 
 class Daemon:
-    """One workspace, served until it is told to stop."""
+    """One workspace, served until it is stopped."""
 
     def __init__(self, config: Config, *, step: Step = lambda name: None) -> None:
         self._config, self._step = config, step
@@ -152,7 +152,7 @@ class Daemon:
         self._log.info("stopped")
 
     def stop(self) -> None:
-        """End when the calls that are open are answered: a person said so, and nobody but a person starts it again."""
+        """End when the calls that are open are answered: a person stopped it, and only a person starts it again."""
         self._ended = "stopped"
         self._stopping.set()
 
@@ -268,7 +268,7 @@ class Daemon:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
             task_status.started()
             async for number in received:
-                self._log.info("told to stop", signal=signal.Signals(number).name)
+                self._log.info("asked to stop", signal=signal.Signals(number).name)
                 self._stopping.set()
 
     async def _import_mcp(self) -> None:
@@ -307,7 +307,7 @@ class Daemon:
 
     def _tell_ready(self) -> None:
         self._lock.say("")
-        self.starter.tell({"ok": True, **self._location("running")._asdict()})
+        self.starter.report({"ok": True, **self._location("running")._asdict()})
 
 
 def _scratch(config: Config) -> Path:
@@ -320,7 +320,7 @@ def _scratch(config: Config) -> Path:
 
 
 def read_policy(config: Config) -> tuple[str, str]:
-    """The policy's text and where it stands: the state directory's own file, else the shipped default."""
+    """The policy's text and where it is: the state directory's own file, else the shipped default."""
     own = Path(config.state_dir) / POLICY_FILE
     try:
         return own.read_text(encoding="utf-8"), str(own)
@@ -332,7 +332,7 @@ def read_policy(config: Config) -> tuple[str, str]:
 
 
 async def _note_policy(services: Services, policy: Policy) -> None:
-    """Say in the journal which policy decides, if it is another one than the database says."""
+    """Journal which policy decides, if it is another one than before."""
     wanted = EventFilter(tags=("policy_loaded",))
     last = await services.journal.newest(wanted, limit=1, archived=False)  # a start reads no file of events
     if last and isinstance(last[0].event, PolicyLoaded) and last[0].event.digest == policy.digest:
@@ -350,7 +350,7 @@ def _raise_descriptor_limit() -> None:
 
 
 def _spare_the_collector() -> None:
-    """What stands after the start stays, so the cycle collector need not walk it; and it comes less often.
+    """What exists after the start stays, so the cycle collector need not walk it; and it comes less often.
 
     Source: an edit of a file of 20,000 lines took 15.1 ms of processor time, and 12.0 ms with this:
     each collection walks the lists of lines.
@@ -393,13 +393,13 @@ def parse(argv: list[str]) -> Config:
 
 
 def serve(daemon: Daemon) -> int:
-    """Run to the end; whoever started us is told a refusal."""
+    """Run to the end; a refusal is reported to whoever started us."""
     sys.setswitchinterval(SWITCH_S)
     try:
         anyio.run(daemon.run, backend_options={"use_uvloop": True})
-    except Exception as error:  # noqa: BLE001  # whatever ended it is told by a stable code, and logged
+    except Exception as error:  # noqa: BLE001  # whatever ended it is reported by a stable code, and logged
         refused = why_not_served(error)
-        daemon.starter.tell(rejection(refused))
+        daemon.starter.report(rejection(refused))
         if isinstance(refused, InternalError):
             logger("daemon").exception("not served", code=refused.code)
         else:

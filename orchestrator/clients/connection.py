@@ -103,8 +103,8 @@ def asked(id: int, operation: str, params: Params) -> Asked:
         odd = refused_text(msgspec.to_builtins(values))
         if odd is None:
             raise
-        told = Refusal(code=odd.code, message=odd.message, hint=odd.hint, details=dict(odd.details))
-        raise RemoteError(told) from error
+        refusal = Refusal(code=odd.code, message=odd.message, hint=odd.hint, details=dict(odd.details))
+        raise RemoteError(refusal) from error
     request = Request(method=operation, id=id, params=msgspec.Raw(written))
     return Asked(id, known, request_id, msgspec.json.encode(request) + b"\n")
 
@@ -125,7 +125,7 @@ def welcomed(line: bytes) -> Welcome:
 
 
 def socket_of(workspace: str | None) -> str:
-    """Where the workspace's daemon listens: as its location file says, else by its process.
+    """Where the workspace's daemon listens: by its location file, else by its process.
 
     Raises DaemonUnreachable, WorkspaceUnknown.
     """
@@ -163,7 +163,7 @@ class Connection:
             raise
         self._last = 0
         self.notices: tuple[Notice, ...] = ()
-        """What the last answer told besides: others' changes to what this session has read."""
+        """The notices of the last answer: others' changes to what this session has read."""
 
     @classmethod
     def to(cls, workspace: str | None, caller: Caller) -> Self:
@@ -232,5 +232,5 @@ def _given(params: Params) -> dict[str, Any]:
 
 @cache
 def _fields(params: type[Params]) -> tuple[tuple[str, str, Any], ...]:
-    """(attribute, name on the wire, default) of each; msgspec takes a quarter of a millisecond to tell them."""
+    """(attribute, name on the wire, default) of each; msgspec takes a quarter of a millisecond to find them."""
     return tuple((field.name, field.encode_name, field.default) for field in msgspec.structs.fields(params))

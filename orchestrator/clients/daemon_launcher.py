@@ -27,7 +27,7 @@ DETACHED = "--detached"
 POLICY_FILE = "policy.toml"  # in the state directory; as in `daemon`, which no client imports
 
 NEVER_KEPT = ("ORCHESTRATOR_", "PYTHON", "LD_")
-"""Prefixes of variables that no policy hands on: a session, an approver code, and what decides which code runs."""
+"""Prefixes of variables that no policy passes on: a session, an approver code, and what decides which code runs."""
 
 KEPT = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
 """The environment the daemon gets beside what its policy names for plugins: no more of whoever started it."""
@@ -38,16 +38,16 @@ class DaemonDied(DaemonUnreachable):
 
 
 class DaemonRefused(OrchestratorError):
-    """The daemon said why it would not start, or not take us."""
+    """The daemon refused to start, or to authenticate the caller, and gave its reason."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        details = told.get("details")
+    def __init__(self, refusal: dict[str, Any]) -> None:
+        details = refusal.get("details")
         super().__init__(
-            str(told.get("message", "the daemon refused")),
-            hint=str(told.get("hint", "")),
+            str(refusal.get("message", "the daemon refused")),
+            hint=str(refusal.get("hint", "")),
             details=details if isinstance(details, dict) else {},
         )
-        self.code = str(told.get("code", "internal"))  # type: ignore[misc]  # the daemon's code, not one of ours
+        self.code = str(refusal.get("code", "internal"))  # type: ignore[misc]  # the daemon's code, not one of ours
 
 
 def ensure(
@@ -61,7 +61,7 @@ def ensure(
     """The location of the workspace's daemon, started if none answers; and whether this call started it.
 
     `options` are for a daemon that this call starts; one that runs already stays as it is, and one that is
-    coming up, or ending, is waited for. `doing` is told now and then what a start is at; `timeout_s` None:
+    coming up, or ending, is waited for. `doing` is called now and then with what a start is at; `timeout_s` None:
     wait as long as it takes. Raises DaemonRefused with the daemon's own words, DaemonDied,
     and what `wait_for` and `locations.socket_path` raise.
     """
@@ -101,7 +101,7 @@ def environment(state_dir: str) -> dict[str, str]:
 def variables_for_programs(state_dir: str, environment: Mapping[str, str]) -> int | None:
     """An inheritable descriptor with the variables that the policy names for reviewers; None where there are none.
 
-    The daemon hands it on to the programs and never reads it, so an API key is in no daemon. It is memory alone
+    The daemon passes it on to the programs and never reads it, so an API key is in no daemon. It is memory alone
     where the system has such files, else a file without a name.
     """
     names = [name for name in _named(state_dir, "reviewer") if name in environment]
@@ -126,7 +126,7 @@ def variables_option(variables: int | None) -> list[str]:
 
 
 def _named(state_dir: str, table: Literal["reviewer", "plugins"]) -> list[str]:
-    """The variables that the operator's policy names there; what is wrong with it the daemon says."""
+    """The variables that the operator's policy names there; the daemon reports what is wrong with it."""
     import tomllib
 
     try:
@@ -151,7 +151,7 @@ def _locked(path: str) -> Iterator[None]:
 
 
 def _private_file(path: str, flags: int) -> int:
-    """Open a file of ours; it and its directory are made where they are missing. Raises what `state_trouble` says."""
+    """Open a file of ours; it and its directory are made where they are missing. Raises as `state_trouble`."""
     try:
         os.makedirs(path.rpartition("/")[0], mode=0o700, exist_ok=True)
         return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -164,27 +164,27 @@ def _start(daemon_command: Sequence[str], state_dir: str, waiting: Waiting) -> L
     import threading
 
     log = f"{state_dir}/daemon.log"
-    ready, told = os.pipe()
+    ready, ready_fd = os.pipe()
     variables = variables_for_programs(state_dir, os.environ)
-    handed = [] if variables is None else [variables]
+    passed = [] if variables is None else [variables]
     try:
-        with open(told, "wb"), open(_private_file(log, os.O_WRONLY | os.O_APPEND), "ab") as output:
+        with open(ready_fd, "wb"), open(_private_file(log, os.O_WRONLY | os.O_APPEND), "ab") as output:
             daemon = subprocess.Popen(
-                [*daemon_command, *variables_option(variables), "--ready-fd", str(told), DETACHED],
+                [*daemon_command, *variables_option(variables), "--ready-fd", str(ready_fd), DETACHED],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 cwd="/",
                 env=environment(state_dir),
-                pass_fds=(told, *handed),
+                pass_fds=(ready_fd, *passed),
                 start_new_session=True,
             )
         threading.Thread(target=daemon.wait, name="reaper", daemon=True).start()
         line = _first_line(ready, state_dir, waiting)
     finally:
-        for fd in (ready, *handed):
+        for fd in (ready, *passed):
             os.close(fd)
-    return _told(line, log)
+    return _location(line, log)
 
 
 def _first_line(fd: int, state_dir: str, waiting: Waiting) -> bytes:
@@ -202,7 +202,7 @@ def _first_line(fd: int, state_dir: str, waiting: Waiting) -> bytes:
     return line
 
 
-def _told(line: bytes, log: str) -> Location:
+def _location(line: bytes, log: str) -> Location:
     try:
         answer = json.loads(line)
     except ValueError:

@@ -60,7 +60,7 @@ class FileAccess(OperationMethods):
         self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
 
     def take_notices(self) -> tuple[Notice, ...]:
-        """What answers told besides, since this was last asked: others' changes to what this session has read."""
+        """The notices since the last call of this: others' changes to what this session has read."""
         notices = tuple(self._notices)
         self._notices.clear()
         return notices

@@ -21,7 +21,7 @@ LOOK_S = 0.1
 """Between two looks at a daemon that somebody else started."""
 
 ENDING_TIMEOUT_S = 30.0
-"""What a daemon that was told to stop gets for its last calls and its journal."""
+"""How long a stopped daemon may take for its last calls and its journal."""
 
 
 class StateDirectoryInUse(
@@ -31,7 +31,7 @@ class StateDirectoryInUse(
 
 
 class Waiting:
-    """How long to wait for a daemon, and who is told what its start is at. `timeout_s` None: as long as it takes."""
+    """How long to wait for a daemon (`timeout_s` None: as long as it takes), and who hears what its start is at."""
 
     def __init__(self, timeout_s: float | None = None, doing: Callable[[str], None] = lambda what: None) -> None:
         self._timeout_s, self._doing = timeout_s, doing
@@ -55,7 +55,7 @@ class Waiting:
 
 
 def find(root: str, state_dir: str | None = None) -> Location | None:
-    """The daemon that answers for a workspace: as its location file says, else by its process, whatever its HOME.
+    """The daemon that answers for a workspace: by its location file, else by its process, whatever its HOME.
 
     Raises StateDirectoryInUse where it keeps its state elsewhere than asked for.
     """
@@ -118,13 +118,13 @@ def _check_is_ours(serving: Location) -> None:
 
 @contextmanager
 def ending(pid: int) -> Iterator[None]:
-    """Around telling a daemon to stop: returns when its process has ended; on macOS at once.
+    """Around asking a daemon to stop: returns when its process has ended; on macOS at once.
 
     Raises DaemonUnreachable if it lives on.
     """
     import select
 
-    try:  # a handle, taken before the process is told: afterwards the number may be another's
+    try:  # a handle, taken before the process is asked: afterwards the number may be another's
         process = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
     except ProcessLookupError:
         process = -1
@@ -132,7 +132,7 @@ def ending(pid: int) -> Iterator[None]:
         yield
         if process >= 0 and not select.select([process], [], [], ENDING_TIMEOUT_S)[0]:
             raise DaemonUnreachable(
-                f"process {pid} was told to stop and has not ended after {ENDING_TIMEOUT_S:g} s", hint=kill_hint(pid)
+                f"process {pid} was asked to stop and has not ended after {ENDING_TIMEOUT_S:g} s", hint=kill_hint(pid)
             )
     finally:
         if process >= 0:

@@ -6,6 +6,6 @@ auth            who calls: from the preamble and the peer's uid to a caller
 call_scheduler  which calls run now, and which of them are heavy
 mcp, tools      MCP over the same socket; the catalogue as tools
 blocks          reads, histories and notices as text for a model
-answer_limits   answers cut to what a client hands on
+answer_limits   answers cut to what a client passes on
 feed            subscriptions of a connection
 """

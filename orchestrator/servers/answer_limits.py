@@ -1,4 +1,4 @@
-"""Answers of no more than their client hands on to its model: what it would cut away must not be sent as seen."""
+"""Answers of no more than their client passes on to its model: what it would cut away must not count as seen."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _CUT_BYTES = 700
 
 
 def room_for(name: str, version: str, asked: int | None, *, typed: bool = False) -> Room:
-    """The room of an answer to a client; `asked` is what the transport was told."""
+    """The room of an answer to a client; `asked` is what the transport was started with."""
     room = CAPS.get(name, Room(bytes=UNKNOWN_BYTES))
     if asked is not None:
         room = Room(bytes=min(max(asked, LEAST_BYTES), MOST_BYTES))
@@ -135,5 +135,5 @@ def _next(result: r.Result | None, plain: dict[str, Any]) -> str:
 
 
 def _bytes(value: Any) -> int:
-    """Of JSON within JSON: some clients hand a text block on so."""
+    """Of JSON within JSON: some clients pass a text block on so."""
     return size(_ENCODER.encode(value).decode())

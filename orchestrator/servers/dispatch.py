@@ -116,7 +116,7 @@ class Dispatcher:
         lines: LineStream | None = None,
         room: Room = UNBOUNDED,
     ) -> Answered:
-        """As `run`, when it is the agent's turn, with what the session is to be told besides."""
+        """As `run`, when it is the agent's turn, with the notices for the session."""
         OWNER.set(caller.agent)
         operation = BY_NAME.get(name)
         if operation is not None and operation.waits:
@@ -196,8 +196,8 @@ class Dispatcher:
 
     def failed(self, request_id: int | str | None, error: OrchestratorError) -> bytes:
         """A refusal as a reply line."""
-        told = RpcError(message=error.message, data=refusal(error))
-        reply = ErrorReply(id=request_id, error=told, notices=error.notices or msgspec.UNSET)
+        failure = RpcError(message=error.message, data=refusal(error))
+        reply = ErrorReply(id=request_id, error=failure, notices=error.notices or msgspec.UNSET)
         return _ENCODER.encode(reply) + b"\n"
 
 

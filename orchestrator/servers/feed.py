@@ -101,8 +101,8 @@ class Feed:
             async with aclosing(events):
                 try:
                     async for event in events:
-                        told = msgspec.structs.replace(event, subscription=number)
-                        await self._line(subscription, FeedLine(method="event", params=told))
+                        numbered = msgspec.structs.replace(event, subscription=number)
+                        await self._line(subscription, FeedLine(method="event", params=numbered))
                         if subscription.ended:
                             break
                 except OrchestratorError as error:

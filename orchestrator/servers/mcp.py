@@ -152,7 +152,7 @@ class _McpTransport:
         return result
 
     def _room(self, context: ServerRequestContext[Any]) -> Room:
-        """What this client hands on of an answer; its name is its own claim, and decides nothing else."""
+        """What this client passes on of an answer; its name is its own claim, and decides nothing else."""
         client = context.session.client_params
         info = client.client_info if client is not None else None
         name, version = (info.name, info.version) if info is not None else ("", "")
@@ -176,15 +176,15 @@ class _McpTransport:
         bare, shown = _apart(result)
         plain = msgspec.to_builtins(bare)
         plain.pop("shown", None)
-        told = {"notices": msgspec.to_builtins(notices)} if notices else {}
+        noticed = {"notices": msgspec.to_builtins(notices)} if notices else {}
         blocks = [_shown(part) for part in shown]
-        if isinstance(result, Conflicts) and not room.holds(_text({**plain, **told}), *blocks):
+        if isinstance(result, Conflicts) and not room.holds(_text({**plain, **noticed}), *blocks):
             blocks = []  # what they show is in the JSON, too
         if text is None:
             plain.pop("notices", None)
-            taken = sum(map(size, (*blocks, _text(told)))) + FRAME_BYTES
+            taken = sum(map(size, (*blocks, _text(noticed)))) + FRAME_BYTES
             plain = json_within(bare, plain, room.less(taken).at_most(most))
-        plain |= told
+        plain |= noticed
         content: list[types.ContentBlock] = [types.TextContent(text=text if text is not None else _text(plain))]
         content += [types.TextContent(text=block) for block in blocks]
         return types.CallToolResult(content=content, structured_content=plain)
@@ -220,7 +220,7 @@ class _McpTransport:
 def _apart(result: Any) -> tuple[Any, list[str]]:
     """The answer without whole texts, and the lines it shows, each part under a head line of its own.
 
-    The diff stays in the answer: some clients hand their model nothing but the structured content.
+    The diff stays in the answer: some clients give their model nothing but the structured content.
     """
     match result:
         case ChangeAnswer(shown=shown):
@@ -275,5 +275,5 @@ def _protocol_error(code: int, error: OrchestratorError | str, id: object = None
 
 
 def _line(reply: dict[str, Any]) -> bytes:
-    """ASCII, so that an id goes back as it came whatever it holds."""
+    """ASCII, so that an id goes back unchanged whatever it holds."""
     return json.dumps(reply, separators=(",", ":")).encode() + b"\n"

@@ -27,13 +27,14 @@ from orchestrator.servers.dispatch import Dispatcher, OpenCalls
 from orchestrator.servers.feed import Feed
 
 PREAMBLE_TIMEOUT_S = 30.0
-"""Who says nothing in that time is not let in."""
+"""A connection without a preamble is closed after that time."""
 
 SILENT_PART = 4
-"""One in so many of the file descriptors is for connections that have not said who they are."""
+"""One in so many of the file descriptors is for connections that have sent no preamble yet."""
 
 BREATH_S = 0.2
-"""How long nobody is let in where the system has no descriptor for one more, and who came has to say who it is."""
+"""How long no connection is accepted where the system has no descriptor for one more, and how long a new one has
+for its preamble then."""
 
 _PREAMBLE = msgspec.json.Decoder(Preamble)
 _ENCODER = msgspec.json.Encoder()
@@ -74,7 +75,7 @@ class SocketServer:
                     stream = await listener.accept()
                 except anyio.ClosedResourceError:
                     return
-                except anyio.BrokenResourceError as error:  # its cause says what the system lacks
+                except anyio.BrokenResourceError as error:  # its cause names what the system lacks
                     if await self._give_way():
                         continue
                     if not waiting:
@@ -86,7 +87,7 @@ class SocketServer:
                     connections.start_soon(self._connection, stream)
 
     async def _give_way(self) -> bool:
-        """Close the connection that has said nothing for longest; False if each has only just come."""
+        """Close the connection that has sent nothing for longest; False if each is new."""
         oldest, (lines, since) = next(iter(self._silent.items()), (None, (None, 0.0)))
         if oldest is None or lines is None or anyio.current_time() - since < BREATH_S:
             return False
@@ -158,7 +159,7 @@ class SocketServer:
         return caller, preamble
 
     async def _turn_away(self, lines: LineStream, error: OrchestratorError) -> None:
-        """Note a refusal and tell it; where the journal takes no note (a full disk), that is what is told."""
+        """Note a refusal and send it; where the journal takes no note (a full disk), send that refusal."""
         try:
             await self._engine.calls.refuse(None, "connect", error)
         except OrchestratorError as unnoted:

@@ -1,7 +1,7 @@
 """The catalogue as MCP tools: names, descriptions for a model, and schemas without references.
 
 Every session of every agent reads `tools/list`, so it holds what a model needs to make a call, and nothing else:
-what is wrong with a call, its refusal says.
+a refusal says what is wrong with a call.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ On every tool: the answers of a connection are cut to one size, and what a clien
 """
 
 _LAST = ("preview", "reason", "request_id")
-"""What every change can carry stands behind what is its own."""
+"""What every change can carry comes after what is its own."""
 
 _UNSAID = frozenset(("title", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties"))
 """Rules that a model breaks seldom; the refusal of a call that does says which one."""

@@ -375,7 +375,7 @@ def test_up_json_has_the_code(run: Run, rpc: RpcDaemon, workspace: Path) -> None
 def test_up_shows_the_code_on_the_terminal_only(run: Run, rpc: RpcDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(terminal, "there_is_one", lambda: True)
-    monkeypatch.setattr(terminal, "tell", told.append)
+    monkeypatch.setattr(terminal, "show", told.append)
     code, out, _ = run("up")
     assert code == 0
     assert CODE in told[0]

@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.api.operations import toolset
 from orchestrator.clients.stdio_proxy.handshake import FOLDER, Handshake
-from orchestrator.clients.stdio_proxy.messages import said as said_by
+from orchestrator.clients.stdio_proxy.messages import read_message as said_by
 from tests.daemon.daemon_process import RunningDaemon
 from tests.docs.answers import HANDSHAKE_VERSIONS, META, asked, initialize, request, written
 

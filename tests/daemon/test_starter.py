@@ -40,10 +40,10 @@ def test_it_is_told_once() -> None:
     """A second word would go to whatever has the descriptor by then."""
     read, write = os.pipe()
     starter = Starter(write)
-    starter.tell({"ok": True})
+    starter.report({"ok": True})
     again, other = os.pipe()
     assert write in (again, other), "the number is taken again"
-    starter.tell(rejection(WorkspaceNested("too late")))
+    starter.report(rejection(WorkspaceNested("too late")))
     assert os.read(read, 1000) == b'{"ok":true}\n'
     assert os.read(read, 1000) == b"", "and the pipe is closed"
     os.set_blocking(again, False)
@@ -56,7 +56,7 @@ def test_it_is_told_once() -> None:
 def test_a_starter_that_went_away_is_no_error() -> None:
     read, write = os.pipe()
     os.close(read)
-    Starter(write).tell({"ok": True})
+    Starter(write).report({"ok": True})
 
 
 def test_a_policy_that_is_no_text_is_refused_by_its_name(tmp_path: Path) -> None:

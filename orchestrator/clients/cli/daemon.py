@@ -74,7 +74,7 @@ def up(settings: Settings, foreground: bool, no_watch: bool) -> int:
         connect=_connecting(location.workspace),
     )
     if code is not None and not settings.json:
-        terminal.tell(f"Approver code, shown this once: {code}\nApprovals, agents and policy changes ask for it.\n\n")
+        terminal.show(f"Approver code, shown this once: {code}\nApprovals, agents and policy changes ask for it.\n\n")
     return settings.show(found, _up_lines(found))
 
 
@@ -102,7 +102,7 @@ def _ended(found: locations.Location) -> r.Done:
     except OSError as error:
         raise DaemonUnreachable(f"process {found.pid} can't be ended: {error.strerror}") from error
     finally:
-        # A person said so: no agent starts it again, as after a `stop` that it heard of itself.
+        # A person stopped it: no agent starts it again, as after a `stop` that reached it.
         locations.write_location(found._replace(state="stopped"))
     return r.Done(message=f"process {found.pid} did not listen on {found.socket}; it was ended by a signal")
 

@@ -29,7 +29,7 @@ class OutputPathRefused(
 
 
 class ContentMismatch(Exception):
-    """The content that came is not the one that the tree names."""
+    """The received content is not the one that the tree names."""
 
 
 @contextmanager
@@ -121,7 +121,7 @@ def _copy(file: BinaryIO, entry: TreeEntry, pieces: Iterable[bytes]) -> int:
         digest.update(piece)
         size += file.write(piece)
     if f"sha256:{digest.hexdigest()}" != entry.digest:
-        raise ContentMismatch(f"what came has the hash sha256:{digest.hexdigest()}, not {entry.digest}")
+        raise ContentMismatch(f"the received content has the hash sha256:{digest.hexdigest()}, not {entry.digest}")
     os.fchmod(file.fileno(), NEW_MODE if entry.mode is None else int(entry.mode, 8))
     return size
 
@@ -137,7 +137,7 @@ def _check_outside(settings: Settings, place: Path) -> None:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """None: it is not there. Raises OutputPathRefused where that can't be told."""
+    """None: it is not there. Raises OutputPathRefused where that can't be found out."""
     try:
         found = folder.stat()
     except OSError as error:

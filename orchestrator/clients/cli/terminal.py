@@ -18,7 +18,7 @@ from orchestrator.core.errors import ApproverCodeNeeded, OrchestratorError
 TERMINAL = Path("/dev/tty")
 
 SHORT_S = 2.0
-"""A start that takes no longer says nothing."""
+"""A start that takes no longer shows no progress."""
 
 LINE_EVERY_S = 5.0
 
@@ -32,7 +32,7 @@ def there_is_one() -> bool:
     return True
 
 
-def tell(text: str) -> None:
+def show(text: str) -> None:
     """Write to the terminal itself, past any redirection. Raises OSError."""
     with TERMINAL.open("w", encoding="utf-8") as file:
         file.write(text)
@@ -40,14 +40,14 @@ def tell(text: str) -> None:
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
-    """Says on stderr what a long start is at: on a terminal in one line, else a line every few seconds."""
-    terminal, since, said = sys.stderr.isatty(), time.monotonic(), 0.0
+    """Shows on stderr what a long start is at: on a terminal in one line, else a line every few seconds."""
+    terminal, since, shown_at = sys.stderr.isatty(), time.monotonic(), 0.0
 
     def doing(what: str) -> None:
-        nonlocal said
+        nonlocal shown_at
         now = time.monotonic()
-        if now - since > SHORT_S and (terminal or now - said > LINE_EVERY_S):
-            said = now
+        if now - since > SHORT_S and (terminal or now - shown_at > LINE_EVERY_S):
+            shown_at = now
             print(
                 f"\r\x1b[K{what}" if terminal else f"the daemon is {what}",
                 end="" if terminal else "\n",
@@ -58,7 +58,7 @@ def progress() -> Iterator[Callable[[str], None]]:
     try:
         yield doing
     finally:
-        if terminal and said:
+        if terminal and shown_at:
             print("\r\x1b[K", end="", file=sys.stderr)
 
 

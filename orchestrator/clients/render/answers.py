@@ -223,8 +223,16 @@ def _conflict(info: r.ConflictInfo) -> Iterator[str]:
     if info.regions_left_out:
         yield f"  and {plural(info.regions_left_out, 'more region')}"
     for item in info.reviews:
-        said = (item.review, item.reviewer, item.state, item.verdict, item.code, item.reason or item.message, item.hint)
-        yield escaped(f"  {' '.join(filter(None, said))}")
+        parts = (
+            item.review,
+            item.reviewer,
+            item.state,
+            item.verdict,
+            item.code,
+            item.reason or item.message,
+            item.hint,
+        )
+        yield escaped(f"  {' '.join(filter(None, parts))}")
     yield from _side(info.diff, truncated=info.diff_truncated)
     if info.review_diff is not None:
         yield f"  {info.reviewer} proposes:"

@@ -81,11 +81,11 @@ def lines_of(result: r.Result) -> Iterator[str]:
     """The lines of an answer."""
     kind = type(result)
     template = ALONE.get(kind, SUMMARIES.get(kind, ""))
-    said = {name for _, name, _, _ in Formatter().parse(template) if name} | {*_QUIET}
+    shown = {name for _, name, _, _ in Formatter().parse(template) if name} | {*_QUIET}
     fields = msgspec.structs.fields(kind)
     values = {field.name: getattr(result, field.name) for field in fields}
     empty = {x.name for x in fields if not values[x.name] and (template or x.default is not msgspec.NODEFAULT)}
-    rest = {name: value for name, value in values.items() if name not in said | empty}
+    rest = {name: value for name, value in values.items() if name not in shown | empty}
     lists = {name: rest.pop(name) for name, value in [*rest.items()] if _is_list(value)}
     if template:
         yield from _summary(result, _formatted(template, values))
@@ -101,8 +101,7 @@ def lines_of(result: r.Result) -> Iterator[str]:
     if not lists and kind in EMPTY:
         yield escaped(EMPTY[kind].format(**values))
     yield from diff_lines(values.get("diff") or "")
-    shown = len(next(iter(lists.values()), ()))
-    yield from go_on(shown, values.get("total"), values.get("cursor"))
+    yield from go_on(len(next(iter(lists.values()), ())), values.get("total"), values.get("cursor"))
 
 
 def rows_of(rows: Iterable[Any], *, indent: str = "") -> Iterator[str]:

@@ -38,24 +38,24 @@ class Handshake:
             self._known: dict[str, Any] = json.load(file)
         self.writes: frozenset[str] = frozenset(self._known["writes"])
 
-    def reply(self, said: messages.ClientMessage) -> bytes | None:
+    def reply(self, message: messages.ClientMessage) -> bytes | None:
         """The daemon's answer to a line of the client, if it is one of the constants."""
-        if said.call is None:
+        if message.call is None:
             return None
         result: str | None
-        match said.call.method:
+        match message.call.method:
             case "initialize":
-                result = self._initialize(said.params)
+                result = self._initialize(message.params)
                 self._greeted = result is not None
             case "server/discover":
-                result = _text(self._known["discover"]) if self._is_modern(said.params) else None
+                result = _text(self._known["discover"]) if self._is_modern(message.params) else None
             case "tools/list":
-                result = self._tools(said.params)
+                result = self._tools(message.params)
             case _:
                 result = None
         if result is None:
             return None
-        id = json.dumps(said.call.id, ensure_ascii=False)
+        id = json.dumps(message.call.id, ensure_ascii=False)
         return f'{{"jsonrpc":"2.0","id":{id},"result":{result}}}\n'.encode("utf-8", "surrogatepass")
 
     def _initialize(self, params: Mapping[str, Any]) -> str | None:

@@ -102,8 +102,8 @@ class Dialler:
                 case {"ok": True, "session": str(welcomed)}:
                     connection.settimeout(None)
                     return Link(connection, lines, welcomed)
-                case {"ok": False} as told:
-                    raise DaemonRefused(told)
+                case {"ok": False} as refusal:
+                    raise DaemonRefused(refusal)
                 case _:
                     raise ConnectionResetError("what answers is not the daemon")
         except ValueError as error:
@@ -170,7 +170,7 @@ def _refuse_all(error: OrchestratorError) -> int:
     """Tell the person on stderr, and the client in the answer to whatever it asks."""
     _complain(error)
     for line in sys.stdin.buffer:
-        call = messages.said(line).call
+        call = messages.read_message(line).call
         if call is not None:
             sys.stdout.buffer.write(messages.refused(call.id, error))
             sys.stdout.buffer.flush()

@@ -41,7 +41,7 @@ class ClientMessage(NamedTuple):
     params: Mapping[str, Any] = MappingProxyType({})  # of a request
 
 
-def said(line: bytes, writes: Container[str] = ()) -> ClientMessage:
+def read_message(line: bytes, writes: Container[str] = ()) -> ClientMessage:
     """Read a line of the client; `line` comes back changed only where one of the tools `writes` gets a `request_id`."""
     message = _object(line)
     if message is None:
@@ -95,9 +95,9 @@ def failed(call: Call, error: OrchestratorError) -> bytes:
     """An error as the model sees it: a tool's result, or for any other request a JSON-RPC error."""
     if call.method != "tools/call":
         return refused(call.id, error)
-    told: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint}
-    told["details"] = {"request_id": call.request_id, **error.details} if call.request_id else error.details
-    result: dict[str, Any] = {"content": [{"type": "text", "text": json.dumps(told)}], "isError": True}
+    refusal: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint}
+    refusal["details"] = {"request_id": call.request_id, **error.details} if call.request_id else error.details
+    result: dict[str, Any] = {"content": [{"type": "text", "text": json.dumps(refusal)}], "isError": True}
     if call.modern:
         result["resultType"] = "complete"
     return _line({"jsonrpc": "2.0", "id": call.id, "result": result})
@@ -105,9 +105,9 @@ def failed(call: Call, error: OrchestratorError) -> bytes:
 
 def refused(id: Id, error: OrchestratorError) -> bytes:
     """A JSON-RPC error; clients show its message to their user."""
-    told = {"code": error.code, "message": error.message, "hint": error.hint, "details": error.details}
+    refusal = {"code": error.code, "message": error.message, "hint": error.hint, "details": error.details}
     message = f"{error.message}. {error.hint}" if error.hint else error.message
-    return _line({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": message, "data": told}})
+    return _line({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": message, "data": refusal}})
 
 
 def _notification(line: bytes, method: str, message: dict[str, Any]) -> ClientMessage:

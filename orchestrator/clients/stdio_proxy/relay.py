@@ -49,7 +49,7 @@ class Link(NamedTuple):
             self.shut(socket.SHUT_RDWR)
 
     def shut(self, how: int) -> None:
-        """Say that no more comes, if that can be said."""
+        """Announce the end of one side or both; the link may be down already."""
         with suppress(OSError):  # it may be down already
             self.socket.shutdown(how)
 
@@ -102,7 +102,7 @@ class Pipe:
         self._unheard: set[messages.Id] = set()  # answered by `_constants`: the daemon's reply is dropped
 
     def run(self) -> OrchestratorError | None:
-        """Returns when the client has closed its side and the daemon has said all it had to say.
+        """Returns when the client has closed its side and the daemon has sent its last answer.
 
         The answer is why there was never a daemon, if there was none.
         """
@@ -133,43 +133,43 @@ class Pipe:
 
     def _take(self, line: bytes) -> Link | None:
         """Answer a line, pass it on, or keep it for the daemon that comes up. Returns the link that took it."""
-        said = messages.said(line, self._constants.writes)
-        constant = self._constants.reply(said)
+        message = messages.read_message(line, self._constants.writes)
+        constant = self._constants.reply(message)
         if constant is not None:
             self._say(constant)
         with self._state:
-            if said.call is not None and constant is None and self._link is None and self._trouble is not None:
+            if message.call is not None and constant is None and self._link is None and self._trouble is not None:
                 self._trouble = None  # have it tried once more
                 self._state.notify_all()
-            kept = said.call is not None or line.endswith(b"\n")
+            kept = message.call is not None or line.endswith(b"\n")
             self._state.wait_for(lambda: self._known or (kept and self._has_room()))
             link = self._link
-            passes = self._noted(said, constant=constant is not None, kept=kept)
+            passes = self._noted(message, constant=constant is not None, kept=kept)
         if passes and link is not None:
-            link.send(said.line)
+            link.send(message.line)
         return link
 
     def _has_room(self) -> bool:
         return len(self._waiting) + sum(not sent.times for sent in self._open.values()) < MOST_WAITING
 
-    def _noted(self, said: messages.ClientMessage, *, constant: bool, kept: bool) -> bool:
+    def _noted(self, message: messages.ClientMessage, *, constant: bool, kept: bool) -> bool:
         """Keep of a line what the next link needs. True: it goes to the present one."""
         linked = self._link is not None
-        match said.kind:
+        match message.kind:
             case "initialize":
-                self._handshake, self._handshake_id = [said.line], said.id
+                self._handshake, self._handshake_id = [message.line], message.id
             case "initialized" if self._handshake:
-                self._handshake[1:] = [said.line]
-            case "cancelled" if said.id is not None:
-                self._open.pop(said.id, None)
+                self._handshake[1:] = [message.line]
+            case "cancelled" if message.id is not None:
+                self._open.pop(message.id, None)
             case "other" if kept and not linked:
-                self._waiting.append(said.line)
-        if said.call is not None and not constant:
-            self._open[said.call.id] = Sent(said.call, said.line, self._link, int(linked))
-        elif said.call is not None and said.kind != "initialize":
+                self._waiting.append(message.line)
+        if message.call is not None and not constant:
+            self._open[message.call.id] = Sent(message.call, message.line, self._link, int(linked))
+        elif message.call is not None and message.kind != "initialize":
             return False
-        elif said.call is not None and linked:
-            self._unheard.add(said.call.id)
+        elif message.call is not None and linked:
+            self._unheard.add(message.call.id)
         return linked
 
     # --- from the daemon -------------------------------------------------------------
@@ -213,7 +213,7 @@ class Pipe:
         self._say(line)
 
     def _connect(self, patience_s: float) -> None:
-        """Put a link up, or tell why there is none."""
+        """Put a link up, or report why there is none."""
         deadline, pause_s = time.monotonic() + patience_s, PAUSE_S
         while True:
             trouble: OrchestratorError

@@ -267,7 +267,7 @@ def test_the_tools_are_there_before_the_daemon(workspace: Path) -> None:
             opened = Transport("--toolset", toolset, *(["--structured"] if structured else []))
             for message in (initialize("2025-06-18"), request("tools/list", 1)):
                 opened.say(message)
-                reply = own.reply(messages.said(json.dumps(message).encode()))
+                reply = own.reply(messages.read_message(json.dumps(message).encode()))
                 assert reply
                 assert opened.heard() == json.loads(reply)
             opened.close()

@@ -213,7 +213,7 @@ def test_which_call_a_line_answers(line: bytes, id: messages.Id | None) -> None:
 )
 def test_lines_that_pass_unchanged(params: str, request_id: str | None) -> None:
     line = f'{{"id":1,"method":"tools/call","params":{params}}}\n'.encode()
-    said = messages.said(line, OnlyPing().writes)
+    said = messages.read_message(line, OnlyPing().writes)
     assert said.line == line
     assert said.call == messages.Call(1, "tools/call", request_id)
 
@@ -221,6 +221,6 @@ def test_lines_that_pass_unchanged(params: str, request_id: str | None) -> None:
 @pytest.mark.parametrize("arguments", ['"arguments":null', '"arguments":{"request_id":null}', '"x":1'])
 def test_lines_that_get_a_request_id(arguments: str) -> None:
     line = f'{{"id":1,"method":"tools/call","params":{{"name":"revert",{arguments}}}}}\n'
-    said = messages.said(line.encode(), OnlyPing().writes)
+    said = messages.read_message(line.encode(), OnlyPing().writes)
     assert said.call is not None
     assert json.loads(said.line)["params"]["arguments"] == {"request_id": said.call.request_id}
