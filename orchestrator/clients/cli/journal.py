@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import click
@@ -23,7 +24,8 @@ from orchestrator.api.operations import FILE_HISTORY, JOURNAL_QUERY, JOURNAL_REB
 from orchestrator.clients.cli.context import DONE, Settings, echo, echo_json, json_escaped, usage
 from orchestrator.clients.cli.operation_commands import OperationCommand, command
 from orchestrator.clients.cli.output import new_file
-from orchestrator.clients.render.text import some, when
+from orchestrator.clients.render.csv_lines import csv_lines
+from orchestrator.clients.render.text import content, some, when
 from orchestrator.core.errors import DaemonRestarted, DaemonUnreachable, escaped, plural
 
 RECONNECT_S = 30.0
@@ -92,18 +94,18 @@ def _print_event(event: FeedEvent, *, json: bool) -> None:
 
 _OUT = click.Option(["--out"], metavar="FILE", help="Write it to a new file, outside of the workspace.")
 
-_FORMAT = click.Option(["--format"], type=click.Choice(["jsonl"]), expose_value=False, help="The one that there is.")
+_FORMAT = click.Option(["--format"], type=click.Choice(["jsonl", "csv"]), default="jsonl", help="JSON Lines, or CSV.")
 
 
 @command(JOURNAL_EXPORT, hide=("limit",), options=(_OUT, _FORMAT))
-def export(settings: Settings, params: JournalExport, *, out: str | None) -> int:
-    """Write the journal's events out, oldest first, as JSON Lines; with --json as the text of one document."""
+def export(settings: Settings, params: JournalExport, *, out: str | None, format: str) -> int:
+    """Write the journal's events out, oldest first, as JSON Lines or CSV; with --json as the text of one document."""
     events, more, texts = 0, True, list[str]()
     with new_file(settings, out) as file, settings.connect() as connection:
-        write = file.write if file is not None else texts.append if settings.json else _print
+        write = file.write if file is not None else texts.append if settings.json else partial(_print, format)
         while more:
             page = connection.call("journal_export", params, ExportPage)
-            write(page.text)
+            write(page.text if format == "jsonl" else csv_lines(page.text, header=params.after == "@0"))
             events, more = events + page.events, page.more
             params = msgspec.structs.replace(params, after=page.after)
     if settings.json:
@@ -112,9 +114,13 @@ def export(settings: Settings, params: JournalExport, *, out: str | None) -> int
     return DONE
 
 
-def _print(text: str) -> None:
-    """Characters that do not show are escaped."""
-    click.echo(json_escaped(text), nl=False)
+def _print(format: str, text: str) -> None:
+    """Characters that do not show are escaped: in JSON always, in CSV, which has no escapes, on a terminal only."""
+    if format == "jsonl":
+        text = json_escaped(text)
+    elif sys.stdout.isatty():
+        text = "".join(f"{line}\n" for line in content(text))
+    click.echo(text, nl=False)
     sys.stdout.flush()
 
 
