@@ -22,7 +22,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-__all__ = ["FOLDER_NAME", "IN_DATABASE_BYTES", "LEVEL", "Blobs", "StoredBlob", "zstd"]
+__all__ = ["FOLDER_NAME", "INCOMING", "IN_DATABASE_BYTES", "LEVEL", "Blobs", "StoredBlob", "zstd"]
 
 FOLDER_NAME = "blobs"
 IN_DATABASE_BYTES = 256 * 1024
@@ -32,7 +32,7 @@ LEVEL = 1
 Source: 700 KB of Python took 1.8 ms at level 1 (28 % left) and 2.5 ms at level 3 (26 % left).
 """
 
-_INCOMING = "incoming"
+INCOMING = "incoming"
 _HEADER_BYTES = 18  # of a zstd frame, at most
 
 
@@ -54,21 +54,11 @@ class Blobs:
         self._root = state_dir / FOLDER_NAME
         self._numbers = itertools.count()
 
-    def sweep(self) -> None:
-        """Remove what a crash left half written; nothing names it."""
-        incoming = self._root / _INCOMING
-        if incoming.is_dir():
-            for leftover in incoming.iterdir():
-                leftover.unlink()
-
-    def unnamed(self, named: Container[Digest]) -> Iterator[Path]:
-        """Published files that none of these digests names; only while nothing is being prepared."""
-        folders = self._root.iterdir() if self._root.is_dir() else ()
-        for folder in folders:
-            if folder.name != _INCOMING and folder.is_dir():
-                for file in folder.iterdir():
-                    if f"sha256:{folder.name}{file.name}" not in named:
-                        yield file
+    def strays(self, named: Container[Digest]) -> Iterator[Path]:
+        """Files half written, and those of no content that is named; only while nothing is being prepared."""
+        for file in self._root.rglob("*"):
+            if file.is_file() and f"sha256:{file.parent.name}{file.name}" not in named:
+                yield file
 
     def remove_all(self, digests: Iterable[Digest]) -> None:
         """Unlink the files of contents that no row names any more; what can't be now, the next start sweeps."""
@@ -90,15 +80,13 @@ class Blobs:
         return tuple(self._prepared(digest, data) for digest, data in contents if not kept(digest))
 
     def _prepared(self, digest: Digest, data: bytes) -> StoredBlob:
-        packed = None
         if len(data) <= IN_DATABASE_BYTES:
-            packed = zstd.compress(data, LEVEL)
-        else:
-            self._publish(digest, data)
-        return StoredBlob(digest, len(data), packed)
+            return StoredBlob(digest, len(data), zstd.compress(data, LEVEL))
+        self._publish(digest, data)
+        return StoredBlob(digest, len(data), None)
 
     def _publish(self, digest: Digest, data: bytes) -> None:
-        path, incoming = self._place(digest), self._root / _INCOMING
+        path, incoming = self._place(digest), self._root / INCOMING
         if not path.parent.is_dir() or not incoming.is_dir():
             for folder in (self._root, incoming, path.parent):
                 folder.mkdir(mode=0o700, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from bisect import bisect_left
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -160,37 +160,31 @@ class JournalReader:
 
     async def versions(self, path: WorkspacePath, *, limit: int, before: int | None = None) -> list[VersionRow]:
         values = (path, _END if before is None else before, limit)
-        return [version_of(row) for row in await self._all(self._points, sql("versions"), values)]
+        return await self._versions("versions", values)
 
     async def version_at(self, path: WorkspacePath, at: int) -> VersionRow | None:
-        row = await self._one(self._points, sql("version_at"), (path, at))
-        return version_of(row) if row else None
+        return next(iter(await self._versions("version_at", (path, at))), None)
 
     async def tree_at(self, at: int, *, after: str = "", limit: int) -> list[VersionRow]:
         rows = await self._all(self._events, sql("tree_at"), (after, at, limit))
         return [version_of(row) for row in rows]
 
     async def lacking(self, digests: Collection[Digest]) -> set[Digest]:
-        asked = msgspec.json.encode(sorted(set(digests))).decode()
-        return {Digest(row[0]) for row in await self._all(self._points, sql("lacking"), (asked,))}
+        return {Digest(row[0]) for row in await self._all(self._points, sql("lacking"), (_listed(digests),))}
 
     async def version_with(self, path: WorkspacePath, digest: Digest) -> VersionRow | None:
-        row = await self._one(self._points, sql("version_with"), (path, digest))
-        return version_of(row) if row else None
+        return next(iter(await self._versions("version_with", (path, digest))), None)
 
     async def moved_away(self, paths: Collection[WorkspacePath]) -> list[VersionRow]:
-        named = msgspec.json.encode(list(paths)).decode()
-        return [version_of(row) for row in await self._all(self._points, sql("moved_away"), (named,))]
+        return await self._versions("moved_away", (_listed(paths),))
 
     async def histories(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[VersionRow, ...]]:
-        named = msgspec.json.encode(list(paths)).decode()
-        rows = await self._all(self._points, sql("histories"), (named,))
+        rows = await self._all(self._points, sql("histories"), (_listed(paths),))
         return await _decoded(partial(_by_path, paths, rows), rows)
 
     async def modes(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, tuple[tuple[Seq, int], ...]]:
-        named = msgspec.json.encode(list(paths)).decode()
         found: dict[WorkspacePath, list[tuple[Seq, int]]] = {}
-        for path, at, mode in await self._all(self._points, sql("modes"), (named,)):
+        for path, at, mode in await self._all(self._points, sql("modes"), (_listed(paths),)):
             found.setdefault(path, []).append((Seq(at), mode))
         return {path: tuple(known) for path, known in found.items()}
 
@@ -268,6 +262,9 @@ class JournalReader:
             return await to_thread.run_sync(self._archive.select, segment, query, values)
         return await self._all(self._events, query, values)
 
+    async def _versions(self, query: str, values: tuple[Any, ...]) -> list[VersionRow]:
+        return [version_of(row) for row in await self._all(self._points, sql(query), values)]
+
     async def _one(self, connection: aiosqlite.Connection, statement: str, values: tuple[Any, ...]) -> Any:
         rows = await self._all(connection, statement, values)
         return rows[0] if rows else None
@@ -275,6 +272,11 @@ class JournalReader:
     async def _all(self, connection: aiosqlite.Connection, statement: str, values: tuple[Any, ...]) -> list[Any]:
         with naming_trouble(self._path):
             return list(await connection.execute_fetchall(statement, values))
+
+
+def _listed(values: Iterable[str]) -> str:
+    """For `json_each`."""
+    return msgspec.json.encode(sorted(set(values))).decode()
 
 
 async def _decoded(work: Callable[[], T], rows: list[Any]) -> T:

@@ -13,7 +13,7 @@ from orchestrator.core.errors import BackupOfAnotherJournal, BackupRefused
 from orchestrator.core.ids import Digest
 from orchestrator.core.system_errors import system_trouble
 from orchestrator.journal.backup import Manifest, copy_backup, read_manifest
-from orchestrator.journal.blobs import FOLDER_NAME, Blobs
+from orchestrator.journal.blobs import FOLDER_NAME, INCOMING, Blobs
 from orchestrator.journal.schema import FILE_NAME, open_reader, sql, sync_directory
 from orchestrator.journal.segments import ARCHIVE
 
@@ -80,7 +80,7 @@ def set_unnamed_contents_aside(state_dir: Path, *, now_ms: int) -> Path | None:
     """Move contents that this journal does not know: of one that went further, which may come back."""
     with closing(open_reader(state_dir / FILE_NAME)) as reader:
         named = {Digest(row[0]) for row in reader.execute(sql("filed_blobs"))}
-    unnamed = list(Blobs(state_dir).unnamed(named))
+    unnamed = [file for file in Blobs(state_dir).strays(named) if file.parent.name != INCOMING]
     if not unnamed:
         return None
     folder = _new_folder(state_dir, now_ms)

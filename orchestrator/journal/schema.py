@@ -43,15 +43,14 @@ _NAMED = re.compile(r"^-- name: (\w+)\n(.*?);\s*$", re.MULTILINE | re.DOTALL)
 
 
 @cache
-def sql(name: str) -> str:
-    """A statement of `queries.sql`. Raises KeyError."""
-    return _queries()[name]
-
-
-@cache
 def _queries() -> dict[str, str]:
     text = resources.files(__package__).joinpath("queries.sql").read_text(encoding="utf-8")
     return dict(_NAMED.findall(text))
+
+
+def sql(name: str) -> str:
+    """A statement of `queries.sql`. Raises KeyError."""
+    return _queries()[name]
 
 
 @cache
@@ -62,7 +61,7 @@ def migrations() -> tuple[str, ...]:
     return tuple(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
 
 
-def open_writer(path: Path, *, factory: type[sqlite3.Connection] = sqlite3.Connection) -> sqlite3.Connection:
+def open_writer(path: Path) -> sqlite3.Connection:
     """The one connection that writes and checkpoints; the schema is brought up to date.
 
     FULL: a committed event outlives a power loss. SQLite's automatic checkpoint runs on this
@@ -70,11 +69,7 @@ def open_writer(path: Path, *, factory: type[sqlite3.Connection] = sqlite3.Conne
     or not a database, JournalTooNew, WorkspaceHeld.
     """
     _make_private(path)
-    with naming_trouble(path):
-        connection = sqlite3.connect(
-            path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_S, factory=factory
-        )
-    with _closed_on_error(connection), naming_trouble(path):
+    with naming_trouble(path), _closed_on_error(_connect(path)) as connection:
         _check_identity(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
@@ -85,30 +80,23 @@ def open_writer(path: Path, *, factory: type[sqlite3.Connection] = sqlite3.Conne
         connection.execute("PRAGMA temp_store = MEMORY")  # a transaction opens no file, so none can be lacking
         _migrate(connection)
         _check_meta(connection, path)
-    return connection
+        return connection
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
     """A connection that cannot write and never checkpoints. Raises as `open_writer`."""
-    with naming_trouble(path):
-        connection = sqlite3.connect(
-            reader_uri(path), uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_S
-        )
-    with _closed_on_error(connection), naming_trouble(path):
+    uri = f"file:{quote(str(path))}?mode=ro"
+    with naming_trouble(path), _closed_on_error(_connect(uri, uri=True)) as connection:
         if _check_identity(connection, path) == 0:
             raise JournalCorrupt(f"{path} holds no journal yet", hint="Start the daemon on this workspace first.")
         _check_meta(connection, path)
-        for pragma in READER_PRAGMAS:
-            connection.execute(pragma)
-    return connection
+        for setting in ("query_only = ON", "wal_autocheckpoint = 0", "trusted_schema = OFF"):
+            connection.execute(f"PRAGMA {setting}")
+        return connection
 
 
-READER_PRAGMAS = ("PRAGMA query_only = ON", "PRAGMA wal_autocheckpoint = 0", "PRAGMA trusted_schema = OFF")
-
-
-def reader_uri(path: Path) -> str:
-    """For a connection that can only read."""
-    return f"file:{quote(str(path))}?mode=ro"
+def _connect(place: Path | str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(place, uri=uri, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_S)
 
 
 @contextmanager
@@ -151,9 +139,9 @@ def lacking_descriptor(what: str) -> OrchestratorError | None:
 
 
 @contextmanager
-def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+def _closed_on_error(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     try:
-        yield
+        yield connection
     except BaseException:
         connection.close()
         raise

@@ -64,9 +64,8 @@ def _sweep(connection: sqlite3.Connection, blobs: Blobs) -> None:
     """
     try:
         with naming_trouble("the journal"):
-            blobs.sweep()
             named = {Digest(row[0]) for row in connection.execute(sql("filed_blobs"))}
-            for file in blobs.unnamed(named):
+            for file in blobs.strays(named):
                 file.unlink()
     except OSError as error:
         raise JournalCorrupt(

@@ -188,17 +188,13 @@ class Writer:
     # --- the thread -------------------------------------------------------------------
 
     def _run(self) -> None:
-        waiting = self._queue
-        ending = False
-        while not ending:
-            jobs: list[Job] = []
-            while (job := waiting.get()) is not None:  # after the first it does not block: nobody else takes from it
-                jobs.append(job)
-                if len(jobs) >= MOST_PER_COMMIT or waiting.empty():
-                    break
-            ending = job is None
-            if jobs:
-                self._deliver(list(zip(jobs, self._outcomes(jobs), strict=True)))
+        waiting, job = self._queue, self._queue.get()
+        while job is not None:
+            jobs = [job]
+            while not waiting.empty() and len(jobs) < MOST_PER_COMMIT and (job := waiting.get()) is not None:
+                jobs.append(job)  # nobody else takes from the queue, so `get` did not block
+            self._deliver(list(zip(jobs, self._outcomes(jobs), strict=True)))
+            job = waiting.get() if job is not None else None
 
     def _outcomes(self, jobs: Sequence[Job]) -> list[Outcome]:
         if self._broken is not None:

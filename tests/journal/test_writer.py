@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from orchestrator.core.events.files import FilesFound
 from orchestrator.core.events.journal import PayloadRedacted
 from orchestrator.core.events.sessions import TaskBegun
 from orchestrator.core.ids import Seq, SessionId, WorkspacePath
-from orchestrator.journal import startup_checks
+from orchestrator.journal import schema, startup_checks
 from orchestrator.journal.schema import FILE_NAME, open_reader, open_writer
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.journal.writer import TransactionHook
@@ -139,8 +138,12 @@ class Failing(sqlite3.Connection):
         return super().execute(statement, *values)
 
 
+def connect_failing(place: Path | str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(place, uri=uri, isolation_level=None, check_same_thread=False, factory=Failing)
+
+
 async def test_a_failed_sync_stops_writing_for_good(monkeypatch: pytest.MonkeyPatch, opened: Open) -> None:
-    monkeypatch.setattr(startup_checks, "open_writer", partial(open_writer, factory=Failing))
+    monkeypatch.setattr(schema, "_connect", connect_failing)
     journal = await opened()
     await journal.append(unit(looked()))
     monkeypatch.setattr(Failing, "broken", True)
