@@ -570,7 +570,6 @@ class RebuildAnswer(Result, frozen=True, kw_only=True):
     ok: bool = False
     events: int
     projections: tuple[str, ...] = ()
-    snapshots: int = 0  # whose digests were compared
     first_difference: str | None = None
 
 

@@ -86,7 +86,7 @@ async def test_a_clean_stop_leaves_a_snapshot_of_the_last_event(stopped: Running
         verified = await person.journal_verify()
         assert f"ok; up to {verified.head}, " in (await person.status()).health.whole
         report = await person.journal_rebuild()
-        assert (report.ok, report.snapshots, report.first_difference) == (True, 1, None)
+        assert (report.ok, report.first_difference) == (True, None)
         assert report.projections[-1] == "file_versions"
     assert stopped.stop() == 0
 
@@ -180,23 +180,14 @@ async def test_a_row_in_the_tail_that_was_altered_is_refused_at_the_start(stoppe
     assert stopped.wait() == 1
 
 
-@pytest.mark.parametrize(
-    ("statement", "difference"),
-    [
-        pytest.param(
-            "UPDATE file_versions SET mode = 1", "/file_versions/a.txt/@2/mode: 1 and 420", id="the table of versions"
-        ),
-        pytest.param("UPDATE snapshots SET digest = zeroblob(32)", "is not what its digest says", id="a snapshot"),
-    ],
-)
-async def test_rebuild_names_the_first_difference(stopped: RunningDaemon, statement: str, difference: str) -> None:
+async def test_rebuild_names_the_first_difference(stopped: RunningDaemon) -> None:
     await lived(stopped)
-    alter(stopped, statement)
+    alter(stopped, "UPDATE file_versions SET mode = 1")
     stopped.start()
     async with stopped.client() as person:
         report = await person.journal_rebuild()
         assert not report.ok
-        assert difference in (report.first_difference or "")
+        assert "/file_versions/a.txt/@2/mode: 1 and 420" in (report.first_difference or "")
     stopped.stop()
 
 

@@ -106,18 +106,6 @@ async def restored(
     return state
 
 
-async def snapshot_state(journal: Journal, snapshot: Snapshot) -> State:
-    """The state that a snapshot holds. Raises JournalCorrupt, ValueError where it can't be trusted."""
-    data = await journal.snapshot(snapshot.seq)
-    state = await to_thread.run_sync(decode, data)
-    if (state.head, state.tip) != (snapshot.seq, snapshot.hash):
-        raise ValueError(f"it says that it is of {show(state.head)}")
-    last = await journal.event(snapshot.seq)
-    if last is None or last.hash != snapshot.hash:
-        raise ValueError("it is of another history than the journal's")
-    return state
-
-
 async def _snapshot(journal: Journal, doubts: list[str]) -> State:
     version, log = State().version, logger("engine")
     try:
@@ -130,8 +118,15 @@ async def _snapshot(journal: Journal, doubts: list[str]) -> State:
             log.info("a snapshot of other projections is passed over", seq=snapshot.seq, version=snapshot.version)
             continue
         try:
-            return await snapshot_state(journal, snapshot)
+            state = await to_thread.run_sync(decode, await journal.snapshot(snapshot.seq))
+            if (state.head, state.tip) != (snapshot.seq, snapshot.hash):
+                raise ValueError(f"it says that it is of {show(state.head)}")
+            last = await journal.event(snapshot.seq)
+            if last is None or last.hash != snapshot.hash:
+                raise ValueError("it is of another history than the journal's")
         except (JournalCorrupt, ValueError) as error:
             log.warning("a snapshot is passed over", seq=snapshot.seq, error=str(error))
             doubts.append(f"a snapshot was passed over at the start, older events were read instead: {error}")
+        else:
+            return state
     return State()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import aclosing
 from functools import partial
 
@@ -13,20 +12,17 @@ from orchestrator.api import results as r
 from orchestrator.api.results import DifferenceKind, DiskDifference
 from orchestrator.api.time_travel import ReplayReport
 from orchestrator.core.errors import FileTooLarge, JournalCorrupt, PathError
-from orchestrator.core.events.base import RecordedLike
 from orchestrator.core.ids import WorkspacePath, show
 from orchestrator.core.projections.registry import FileEntry
 from orchestrator.core.projections.snapshots import FrozenState, decode, encode, freeze
 from orchestrator.core.projections.state import State, first_difference
 from orchestrator.engine.caller import Call, Caller
 from orchestrator.engine.external.baseline import Baseline
-from orchestrator.engine.record.snapshots import snapshot_state
 from orchestrator.engine.services import MAX_FILE_BYTES, Services
-from orchestrator.ports.journal import Snapshot
 
 
 class StateCheck:
-    """Compares the events with memory, snapshots and tables, and memory with contents and disk."""
+    """Compares the events with memory and tables, and memory with contents and disk."""
 
     def __init__(self, services: Services, baseline: Baseline) -> None:
         self._s, self._baseline, self._registry = services, baseline, services.state.registry
@@ -36,43 +32,32 @@ class StateCheck:
     async def journal_rebuild(self, caller: Caller, call: Call, params: p.JournalRebuild) -> r.RebuildAnswer:
         await self._baseline.done.wait()
         live = freeze(self._s.state)
-        compared: list[Snapshot] = []
         try:
-            known = [item for item in await self._s.journal.snapshots() if item.seq <= live.head.seq]
-            compared = [item for item in known if item.version == live.head.version]
-            difference = await self._difference(live, State(), "")
-            for snapshot in compared:
-                difference = difference or await self._from_snapshot(live, snapshot)
-            difference = difference or await self._s.journal.table_difference()
+            difference = await self._difference(live) or await self._s.journal.table_difference()
         except JournalCorrupt as error:
-            difference, compared = error.message, []
+            difference = error.message
         return r.RebuildAnswer(
             ok=difference is None,
             events=live.head.seq,
             projections=(*self._s.state.projections, "file_versions"),
-            snapshots=len(compared),
             first_difference=difference,
         )
 
-    async def _from_snapshot(self, live: FrozenState, snapshot: Snapshot) -> str | None:
-        where = f"/snapshots/{show(snapshot.seq)}"
-        try:
-            state = await snapshot_state(self._s.journal, snapshot)
-        except (JournalCorrupt, ValueError) as error:
-            return f"{where}: {error}"
-        return await self._difference(live, state, where)
-
-    async def _difference(self, live: FrozenState, state: State, where: str) -> str | None:
-        """The first place where memory and a state with the events since differ; memory's value, then the other's."""
-        async with aclosing(self._s.journal.replay(after=state.head, until=live.head.seq)) as pieces:
+    async def _difference(self, live: FrozenState) -> str | None:
+        """The first place where memory and a replay from the first event differ; memory's value, then the other's."""
+        state = State()
+        async with aclosing(self._s.journal.replay(until=live.head.seq)) as pieces:
             async for piece in pieces:
-                await to_thread.run_sync(_fold, state, piece)
+                try:
+                    await to_thread.run_sync(state.apply_all, piece)
+                except ValueError as error:
+                    raise JournalCorrupt(f"the journal has a gap: {error}") from error
         mine, theirs = await to_thread.run_sync(encode, live), await to_thread.run_sync(encode, freeze(state))
         if mine == theirs:
             return None
         held = await to_thread.run_sync(decode, mine)
-        found = await to_thread.run_sync(lambda: first_difference(held.plain(), state.plain(), where))
-        return found or f"{where or '/'}: equal entries, in another order or of another event"
+        found = await to_thread.run_sync(lambda: first_difference(held.plain(), state.plain(), ""))
+        return found or "/: equal entries, in another order or of another event"
 
     # --- the state and the disk ---------------------------------------------------------
 
@@ -161,10 +146,3 @@ class StateCheck:
 
 def _differs(path: WorkspacePath, kind: DifferenceKind, journal: str | None, disk: str | None) -> DiskDifference:
     return DiskDifference(path=path, kind=kind, journal=journal, disk=disk)
-
-
-def _fold(state: State, piece: Sequence[RecordedLike]) -> None:
-    try:
-        state.apply_all(piece)
-    except ValueError as error:
-        raise JournalCorrupt(f"the journal has a gap: {error}") from error
