@@ -98,8 +98,8 @@ class Reservations:
 
     def seen_by(self, caller: Caller, paths: Iterable[WorkspacePath]) -> tuple[Lease, ...]:
         """The caller's own leases, and those of others that cover one of these paths."""
-        known, leases = list(paths), self._s.state.leases
-        return tuple(le for le in self.live() if le.agent == caller.agent or leases.covers_any(le, known))
+        known = list(paths)
+        return tuple(le for le in self.live() if le.agent == caller.agent or any(map(le.compiled.match, known)))
 
     def live(self) -> tuple[Lease, ...]:
         """The leases that hold now, oldest first."""

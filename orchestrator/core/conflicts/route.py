@@ -60,14 +60,12 @@ def route_for(conflict: Conflict, policy: Policy, identities: Identities) -> Rou
 
 
 def _matches(route: Route, matter: Matter) -> bool:
-    if route.max_lines is not None and matter.lines > route.max_lines:
-        return False
-    if route.same_symbol is not None and route.same_symbol != matter.same_symbol:
-        return False
-    meant = ("*", matter.agent, f"class:{matter.agent_class}")
-    if not any(agent in meant for agent in route.agents):
-        return False
-    return Globs(route.paths).match(matter.path)
+    return (
+        (route.max_lines is None or matter.lines <= route.max_lines)
+        and route.same_symbol in (None, matter.same_symbol)
+        and not {"*", matter.agent, f"class:{matter.agent_class}"}.isdisjoint(route.agents)
+        and Globs(route.paths).match(matter.path)
+    )
 
 
 def held_for_review(

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import msgspec
 
-from orchestrator.core.decisions.decision import Facts, Held, Need
+from orchestrator.core.decisions.decision import Facts, Need
 from orchestrator.core.text.anchors import carried_to, found_in, may_stand, symbol_around
 from orchestrator.core.text.diff import diff
-from orchestrator.core.text.encoding import Document, Edit, decode
+from orchestrator.core.text.encoding import Document, Edit
 from orchestrator.core.text.hunk_location import LineIndex
 from orchestrator.core.text.indent import Uncertain
 from orchestrator.core.text.lines import is_significant
@@ -21,25 +21,14 @@ from orchestrator.core.text.merging.surroundings import Surroundings
 from orchestrator.core.text.symbols import Outline
 
 
-class Again(msgspec.Struct, frozen=True):
-    """The same edits, of the file as it is now."""
+def found_again(old: Document, current: Document, found: Found, facts: Facts) -> list[Edit] | Need | None:
+    """The edits of passages that are in the file now, every one of them whole and unchanged but for its indentation.
 
-    held: Held
-    document: Document
-    edits: list[Edit]
-
-
-def found_again(old: Document, found: Found, facts: Facts) -> Again | Need | None:
-    """Where passages of the base stand now, every one of them whole and unchanged but for its indentation.
-
-    In the file as a whole, else in the symbol that they stand in. None where nobody moved or indented what the change
+    In the file as a whole, else in the symbol that they were in. None where nobody moved or indented what the change
     replaces, and where one of the passages is not to be found, or is not sure.
     """
     held, base = facts.held, facts.base
-    current = held.document or decode(held.data) if held else None
-    if held is None or base is None or current is None:
-        return None
-    if any(passage.stop == passage.start for passage in found.passages):
+    if held is None or base is None or any(passage.stop == passage.start for passage in found.passages):
         return None
     if untouched(old, current, [(edit.start, edit.length) for edit in found.edits]):
         return None
@@ -54,18 +43,14 @@ def found_again(old: Document, found: Found, facts: Facts) -> Again | Need | Non
         if here is None:
             return None
         edits += here
-    return _in_order(held, old, current, found, edits)
+    return _in_order(old, current, found, edits)
 
 
-def whole_elsewhere(old: Document, found: Found, facts: Facts) -> Again | None:
-    """Where every passage stands as it was quoted, all its lines together, exactly once; None where one does not.
+def whole_elsewhere(old: Document, current: Document, found: Found) -> list[Edit] | None:
+    """The edits where every passage is in the file as it was quoted, all its lines together, exactly once; else None.
 
-    Each must keep a line that says something and stands once before and now: that names the place.
+    Each must keep a line that says something and occurs once before and now: that names the place.
     """
-    held = facts.held
-    current = held.document or decode(held.data) if held else None
-    if held is None or current is None:
-        return None
     before, now = Counter(old.lines), Counter(current.lines)
     edits: list[Edit] = []
     for passage in found.passages:
@@ -77,10 +62,10 @@ def whole_elsewhere(old: Document, found: Found, facts: Facts) -> Again | None:
         if len(places) != 1:
             return None
         edits += _shifted(passage.edits, places[0] - passage.start)
-    return _in_order(held, old, current, found, edits)
+    return _in_order(old, current, found, edits)
 
 
-def _in_order(held: Held, old: Document, current: Document, found: Found, edits: list[Edit]) -> Again | None:
+def _in_order(old: Document, current: Document, found: Found, edits: list[Edit]) -> list[Edit] | None:
     """The edits, ascending; None where two meet, or where one would stand below other lines than in the base."""
     below = Surroundings(old.lines, current.lines)
     if any(
@@ -91,7 +76,7 @@ def _in_order(held: Held, old: Document, current: Document, found: Found, edits:
     edits.sort(key=lambda edit: edit.start)
     if any(one.start + one.length > other.start for one, other in pairwise(edits)):
         return None
-    return Again(held, current, edits)
+    return edits
 
 
 def _rows(document: Document, edit: Edit) -> Sequence[str]:

@@ -213,7 +213,7 @@ def located_change(locate: Locate, facts: Facts) -> Outcome:
     if found.alike and isinstance(broken := structure.still_parses(place.document, found, facts), Need):
         return broken
     if not place.on_current:
-        return _onto_current(place, facts)
+        return _onto_current(place, facts, held)
     seen_whole = bool(facts.base and facts.base.seen_whole) and not place.warnings
     rung: Rung = "fuzzy" if found.alike else "current"
     applied = _edited(facts, held, place.document, edits, rung, seen_whole=seen_whole)
@@ -222,24 +222,23 @@ def located_change(locate: Locate, facts: Facts) -> Outcome:
     return applied.fitted(score=found.score)
 
 
-def _onto_current(place: Place, facts: Facts) -> Outcome:
+def _onto_current(place: Place, facts: Facts, held: Held) -> Outcome:
     """From the base to what the file holds: moved with its lines, or merged; else found again; else a conflict."""
-    old, found = place.document, place.found
+    old, found, current = place.document, place.found, held.text
     anchors = [(edit.start, edit.length) for edit in found.edits]
     new = splice(old, found.edits)
     outcome = rebase(old, new, facts, anchors=anchors)
-    if isinstance(outcome, Need):
-        return outcome
-    if isinstance(outcome, ConflictOutcome):
-        again = whole_elsewhere(old, found, facts) if outcome.why == STRAYED else found_again(old, found, facts)
+    if isinstance(outcome, ConflictOutcome) and current is not None:
+        strayed = outcome.why == STRAYED
+        again = whole_elsewhere(old, current, found) if strayed else found_again(old, current, found, facts)
         if again is None or isinstance(again, Need):
             return again or outcome
-        applied = _edited(facts, again.held, again.document, again.edits, "anchored", seen_whole=False)
-        outcome = structure.checked(applied, facts, old=old, new=new, current=again.document)
-        if not isinstance(outcome, Apply):
-            return outcome
-    if facts.held is not None and (why := structure.misplaced(outcome, facts, found)):
-        return _whole_conflict(facts, old, text_of(facts.held, facts.path), new, why)
+        applied = _edited(facts, held, current, again, "anchored", seen_whole=False)
+        outcome = structure.checked(applied, facts, old=old, new=new, current=current)
+    if not isinstance(outcome, Apply):
+        return outcome
+    if current is not None and (why := structure.misplaced(outcome, facts, found)):
+        return _whole_conflict(facts, old, current, new, why)
     rung = max(outcome.fit.rung, "fuzzy" if found.alike else "current", key=RUNGS.index)
     return outcome.fitted(rung=rung, score=min(outcome.fit.score, found.score))
 

@@ -45,10 +45,7 @@ class Identities(Projection):
 
     def with_token_hash(self, token_hash: str) -> Agent | None:
         """The agent whose token has this hash, unless it was revoked."""
-        for agent in self._agents.values():
-            if agent.token_hash == token_hash and not agent.revoked:
-                return agent
-        return None
+        return next((one for one in self._agents.values() if one.token_hash == token_hash and not one.revoked), None)
 
     def __iter__(self) -> Iterator[Agent]:
         return iter(self._agents.values())

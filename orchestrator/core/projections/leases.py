@@ -5,7 +5,8 @@ A reason may be redacted, so none is kept here; who shows one reads it from its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 import msgspec
@@ -17,7 +18,7 @@ from orchestrator.core.ids import AgentName, Seq, SessionId, WorkspacePath
 from orchestrator.core.projections.base import Projection
 
 
-class Lease(msgspec.Struct, frozen=True):
+class Lease(msgspec.Struct, frozen=True, dict=True):
     """One lease. Its `seq` is its fencing number: of two leases on a path, the later has the higher one."""
 
     seq: Seq
@@ -28,6 +29,11 @@ class Lease(msgspec.Struct, frozen=True):
     mode: LeaseMode
     expires_at: int  # ms since the epoch
     task: Seq | None = None
+
+    @cached_property
+    def compiled(self) -> Globs:
+        """Its globs, ready to match."""
+        return Globs(self.globs)
 
     def ended(self, now_ms: int) -> bool:
         """Whether its time is over, also where no event says so yet."""
@@ -46,7 +52,6 @@ class Leases(Projection):
 
     def __init__(self) -> None:
         self._leases: dict[Seq, Lease] = {}
-        self._globs: dict[Seq, Globs] = {}  # compiled when first asked for
 
     def get(self, seq: int) -> Lease | None:
         return self._leases.get(Seq(seq))
@@ -57,7 +62,7 @@ class Leases(Projection):
 
     def covering(self, path: WorkspacePath, at_ms: int | None = None) -> tuple[Lease, ...]:
         """The leases whose globs name this path or a directory above it, oldest first. Cost: all leases."""
-        return tuple(lease for lease in self.live(at_ms) if self._compiled(lease).match(path))
+        return tuple(lease for lease in self.live(at_ms) if lease.compiled.match(path))
 
     def holder_of(self, path: WorkspacePath, at_ms: int | None = None) -> tuple[AgentName, Seq] | None:
         """The one agent that holds a path alone, with its oldest lease on it; None where none or several do."""
@@ -65,10 +70,6 @@ class Leases(Projection):
         if len({lease.agent for lease in alone}) != 1:
             return None
         return alone[0].agent, alone[0].seq
-
-    def covers_any(self, lease: Lease, paths: Iterable[WorkspacePath]) -> bool:
-        """Whether a lease covers one of these paths."""
-        return any(map(self._compiled(lease).match, paths))
 
     def apply(self, recorded: RecordedLike) -> None:
         match recorded.event:
@@ -81,12 +82,5 @@ class Leases(Projection):
                     self._leases[seq] = msgspec.structs.replace(known, expires_at=expires_at)
             case LeaseReleased(lease=seq) | LeaseExpired(lease=seq):
                 self._leases.pop(seq, None)
-                self._globs.pop(seq, None)
             case _:
                 return
-
-    def _compiled(self, lease: Lease) -> Globs:
-        globs = self._globs.get(lease.seq)
-        if globs is None:
-            globs = self._globs[lease.seq] = Globs(lease.globs)
-        return globs

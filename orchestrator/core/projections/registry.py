@@ -83,7 +83,7 @@ class Registry(Projection):
             case FileRead(seen=seen):
                 entry = self._files.get(seen.path)
                 if entry is not None:
-                    self._files[seen.path] = _read(entry)
+                    self._files[seen.path] = msgspec.structs.replace(entry, reads=entry.reads + 1)
             case FilesFound(entries=entries):
                 for found in entries:
                     self._found(recorded.seq, found)
@@ -134,17 +134,3 @@ class Registry(Projection):
     def _remove(self, path: WorkspacePath, seq: Seq) -> None:
         self._files.pop(path, None)
         self._removed[path] = seq
-
-
-def _read(entry: FileEntry) -> FileEntry:
-    """The same, read once more; half the time that `replace` takes, and the commonest event of all."""
-    return FileEntry(
-        entry.path,
-        entry.version,
-        entry.digest,
-        entry.signature,
-        entry.mode,
-        entry.kept,
-        entry.change,
-        entry.reads + 1,
-    )

@@ -56,7 +56,7 @@ class SeenFile(msgspec.Struct, frozen=True, gc=False):
         known = self.versions.get(seen.version)
         ranges = known.ranges if known else ()
         if not seen.cut:
-            ranges = _joined(ranges, seen.ranges)
+            ranges = merged((*ranges, *seen.ranges))
         whole = bool(known and known.whole) or (
             not seen.cut
             and (
@@ -81,19 +81,6 @@ class SeenFile(msgspec.Struct, frozen=True, gc=False):
         while len(versions) > KEPT_VERSIONS:
             del versions[min(versions)]
         return SeenFile(versions)
-
-
-def _joined(known: tuple[LineRange, ...], more: tuple[LineRange, ...]) -> tuple[LineRange, ...]:
-    """Both, merged; `known` itself where it holds the only new range already."""
-    if len(more) == 1:
-        start, end = more[0].start, more[0].end
-        if start <= end:
-            if not known:
-                return more
-            for span in known:
-                if span.start <= start and end <= span.end:
-                    return known
-    return merged((*known, *more))
 
 
 def merged(ranges: tuple[LineRange, ...]) -> tuple[LineRange, ...]:

@@ -71,6 +71,8 @@ def first_difference(left: Any, right: Any, where: str = "") -> str | None:
     """The path to the first place where two plain trees differ, with both values; None if they are equal."""
     if type(left) is not type(right):
         return f"{where or '/'}: {_short(left)} and {_short(right)}"
+    if isinstance(left, list):
+        left, right = dict(enumerate(left)), dict(enumerate(right))
     if isinstance(left, dict):
         for key in sorted(left.keys() | right.keys()):
             if key not in left or key not in right:
@@ -79,12 +81,6 @@ def first_difference(left: Any, right: Any, where: str = "") -> str | None:
             if found:
                 return found
         return None
-    if isinstance(left, list):
-        for index, (one, other) in enumerate(zip(left, right, strict=False)):
-            found = first_difference(one, other, f"{where}/{index}")
-            if found:
-                return found
-        return None if len(left) == len(right) else f"{where}: {len(left)} and {len(right)} entries"
     return None if left == right else f"{where}: {_short(left)} and {_short(right)}"
 
 
